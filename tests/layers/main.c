@@ -1,0 +1,5 @@
+/* Linking is the test. */
+int main(void)
+{
+	return 0;
+}
