@@ -1,0 +1,114 @@
+/* A kind is one declaration: names, scope, doors, schema, rules, columns, selectable fields. Routing, discovery, OpenAPI, keys,
+ * validation, printing and the cache read it. To add one, add one file to api/kinds that ends in KIND_REGISTER(x). */
+#ifndef API_KIND_H
+#define API_KIND_H
+
+#include "api/object.h"
+
+/* Verbs as discovery and authorization name them. */
+enum verb {
+	VERB_GET = 1 << 0,
+	VERB_LIST = 1 << 1,
+	VERB_WATCH = 1 << 2,
+	VERB_CREATE = 1 << 3,
+	VERB_UPDATE = 1 << 4,
+	VERB_PATCH = 1 << 5,
+	VERB_DELETE = 1 << 6,
+	VERB_DELETECOLLECTION = 1 << 7,
+	VERBS_ALL = 0xff,
+};
+const char *verb_name(enum verb v);
+
+/* A group/version through which the kind is read and written. doors[0] is the hub: its group and resource name the etcd key. */
+struct door {
+	const char *group, *version;          /* group "" is core */
+	const char *definition;               /* OpenAPI name of the object at this door */
+	bool standalone_only;
+	const char *deprecation;              /* text of the Warning header, NULL: not deprecated */
+	/* NULL: the door shows the hub form as it is (reads then never parse). */
+	struct json *(*from_hub)(const struct json *hub, struct arena *a);
+	struct json *(*to_hub)(const struct json *sent, const struct json *stored_hub, struct arena *a);
+};
+
+struct column {
+	const char *name, *type, *format, *doc;
+	int priority;                         /* 0: always shown; 1: with -o wide */
+	/* Writes one JSON value. now_s: wall clock, for ages. */
+	void (*cell)(const struct object *o, int64_t now_s, struct buf *out);
+	bool annals_only;                     /* left out at doors of upstream groups */
+};
+
+/* A field selector beyond metadata.name and metadata.namespace. */
+struct selectable_field {
+	const char *path;                     /* "revision", "controller.uid" */
+	struct str (*value)(const struct object *o, struct arena *a); /* the string selectors compare with */
+	bool annals_only;
+};
+
+struct subresource {
+	const char *name;                     /* "status", "finalize" */
+	unsigned verbs;                       /* of enum verb: GET, UPDATE, PATCH */
+	/* Moves into `stored` (a copy of what is stored) what this subresource may change of `sent`. */
+	void (*merge)(struct object *stored, const struct object *sent, struct arena *a);
+};
+
+enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
+
+struct kind {
+	const char *kind, *list_kind;         /* "ControllerRevision", "ControllerRevisionList" */
+	const char *resource, *singular;      /* "controllerrevisions", "controllerrevision" */
+	const char *const *short_names;       /* NULL-terminated or NULL */
+	const char *const *categories;
+	bool is_namespaced;
+	unsigned verbs;                       /* of enum verb */
+	enum name_rule name_rule;
+	const struct door *doors;
+	size_t n_doors;
+	size_t storage_door;                  /* index: the version new objects are stored in */
+	const struct type *type;              /* hub form, whole object: apiVersion, kind, metadata, ... */
+	const char *doc;
+	bool unconditional_update;            /* PUT without resourceVersion is allowed */
+	bool create_on_update;                /* PUT of what is not there creates it */
+	bool keeps_generation;                /* generation is the client's (ControllerRevision); otherwise see bumps_generation */
+	bool delete_answers_object;           /* DELETE answers the object rather than a Status */
+
+	/* Rules, all optional. Decide only: no I/O. prepare_* may change the new object; validate* only report. */
+	void (*prepare_create)(struct object *o, struct arena *a);
+	void (*prepare_update)(struct object *o, const struct object *old, struct arena *a);
+	bool (*bumps_generation)(const struct object *o, const struct object *old);
+	void (*validate)(const struct object *o, struct field_errors *errors);
+	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
+	/* Called for a delete of an object without finalizers left; true: mark as deleting, and keep (namespaces). */
+	bool (*keep_on_delete)(struct object *o, struct arena *a);
+	/* After an update or finalize of a deleting object: may it be removed now? NULL: when metadata.finalizers is empty. */
+	bool (*may_remove)(const struct object *o);
+
+	const struct column *columns;
+	size_t n_columns;
+	const struct selectable_field *selectable;
+	size_t n_selectable;
+	const struct subresource *subresources;
+	size_t n_subresources;
+
+	unsigned index;                       /* set by registration: dense, for tables by kind */
+};
+
+void kind_register(struct kind *k);           /* before main(): see the macro. Aborts on a clash of names */
+#define KIND_REGISTER(k)                                                   \
+	__attribute__((constructor)) static void k##_register(void)        \
+	{                                                                  \
+		kind_register(&k);                                         \
+	}
+
+size_t kind_count(void);
+const struct kind *kind_at(size_t i);
+/* By group/version/resource; *ret_door may be NULL. Standalone-only doors are found only when is_standalone. */
+const struct kind *kind_by_resource(struct str group, struct str version, struct str resource, bool is_standalone,
+				    const struct door **ret_door);
+const struct kind *kind_by_hub(struct str group, struct str resource);       /* for storage keys */
+bool door_is_visible(const struct door *d, bool is_standalone);
+struct str door_api_version(const struct door *d, struct arena *a);          /* "apps/v1", "v1" */
+/* base64 of the first 8 bytes of SHA-256("group/version/Kind") of the storage version (seed 003). */
+void kind_storage_version_hash(const struct kind *k, char out[13]);
+
+#endif

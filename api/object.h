@@ -1,0 +1,64 @@
+/* One API object on its way through a write: decoded, normal, in one arena. Reads never see this (storage/cache.h).
+ *
+ * `meta` is the truth for metadata, `fields` for everything else at the top level (data, revision, spec, status ...). kind and
+ * apiVersion are not stored in it: they follow from the kind and the door it is written through. */
+#ifndef API_OBJECT_H
+#define API_OBJECT_H
+
+#include "api/schema.h"
+
+struct kind;
+struct door;
+
+struct meta {
+	struct str name, generate_name, ns, uid;
+	struct str resource_version;          /* as the client sent it; from storage: decimal mod revision. Never stored */
+	int64_t generation;                   /* 0: absent */
+	struct str creation_timestamp;        /* RFC 3339 or empty */
+	struct str deletion_timestamp;        /* empty: not being deleted */
+	bool has_grace_period;
+	int64_t grace_period_s;
+	struct json *labels, *annotations;    /* JSON_OBJECT of strings, or NULL when empty */
+	struct json *owner_references;        /* JSON_ARRAY, normal form, or NULL */
+	struct json *finalizers;              /* JSON_ARRAY of strings, or NULL */
+	struct json *managed_fields;          /* JSON_ARRAY, normal form, or NULL */
+};
+
+struct object {
+	const struct kind *kind;
+	struct meta meta;
+	struct json *fields;                  /* JSON_OBJECT in schema order */
+	int64_t mod_revision;                 /* of the stored version this was decoded from; 0: new */
+};
+
+static inline bool meta_is_deleting(const struct meta *m)
+{
+	return m->deletion_timestamp.n > 0;
+}
+
+struct owner_reference {
+	struct str api_version, kind, name, uid;
+	bool is_controller, blocks_deletion;
+};
+size_t meta_owner_count(const struct meta *m);
+void meta_owner(const struct meta *m, size_t i, struct owner_reference *ret);
+bool meta_controller(const struct meta *m, struct owner_reference *ret);   /* the one with controller: true */
+bool meta_has_finalizer(const struct meta *m, struct str name);
+void meta_add_finalizer(struct meta *m, struct arena *a, struct str name); /* appends unless there */
+void meta_remove_finalizer(struct meta *m, struct arena *a, struct str name);
+
+/* From a client's JSON (already parsed, through `door`): decodes, normalises, fills meta and fields. 0, or 1 with kube's sentence. */
+int object_decode(struct object **ret, const struct kind *kind, const struct door *door, const struct json *in, struct arena *a,
+		  struct decode_report *report, struct str *ret_error);
+/* The whole object as a tree, as `door` shows it: kind, apiVersion, metadata, fields. resourceVersion appears when meta has one. */
+struct json *object_to_json(const struct object *o, const struct door *door, struct arena *a);
+struct object *object_copy(const struct object *o, struct arena *a);       /* shallow: nodes shared, structs own */
+/* Same after normalisation, leaving out resourceVersion and managedFields' times: is this write a no-op? */
+bool object_equal(const struct object *a, const struct object *b);
+
+/* The stored form: {"kind":K,"apiVersion":storage version,"metadata":{...without resourceVersion...},...}, compact. */
+bool object_encode_stored(struct buf *out, const struct object *o);
+/* Of bytes that object_encode_stored made, in any version the kind knows. value must outlive the object. 0 or 1 (not an object of the kind). */
+int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a);
+
+#endif

@@ -1,0 +1,77 @@
+/* The shape of a kind, as data. Decoding, strict field validation, normalisation, strategic merge, field ownership, OpenAPI and
+ * explain all read these tables; nothing else in the project knows the members of a kind by name except its own file. */
+#ifndef API_SCHEMA_H
+#define API_SCHEMA_H
+
+#include "api/status.h"
+
+enum type_kind {
+	TYPE_STRING,
+	TYPE_BOOL,
+	TYPE_INT32,
+	TYPE_INT64,
+	TYPE_TIME,           /* RFC 3339, seconds */
+	TYPE_MICRO_TIME,
+	TYPE_BYTES,          /* base64 */
+	TYPE_INT_OR_STRING,
+	TYPE_QUANTITY,       /* kept as sent */
+	TYPE_OBJECT,         /* members as in `fields`, others are unknown */
+	TYPE_MAP,            /* string -> elem */
+	TYPE_LIST,
+	TYPE_RAW,            /* any JSON, opaque: kept verbatim (runtime.RawExtension); one leaf to field ownership */
+	TYPE_FIELDS_V1,      /* metadata.managedFields[].fieldsV1: kept verbatim */
+};
+
+enum list_type { LIST_ATOMIC, LIST_SET, LIST_MAP };
+
+struct type {
+	enum type_kind kind;
+	const char *definition;      /* OpenAPI name "io.k8s.api.apps.v1.ControllerRevision"; NULL: written inline where used */
+	const char *go_name;         /* for messages of Go's decoder: "ControllerRevision", "ObjectMeta", "OwnerReference" */
+	const char *doc;
+	const struct field *fields;  /* TYPE_OBJECT: ends with a NULL name */
+	const struct type *elem;     /* TYPE_MAP, TYPE_LIST */
+	enum list_type list_type;    /* x-kubernetes-list-type */
+	const char *const *list_keys;/* LIST_MAP: NULL-terminated */
+	bool is_atomic;              /* objects and maps that field ownership treats as one (x-kubernetes-map-type: atomic) */
+};
+
+enum {
+	FIELD_ALWAYS = 1 << 0,       /* written even when zero (no omitempty in Go): 0, "", null */
+	FIELD_MANDATORY = 1 << 1,    /* "required" in OpenAPI */
+	FIELD_PATCH_MERGE = 1 << 2,  /* x-kubernetes-patch-strategy: merge */
+	FIELD_RETAIN_KEYS = 1 << 3,
+	FIELD_KEEP_EMPTY = 1 << 4,   /* a pointer in Go: present zero values are kept */
+	FIELD_UNOWNED = 1 << 5,      /* never in managedFields: metadata's system fields, kind, apiVersion */
+	FIELD_NO_OMIT_NULL = 1 << 6,
+};
+
+struct field {
+	const char *name;
+	const struct type *type;
+	unsigned flags;
+	const char *doc;
+	const char *merge_key;       /* x-kubernetes-patch-merge-key */
+	const char *default_json;    /* OpenAPI default and what defaulting fills in; NULL: none */
+};
+
+/* Shared types (api/schema_meta.c). */
+extern const struct type type_string, type_bool, type_int32, type_int64, type_time, type_micro_time, type_bytes, type_raw,
+	type_int_or_string, type_quantity, type_string_map, type_string_list, type_string_set;
+extern const struct type type_object_meta, type_list_meta, type_owner_reference, type_managed_fields_entry;
+
+/* What strict decoding noticed: kube's texts, in kube's order (surprises.md 14). */
+struct decode_report {
+	struct str *strict;          /* `unknown field "spec.x"`, `duplicate field "metadata.name"` */
+	size_t n_strict, cap;
+};
+
+/* Converts a JSON value into the normal form of `type`: known members only, in schema order, values as Go's decoder and encoder
+ * would leave them (empty omitted unless FIELD_ALWAYS, nulls dropped, RAW verbatim). 0; or 1 with a sentence in *ret_error, worded as
+ * Go's json: "json: cannot unmarshal string into Go struct field ControllerRevision.revision of type int64". */
+int schema_decode(struct json **ret, const struct type *type, const struct json *in, struct arena *a, struct decode_report *report,
+		  struct str *ret_error);
+
+const struct field *type_field(const struct type *type, struct str name);
+
+#endif

@@ -1,0 +1,51 @@
+/* Label and field selectors: parsed once per request, matched against parsed labels without touching JSON.
+ * k8s.io/apimachinery/pkg/labels and pkg/fields, same grammar and messages (surprises.md 30). */
+#ifndef API_SELECTOR_H
+#define API_SELECTOR_H
+
+#include "api/kind.h"
+
+struct label {
+	struct str key, value;
+};
+
+enum selector_op { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_NOT_EXISTS, SELECTOR_GREATER, SELECTOR_LESS };
+
+/* a=b and a==b are IN with one value, a!=b is NOT_IN with one value. */
+struct requirement {
+	enum selector_op op;
+	struct str key;
+	struct str *values;     /* sorted, without repetitions */
+	size_t n_values;
+	int64_t number;         /* GREATER, LESS */
+};
+
+struct label_selector {
+	struct requirement *v;  /* all must hold; none: everything matches */
+	size_t n;
+};
+
+/* Slices point into text, which must outlive the selector. 0, or 1 with kube's 400 in st. */
+int label_selector_parse(struct label_selector *ret, struct str text, struct arena *a, struct status *st);
+/* labels sorted by key. */
+bool label_selector_matches(const struct label_selector *s, const struct label *labels, size_t n);
+struct str label_selector_string(const struct label_selector *s, struct arena *a); /* canonical text, sorted by key */
+
+struct field_term {
+	struct str path, value;
+	bool is_not;
+	int field;              /* -1: metadata.name, -2: metadata.namespace, else index into kind->selectable */
+};
+
+struct field_selector {
+	struct field_term *v;
+	size_t n;
+};
+
+/* 0, or 1 with 400 "field label not supported" and the like. */
+int field_selector_parse(struct field_selector *ret, struct str text, const struct kind *kind, const struct door *door,
+			 struct arena *a, struct status *st);
+/* values[i]: of kind->selectable[i]. */
+bool field_selector_matches(const struct field_selector *s, struct str name, struct str ns, const struct str *values);
+
+#endif

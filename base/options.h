@@ -1,0 +1,36 @@
+/* Command-line flags as a table, in the manner of kube-apiserver's (pflag): --name=value, --name value, --bool, --bool=false.
+ * One row per flag; unknown flags, missing and malformed values are errors with a sentence. */
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
+
+#include "base/buf.h"
+
+enum option_type {
+	OPTION_STRING,   /* const char **; points into argv */
+	OPTION_STRINGS,  /* struct option_strings *: comma separated and repeatable */
+	OPTION_BOOL,     /* bool * */
+	OPTION_INT,      /* int64_t *, within [min, max] */
+	OPTION_DURATION, /* int64_t * in milliseconds; Go's spelling: 1m30s, 500ms, 0 */
+};
+
+struct option_strings {
+	char **v;        /* owned */
+	size_t n;
+};
+
+struct option {
+	const char *name;         /* without the dashes; NULL ends the table */
+	enum option_type type;
+	void *target;
+	const char *value_name;   /* in the help: DIR, URL, ... */
+	const char *help;         /* one sentence */
+	int64_t min, max;         /* OPTION_INT, OPTION_DURATION; max 0: no limit */
+};
+
+/* Parses argv[1..]; positional arguments are moved to the front, *ret_n_positional counts them. Returns 0, 1 when --help was
+ * printed, or -EINVAL with the sentence in err. */
+int options_parse(const struct option *table, int argc, char **argv, int *ret_n_positional, struct buf *err);
+void options_print_help(const struct option *table, struct buf *out);
+void option_strings_done(struct option_strings *s);
+
+#endif

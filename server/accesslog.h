@@ -1,0 +1,22 @@
+/* One line per request, text or JSON, to a file or stderr; written by a thread of its own from a bounded queue (lines beyond it are
+ * counted, not waited for). No query values, headers or bodies: nothing secret. */
+#ifndef SERVER_ACCESSLOG_H
+#define SERVER_ACCESSLOG_H
+
+#include "base/log.h"
+
+struct accesslog;
+
+struct accesslog_entry {
+	struct str method, path, user, user_agent, peer, verb, audit_id;
+	unsigned status;
+	uint64_t bytes;
+	int64_t duration_ns, storage_ns;  /* whole request; time spent waiting for etcd */
+	bool was_cut;
+};
+
+int accesslog_new(struct accesslog **ret, const char *path, enum log_format format, struct buf *err); /* path "-": stderr */
+void accesslog_write(struct accesslog *l, const struct accesslog_entry *e);
+struct accesslog *accesslog_free(struct accesslog *l); /* flushes */
+
+#endif

@@ -1,0 +1,40 @@
+/* The API server: phases of a request over http, cache and storage. Owns its threads; the caller owns storage and cache. */
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+#include "server/http.h"
+#include "storage/cache.h"
+#include "base/log.h"
+
+struct server;
+
+struct server_options {
+	struct http_options http;              /* handler is set by the server */
+	struct storage *storage;
+	struct cache *cache;
+	struct str prefix;                     /* --etcd-prefix */
+	bool is_standalone;
+	const char *token_auth_file;
+	bool anonymous_auth;
+	const char *authorization_policy_file; /* ABAC */
+	bool always_allow;
+	bool storage_version_hash;
+	size_t max_requests_inflight;          /* reads; 0: 400 */
+	size_t max_mutating_inflight;          /* 0: 200 */
+	size_t max_watches;                    /* 0: 16,384 */
+	int64_t request_timeout_ms;            /* 0: 60,000 */
+	const char *access_log;                /* NULL: none; "-": stderr */
+	enum log_format log_format;
+	struct str version;                    /* "v1.36.3+annals..." for /version: gitVersion */
+};
+
+/* Listens at once; discovery and health answer from then on, resources when the cache is ready. */
+int server_new(struct server **ret, const struct server_options *options, struct buf *err);
+uint16_t server_port(const struct server *s);
+/* /readyz turns not ok at once (for load balancers), then after delay_ms stops accepting and drains. */
+void server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms);
+struct server *server_free(struct server *s);
+/* Standalone: creates the namespaces default, kube-system, kube-public, kube-node-lease where absent. Blocking; 0, or a storage_result with err. */
+int server_bootstrap(struct server *s, struct buf *err);
+
+#endif

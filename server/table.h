@@ -1,0 +1,22 @@
+/* Table and PartialObjectMetadata(List) from cached objects: kubectl's columns. surprises.md 31, 38, 58. */
+#ifndef SERVER_TABLE_H
+#define SERVER_TABLE_H
+
+#include "server/negotiate.h"
+#include "storage/cache.h"
+
+enum include_object { INCLUDE_METADATA, INCLUDE_NONE, INCLUDE_OBJECT };
+/* The query parameter includeObject. 0, or 1 with 400 in st. */
+int include_object_parse(enum include_object *ret, struct str param, struct status *st);
+
+/* {"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{...},"columnDefinitions":[...] or null,"rows":[  (open) */
+bool table_begin(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m, struct str metadata_json,
+		 bool with_columns);
+/* One row; a separator before it unless is_first. a: scratch. */
+bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m, enum include_object include,
+	       const struct cached *o, bool is_first, struct arena *a);
+bool table_end(struct buf *out); /* ]} */
+/* {"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{...}} */
+bool partial_object(struct buf *out, const struct media *m, const struct cached *o);
+
+#endif

@@ -1,0 +1,155 @@
+/* The watch cache: every object under the prefix in memory, in etcd's order, as the bytes clients are shown.
+ *
+ * One writer: the storage's completion thread, driven by one etcd watch over PREFIX/. What it publishes is immutable and counted. Each
+ * kind has a persistent (copy-on-write) ordered tree of its objects by key, another of its index entries (label=value and
+ * field=value, then key), and a window of recent events; publishing a revision swaps the roots. So a snapshot of a kind costs one
+ * counted pointer, whatever its size; lists, pages at an older revision, and selectors walk it without any lock; and a
+ * selector with one equality term costs what it finds, not what there is.
+ *
+ * Life: load (paged range at one revision), watch from there, resume after interruptions; where the resume point is compacted, load again
+ * and publish the differences as events, so that watchers see a truthful sequence (a watcher that needs lost history is ended).
+ *
+ * Freshness: cache_read_index() makes a later look-up linearizable: one quorum request, shared by all who wait when it starts, names
+ * etcd's revision; the wait ends when the cache has reached it. If the revision is not ours (other users of the same etcd), the
+ * cache cannot see it in its watch: after a short wait it writes PREFIX/fence, whose event proves the distance covered. Progress
+ * notifications are not used: they race before etcd 3.4.25 and 3.5.8 (limits.md 1).
+ */
+#ifndef STORAGE_CACHE_H
+#define STORAGE_CACHE_H
+
+#include "api/selector.h"
+#include "base/list.h"
+#include "storage/storage.h"
+
+struct cache;
+struct cache_snapshot;
+struct cache_watcher;
+
+/* One object at one revision, as stored, ready to be shown. */
+struct cached {
+	_Atomic uint32_t refs;
+	const struct kind *kind;
+	int64_t revision;             /* mod revision */
+	int64_t create_revision;
+	struct str ns, name, uid;     /* ns empty for cluster-scoped */
+	/* The object's text without `{"kind":K,"apiVersion":V,`: it begins with `"metadata":{`, contains resourceVersion, and ends with the
+	 * closing brace. A list item is `{` + body; an object is `{"kind":"K","apiVersion":"V",` + body. */
+	struct str body;
+	struct str metadata;          /* the {...} within body */
+	struct str stored_version;    /* apiVersion it is stored in */
+	const struct label *labels;   /* sorted by key */
+	size_t n_labels;
+	const struct str *values;     /* kind->selectable, same order */
+	bool is_deleting;
+	/* private: the rest of one allocation */
+};
+struct cached *cached_ref(struct cached *o);
+struct cached *cached_unref(struct cached *o);
+DEFINE_CLEANUP(struct cached *, cached_unref)
+/* From a stored value. NULL when it is not a valid object of the kind (the caller counts and logs it). */
+struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struct str value, int64_t create_revision, int64_t mod_revision);
+/* The same object shown at another revision: what DELETED events carry (surprises.md 33). */
+struct cached *cached_at_revision(const struct cached *o, int64_t revision);
+/* The stored text again, for decoding: {"kind":..,"apiVersion":STORED,"metadata":{...with resourceVersion...}...}, in the arena. */
+struct str cached_text(const struct cached *o, struct arena *a);
+
+struct cache_options {
+	struct storage *storage;      /* outlives the cache */
+	struct str prefix;            /* "/annals" */
+	size_t window_events;         /* per kind; 0: 16,384 */
+	size_t window_bytes;          /* per kind, estimated; 0: 64 MiB */
+	int64_t fence_after_ms;       /* 0: 20 */
+	size_t max_watchers;          /* all kinds; 0: 65,536 */
+	/* The cache has become ready, or has lost etcd: for logs. Completion thread. May be NULL. */
+	void (*on_state)(void *ctx, bool is_ready, const char *message);
+	/* Another replica (or this one) compacted: the event of PREFIX/compact_rev_key. May be NULL. */
+	void *ctx;
+};
+
+struct cache *cache_new(const struct cache_options *options);    /* starts loading */
+struct cache *cache_free(struct cache *c);                       /* all watchers must be closed, all waits over */
+bool cache_is_ready(const struct cache *c);                      /* loaded once; stays true */
+bool cache_is_connected(const struct cache *c);                  /* the watch stream is up */
+int64_t cache_revision(const struct cache *c);                   /* all events up to here are published */
+/* History before `revision` is not to be served any more (the store was compacted): watches and Exact lists from older get EXPIRED.
+ * Called by the cache itself when it sees PREFIX/compact_rev_key change. */
+void cache_forget(struct cache *c, int64_t revision);
+
+/* Waiting. The struct is the caller's until done ran; done: completion thread (or a timer of the cache's own), exactly once; it may run
+ * before cache_wait_*() returns. */
+struct cache_wait {
+	void (*done)(struct cache_wait *w);
+	int64_t timeout_ms;
+	enum storage_result result;   /* OK, TIMEOUT, UNAVAILABLE ... */
+	int64_t revision;             /* the cache's when it ended */
+	const char *message;          /* static */
+	/* private */
+	struct list node;
+	int64_t wanted, deadline_ms;
+};
+void cache_wait_fresh(struct cache *c, struct cache_wait *w);                       /* read index */
+void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision);  /* at least this revision */
+
+/* Look-ups; none blocks beyond a short lock. */
+struct cached *cache_get(struct cache *c, const struct kind *kind, struct str ns, struct str name); /* a reference or NULL */
+struct cache_snapshot *cache_snapshot(struct cache *c, const struct kind *kind);    /* newest; never NULL once ready */
+enum cache_result { CACHE_OK = 0, CACHE_EXPIRED, CACHE_FUTURE };
+/* As it was at exactly `revision`, for Exact lists and continue tokens: from the window or from recently pinned snapshots. */
+enum cache_result cache_snapshot_at(struct cache *c, const struct kind *kind, int64_t revision, struct cache_snapshot **ret);
+/* Keeps a snapshot findable by cache_snapshot_at for some minutes although the window moves on: for pages that will be continued. */
+void cache_snapshot_pin(struct cache *c, struct cache_snapshot *s);
+struct cache_snapshot *cache_snapshot_unref(struct cache_snapshot *s);
+DEFINE_CLEANUP(struct cache_snapshot *, cache_snapshot_unref)
+int64_t cache_snapshot_revision(const struct cache_snapshot *s);
+size_t cache_snapshot_count(const struct cache_snapshot *s, struct str ns); /* ns empty: all; O(log n) */
+
+struct cache_filter {
+	struct str ns;                              /* empty: all namespaces */
+	const struct label_selector *labels;        /* may be NULL */
+	const struct field_selector *fields;        /* may be NULL */
+};
+bool cache_filter_matches(const struct cache_filter *f, const struct cached *o);
+
+/* In key order (namespace, name). The filter and the snapshot must outlive the walk; objects are valid while the snapshot is. */
+struct cache_iter {
+	const struct cache_snapshot *snapshot;
+	struct cache_filter filter;
+	/* private */
+	uint64_t state[160];
+};
+/* after_ns/after_name: start behind this key (which need not exist); both empty: from the start. */
+void cache_iter_init(struct cache_iter *it, const struct cache_snapshot *s, const struct cache_filter *f, struct str after_ns,
+		     struct str after_name);
+const struct cached *cache_iter_next(struct cache_iter *it);
+/* How many objects without regard to selectors remain behind the last one returned (remainingItemCount); O(log n). */
+size_t cache_iter_remaining(const struct cache_iter *it);
+
+/* Watching: a watcher is a cursor into the kind's window, plus a filter; it owns no queue. */
+enum watch_type { WATCH_ADDED, WATCH_MODIFIED, WATCH_DELETED };
+const char *watch_type_name(enum watch_type t);
+
+struct cache_watch_options {
+	const struct kind *kind;
+	struct cache_filter filter;       /* selectors must live as long as the watcher */
+	int64_t from_revision;            /* events after this one; the revision of a snapshot, or the client's */
+	/* There may be something to read. Completion thread, under the cache's lock: must only set a flag and signal. */
+	void (*wake)(void *ctx);
+	void *ctx;
+};
+/* CACHE_OK, CACHE_EXPIRED (older than the window). A future revision is fine: events up to it are skipped. -EMFILE: max_watchers. */
+int cache_watch_open(struct cache *c, struct cache_watcher **ret, const struct cache_watch_options *options);
+enum cache_next { CACHE_NEXT_EVENT, CACHE_NEXT_NONE, CACHE_NEXT_LOST };
+/* The next event that concerns this watcher, by the 2x2 table (matched before? matches now?). *ret_object: what to show, a reference.
+ * NONE: wake will be called. LOST: the watcher fell out of the window or history was lost: end it. Called by one thread at a time. */
+enum cache_next cache_watch_next(struct cache_watcher *w, enum watch_type *ret_type, struct cached **ret_object);
+/* All events up to here have been returned or did not concern this watcher: what a bookmark may say. Valid after NONE. */
+int64_t cache_watch_revision(const struct cache_watcher *w);
+struct cache_watcher *cache_watch_close(struct cache_watcher *w); /* afterwards wake is not called any more */
+
+struct cache_stats {
+	size_t n_objects, n_bytes, n_watchers, n_events_window;
+	uint64_t n_events, n_reloads, n_undecodable, n_read_index_rounds, n_fences;
+};
+void cache_stats(struct cache *c, const struct kind *kind_or_null, struct cache_stats *ret);
+
+#endif

@@ -1,0 +1,24 @@
+/* The etcd implementation of storage.h: gRPC core (storage/etcd_client.c alone includes it), our own subset of etcd's messages.
+ * One channel for calls, one for watches and leases, one completion-queue thread for both. Fails over between endpoints, keeps
+ * connections alive, reconnects within seconds (limits.md 1), puts a deadline on every call. */
+#ifndef STORAGE_ETCD_H
+#define STORAGE_ETCD_H
+
+#include "base/buf.h"
+#include "storage/storage.h"
+
+struct storage_etcd_options {
+	const char *const *endpoints; /* http://h:p, https://h:p, unix:///path, h:p; one or more; all of one scheme family */
+	size_t n_endpoints;
+	const char *ca_file;          /* PEM; NULL with https: the system's roots */
+	const char *cert_file, *key_file;
+	int64_t timeout_ms;           /* default deadline; 0: 10,000 */
+};
+
+/* Connects lazily. 0, or -EINVAL/-errno with a sentence in err (bad endpoint, unreadable file). */
+int storage_etcd_new(struct storage **ret, const struct storage_etcd_options *options, struct buf *err);
+
+/* Process-wide: after the last storage_free(), waits for gRPC's own threads to end so that _exit is clean. */
+void storage_etcd_shutdown(void);
+
+#endif

@@ -1,0 +1,28 @@
+/* Where things are in etcd. All under one prefix (--etcd-prefix, "/annals"):
+ *
+ *   PREFIX/objects/GROUP/RESOURCE/NAMESPACE/NAME    namespaced objects (GROUP "core" for the empty one)
+ *   PREFIX/objects/GROUP/RESOURCE/NAME              cluster-scoped objects
+ *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/compact.h)
+ *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache.h)
+ *
+ * GROUP and RESOURCE are those of the hub: an object has one key however many doors it has.
+ */
+#ifndef STORAGE_KEYS_H
+#define STORAGE_KEYS_H
+
+#include "base/arena.h"
+
+struct str key_object(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
+struct str key_objects_prefix(struct arena *a, struct str prefix); /* PREFIX/objects/ */
+struct str key_compact(struct arena *a, struct str prefix);
+struct str key_fence(struct arena *a, struct str prefix);
+
+struct key_parts {
+	struct str group;      /* empty for core */
+	struct str resource;
+	struct str rest;       /* NAMESPACE/NAME or NAME */
+};
+/* Of a key that starts with objects_prefix; false when it is not shaped like an object's. */
+bool key_split(struct str key, struct str objects_prefix, struct key_parts *ret);
+
+#endif

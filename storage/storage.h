@@ -1,0 +1,201 @@
+/* What annals asks of a store: etcd's model, several keys in one guarded transaction, asynchronous throughout.
+ *
+ * Two implementations (storage_etcd_new, storage_memory_new) and wrappers around either (storage_fault_new, storage_trace_new) share
+ * this interface and one contract suite (tests/contract).
+ *
+ * Every operation is a struct embedded in its caller: fill in the request part, set `done`, submit. `done` runs exactly once per
+ * successful submit, on the store's completion thread (the in-memory store: a thread of its own), never before submit returns...
+ * to the caller's *next* statement is not guaranteed: submit may be overtaken by done. It must not block. The request part, with all
+ * slices it points to, must stay until done; the result part belongs to the operation until storage_op_clear(). An
+ * operation may be submitted again after storage_op_clear().
+ *
+ * Revisions are etcd's: one number for the whole store, growing by one for every transaction that changes something. Keys are
+ * absolute (the prefix is the caller's: storage/keys.h). A range is [key, range_end); range_end empty means the one key;
+ * storage_prefix_end() makes the end for a prefix.
+ */
+#ifndef STORAGE_STORAGE_H
+#define STORAGE_STORAGE_H
+
+#include "base/arena.h"
+#include "base/str.h"
+
+struct storage;
+
+/* Outcome of an operation. */
+enum storage_result {
+	STORAGE_OK = 0,
+	STORAGE_COMPACTED,    /* the wanted revision is gone; compact_revision says up to where */
+	STORAGE_FUTURE,       /* the wanted revision has not happened yet */
+	STORAGE_TOO_LARGE,    /* the store refuses the request's size; nothing happened. `message` has its text */
+	STORAGE_UNAVAILABLE,  /* certainly not executed: no connection, no leader, alarm (NOSPACE) */
+	STORAGE_TIMEOUT,      /* deadline passed. A write may have happened */
+	STORAGE_UNKNOWN,      /* connection lost with the request under way. A write may have happened */
+	STORAGE_LEASE_GONE,   /* lease unknown or expired */
+	STORAGE_CANCELED,     /* by storage_free or storage_watch_cancel */
+	STORAGE_ERROR,        /* anything else; `message` tells */
+};
+const char *storage_result_name(enum storage_result r);
+/* False where the write may have been carried out. True for every read. */
+bool storage_result_is_certain(enum storage_result r);
+
+struct storage_kv {
+	struct str key, value;
+	int64_t create_revision, mod_revision, version;
+	int64_t lease;        /* 0: none */
+};
+
+struct storage_op {
+	/* request */
+	void (*done)(struct storage_op *op);
+	int64_t timeout_ms;   /* 0: the store's default (10 s) */
+	/* result */
+	enum storage_result result;
+	int64_t revision;     /* of the store when it answered (header) */
+	int64_t compact_revision; /* STORAGE_COMPACTED: 0 when unknown */
+	const char *message;  /* for people, NUL-terminated; lives until storage_op_clear; never NULL after done */
+	/* implementation */
+	struct arena arena;   /* of the results */
+	void *impl;
+};
+void storage_op_clear(struct storage_op *op);
+
+struct storage_range {
+	struct storage_op op;
+	struct str key, range_end;
+	int64_t at_revision;  /* 0: newest */
+	int64_t limit;        /* 0: all */
+	bool keys_only, count_only;
+	bool is_serializable; /* answer from one member, perhaps stale */
+	/* result */
+	struct storage_kv *kvs;
+	size_t n_kvs;
+	bool has_more;        /* limit cut the answer */
+	int64_t count;        /* in the whole range, whatever the limit */
+};
+
+enum storage_compare_target { COMPARE_VERSION, COMPARE_CREATE, COMPARE_MOD, COMPARE_VALUE, COMPARE_LEASE };
+enum storage_compare_result { COMPARE_EQUAL, COMPARE_GREATER, COMPARE_LESS, COMPARE_NOT_EQUAL };
+
+/* One guard. With range_end it must hold for every existing key of the range; an empty range satisfies it. So
+ * {COMPARE_CREATE, COMPARE_EQUAL, number 0} over a range says "nothing is there". */
+struct storage_compare {
+	enum storage_compare_target target;
+	enum storage_compare_result result;
+	struct str key, range_end;
+	int64_t number;       /* all targets but COMPARE_VALUE */
+	struct str value;
+};
+
+enum storage_step_kind { STEP_GET, STEP_PUT, STEP_DELETE };
+
+struct storage_step {
+	enum storage_step_kind kind;
+	struct str key, range_end; /* STEP_PUT: key alone */
+	struct str value;
+	int64_t lease;
+	int64_t limit;        /* STEP_GET */
+	bool keys_only;       /* STEP_GET */
+	/* result */
+	struct storage_kv *kvs; /* STEP_GET */
+	size_t n_kvs;
+	int64_t count;        /* STEP_GET: in range; STEP_DELETE: deleted */
+};
+
+/* If all guards hold, the `success` steps, else the `failure` steps; atomically; steps of one transaction may not put one key twice. */
+struct storage_txn {
+	struct storage_op op;
+	struct storage_compare *compares;
+	size_t n_compares;
+	struct storage_step *success;
+	size_t n_success;
+	struct storage_step *failure;
+	size_t n_failure;
+	/* result */
+	bool succeeded;       /* which branch ran */
+};
+
+struct storage_compact {
+	struct storage_op op;
+	int64_t at_revision;
+};
+
+struct storage_status {
+	struct storage_op op;
+	/* result */
+	const char *version;  /* of the server, "3.4.23" */
+	int64_t db_size;      /* bytes */
+	uint64_t leader;      /* member id; 0: none */
+};
+
+struct storage_lease {
+	struct storage_op op;
+	int64_t id;           /* 0 at grant: the store chooses; result of grant */
+	int64_t ttl_s;        /* wanted at grant; granted or remaining as result. Keep-alive of a gone lease: STORAGE_LEASE_GONE */
+};
+
+enum storage_event_type { EVENT_PUT, EVENT_DELETE };
+
+struct storage_event {
+	enum storage_event_type type;
+	struct storage_kv kv; /* EVENT_DELETE: key and mod_revision (of the deletion) only */
+};
+
+/* A watch of a range. The store reconnects by itself and resumes behind the last delivered revision; the owner sees one gapless,
+ * ordered sequence or an end. All callbacks come from the completion thread, one at a time, slices valid during the call. */
+struct storage_watch {
+	/* request */
+	struct str key, range_end;
+	int64_t from_revision;  /* first revision wanted; 0: from now */
+	/* All events of one or more whole revisions, ascending: a revision is never split over two calls. revision is the last one's. */
+	void (*on_events)(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision);
+	/* The stream is open (again) or has been interrupted; for /readyz and logs. May be NULL. */
+	void (*on_state)(struct storage_watch *w, bool is_connected, const char *message);
+	/* The watch is over and will not call again: STORAGE_COMPACTED (from_revision or resume point compacted),
+	 * STORAGE_CANCELED (asked for), STORAGE_ERROR. The struct may be reused or freed from within. */
+	void (*on_end)(struct storage_watch *w, enum storage_result why, int64_t compact_revision, const char *message);
+	/* implementation */
+	void *impl;
+};
+
+struct storage_ops {
+	void (*range)(struct storage *s, struct storage_range *op);
+	void (*txn)(struct storage *s, struct storage_txn *op);
+	void (*compact)(struct storage *s, struct storage_compact *op);
+	void (*status)(struct storage *s, struct storage_status *op);
+	void (*lease_grant)(struct storage *s, struct storage_lease *op);
+	void (*lease_keep_alive)(struct storage *s, struct storage_lease *op);
+	void (*lease_revoke)(struct storage *s, struct storage_lease *op);
+	void (*watch)(struct storage *s, struct storage_watch *w);
+	void (*watch_cancel)(struct storage *s, struct storage_watch *w); /* asynchronous: on_end follows */
+	/* Everything under way ends (STORAGE_CANCELED), then the store is gone. Not from a callback. */
+	void (*free)(struct storage *s);
+};
+
+struct storage {
+	const struct storage_ops *ops;
+};
+
+static inline void storage_range(struct storage *s, struct storage_range *op) { s->ops->range(s, op); }
+static inline void storage_txn(struct storage *s, struct storage_txn *op) { s->ops->txn(s, op); }
+static inline void storage_compact(struct storage *s, struct storage_compact *op) { s->ops->compact(s, op); }
+static inline void storage_status(struct storage *s, struct storage_status *op) { s->ops->status(s, op); }
+static inline void storage_lease_grant(struct storage *s, struct storage_lease *op) { s->ops->lease_grant(s, op); }
+static inline void storage_lease_keep_alive(struct storage *s, struct storage_lease *op) { s->ops->lease_keep_alive(s, op); }
+static inline void storage_lease_revoke(struct storage *s, struct storage_lease *op) { s->ops->lease_revoke(s, op); }
+static inline void storage_watch(struct storage *s, struct storage_watch *w) { s->ops->watch(s, w); }
+static inline void storage_watch_cancel(struct storage *s, struct storage_watch *w) { s->ops->watch_cancel(s, w); }
+struct storage *storage_free(struct storage *s);   /* NULL */
+
+/* The end of the range of all keys that start with prefix. Empty prefix, or all 0xff: "\0", which etcd reads as "to the end". */
+struct str storage_prefix_end(struct arena *a, struct str prefix);
+
+/* Blocking wrappers for start-up, command line and tests; never on an HTTP or completion thread. Return op->result. */
+enum storage_result storage_range_wait(struct storage *s, struct storage_range *op);
+enum storage_result storage_txn_wait(struct storage *s, struct storage_txn *op);
+enum storage_result storage_compact_wait(struct storage *s, struct storage_compact *op);
+enum storage_result storage_status_wait(struct storage *s, struct storage_status *op);
+enum storage_result storage_lease_grant_wait(struct storage *s, struct storage_lease *op);
+enum storage_result storage_lease_keep_alive_wait(struct storage *s, struct storage_lease *op);
+enum storage_result storage_lease_revoke_wait(struct storage *s, struct storage_lease *op);
+
+#endif
