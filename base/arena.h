@@ -42,6 +42,6 @@ char *arena_text(struct arena *a, size_t n);
 struct str arena_dup(struct arena *a, struct str s); /* the copy is NUL-terminated beyond n */
 char *arena_strdup(struct arena *a, const char *s);
 struct str arena_printf(struct arena *a, const char *format, ...) _printf_(2, 3);
-struct str arena_vprintf(struct arena *a, const char *format, va_list ap);
+struct str arena_vprintf(struct arena *a, const char *format, va_list ap) _printf_(2, 0);
 
 #endif

@@ -26,7 +26,7 @@ bool buf_adds(struct buf *b, const char *s);
 bool buf_addc(struct buf *b, char c);
 bool buf_add_int(struct buf *b, int64_t n);
 bool buf_printf(struct buf *b, const char *format, ...) _printf_(2, 3);
-bool buf_vprintf(struct buf *b, const char *format, va_list ap);
+bool buf_vprintf(struct buf *b, const char *format, va_list ap) _printf_(2, 0);
 void buf_truncate(struct buf *b, size_t n);
 struct str buf_str(const struct buf *b);
 /* Hands the memory over, always NUL-terminated and never NULL (mem_free it); b is empty and usable afterwards. */

@@ -11,7 +11,8 @@
  *  - Encoding a node that has a source emits that text, compacted (blanks outside strings dropped; <, >, & and U+2028/9
  *    escaped as Go's encoding/json does), so numbers, escapes, member order and duplicates survive. Nodes without are synthesised.
  *  - Numbers are their lexeme. Comparison (json_equal) is by value, exact at any size: 1 = 1.0e0, 2^64 != 2^64+1.
- *  - Objects keep members in order with duplicates; look-up returns the last one, as Go and jansson do.
+ *  - Objects keep members in order with duplicates; look-up returns the last one, as Go and jansson do. Big objects carry an index,
+ *    so that looking up every member of one stays linear whoever wrote it.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
@@ -26,6 +27,8 @@ struct json_member {
 	struct json *value;
 };
 
+struct json_index;
+
 struct json {
 	enum json_kind kind;
 	bool boolean;                /* JSON_BOOL */
@@ -38,6 +41,7 @@ struct json {
 		struct json_member *members; /* JSON_OBJECT */
 	};
 	struct str source;           /* empty for built nodes */
+	struct json_index *index;    /* private: of big objects, or NULL */
 };
 
 struct json_limits {
@@ -52,7 +56,7 @@ enum json_error {
 	JSON_E_DEPTH,
 	JSON_E_VALUES,
 	JSON_E_EOF,
-	JSON_E_FULL,                 /* the arena's ceiling */
+	JSON_E_FULL,                 /* the arena's ceiling, or a text of 4 GiB */
 };
 
 /* Parses exactly one value (blanks around it allowed). 0, or a json_error with *ret_at the byte offset. Lone surrogate escapes
@@ -86,12 +90,16 @@ bool json_is(const struct json *j, enum json_kind kind);
 struct str json_text(const struct json *j);                   /* of a string or number; else empty */
 bool json_to_int64(const struct json *j, int64_t *ret);       /* a number whose lexeme is a plain integer in range */
 bool json_equal(const struct json *a, const struct json *b);  /* by JSON value; duplicates: the last counts; null is not absent */
-int json_number_cmp(struct str a, struct str b);              /* exact decimal comparison of two lexemes */
+/* Exact comparison of two lexemes by value: <0, 0, >0. Linear in their length, allocates nothing, whatever the exponents. */
+int json_number_cmp(struct str a, struct str b);
 
 /* Writing. Both return false when b's ceiling was reached. */
 bool json_encode(struct buf *b, const struct json *j);        /* compact, Go's escaping */
 bool json_encode_string(struct buf *b, struct str s);         /* quoted */
-bool json_compact(struct buf *b, struct str text);            /* text must be valid JSON */
-bool json_indent(struct buf *b, struct str text, unsigned spaces); /* Go's json.Indent with no prefix: `{}` and `[]` stay closed */
+/* As json.Marshal copies a RawMessage: blanks outside strings dropped, <, >, & and U+2028/9 in strings escaped. The text must be
+ * valid JSON. */
+bool json_compact(struct buf *b, struct str text);
+/* As json.Indent with no prefix: `{}` and `[]` stay closed, tokens stay as they are. The text must be valid JSON. */
+bool json_indent(struct buf *b, struct str text, unsigned spaces);
 
 #endif

@@ -28,8 +28,9 @@ struct option {
 };
 
 /* Parses argv[1..]; positional arguments are moved to the front, *ret_n_positional counts them. Returns 0, 1 when --help was
- * printed, or -EINVAL with the sentence in err. */
+ * printed, or -EINVAL with the sentence in err. Behind "--" everything is positional; a one-letter name may have one dash. */
 int options_parse(const struct option *table, int argc, char **argv, int *ret_n_positional, struct buf *err);
+/* One entry a flag, with the value its target has now as the default. */
 void options_print_help(const struct option *table, struct buf *out);
 void option_strings_done(struct option_strings *s);
 

@@ -1,0 +1,59 @@
+#include "base/ids.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+void random_bytes(void *p, size_t n)
+{
+	char *at = p;
+	while (n > 0) {
+		ssize_t got = getrandom(at, n, 0);
+		if (got < 0 && errno != EINTR) {
+			perror("getrandom");
+			abort();
+		}
+		if (got > 0) {
+			at += got;
+			n -= (size_t)got;
+		}
+	}
+}
+
+void uuid_new(char out[UUID_SIZE])
+{
+	static const char hex[] = "0123456789abcdef";
+	uint8_t b[16];
+	random_bytes(b, sizeof(b));
+	b[6] = (uint8_t)((b[6] & 0x0f) | 0x40); /* version 4 */
+	b[8] = (uint8_t)((b[8] & 0x3f) | 0x80); /* variant of RFC 4122 */
+
+	char *at = out;
+	for (size_t i = 0; i < sizeof(b); i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10) {
+			*at++ = '-';
+		}
+		*at++ = hex[b[i] >> 4];
+		*at++ = hex[b[i] & 0x0f];
+	}
+	*at = '\0';
+}
+
+void random_suffix(char *out, size_t n)
+{
+	static const char alphabet[] = "bcdfghjklmnpqrstvwxz2456789";
+	enum { N_LETTERS = sizeof(alphabet) - 1, FAIR = 256 / N_LETTERS * N_LETTERS };
+
+	size_t done = 0;
+	while (done < n) {
+		uint8_t b[16];
+		random_bytes(b, sizeof(b));
+		for (size_t i = 0; i < sizeof(b) && done < n; i++) {
+			if (b[i] < FAIR) { /* the rest of the byte's range would favour the first letters */
+				out[done++] = alphabet[b[i] % N_LETTERS];
+			}
+		}
+	}
+	out[n] = '\0';
+}

@@ -1,0 +1,279 @@
+#include "base/json.h"
+
+#include "base/json_scan.h"
+
+/* What a byte of a string is written as, or NULL for itself. */
+static const char *const escapes[128] = {
+	[0x00] = "\\u0000", [0x01] = "\\u0001", [0x02] = "\\u0002", [0x03] = "\\u0003",
+	[0x04] = "\\u0004", [0x05] = "\\u0005", [0x06] = "\\u0006", [0x07] = "\\u0007",
+	[0x08] = "\\b",     [0x09] = "\\t",     [0x0a] = "\\n",     [0x0b] = "\\u000b",
+	[0x0c] = "\\f",     [0x0d] = "\\r",     [0x0e] = "\\u000e", [0x0f] = "\\u000f",
+	[0x10] = "\\u0010", [0x11] = "\\u0011", [0x12] = "\\u0012", [0x13] = "\\u0013",
+	[0x14] = "\\u0014", [0x15] = "\\u0015", [0x16] = "\\u0016", [0x17] = "\\u0017",
+	[0x18] = "\\u0018", [0x19] = "\\u0019", [0x1a] = "\\u001a", [0x1b] = "\\u001b",
+	[0x1c] = "\\u001c", [0x1d] = "\\u001d", [0x1e] = "\\u001e", [0x1f] = "\\u001f",
+	['"'] = "\\\"",     ['\\'] = "\\\\",    ['<'] = "\\u003c",  ['>'] = "\\u003e",
+	['&'] = "\\u0026",
+};
+
+/* U+2028 and U+2029, line ends in JavaScript, which Go escapes; or NULL. p has three bytes. */
+static const char *line_separator(const char *p)
+{
+	if (memcmp(p, "\xe2\x80\xa8", 3) == 0) {
+		return "\\u2028";
+	}
+	return memcmp(p, "\xe2\x80\xa9", 3) == 0 ? "\\u2029" : NULL;
+}
+
+/* Text that is copied in runs: [from, up to p) waits to be written. */
+struct copier {
+	struct buf *out;
+	const char *from;
+};
+
+static void copy_until(struct copier *c, const char *p)
+{
+	buf_add(c->out, c->from, (size_t)(p - c->from));
+	c->from = p;
+}
+
+/* Writes the run before p, then `instead` for the n bytes at p. */
+static void copy_instead(struct copier *c, const char *p, size_t n, const char *instead)
+{
+	copy_until(c, p);
+	buf_adds(c->out, instead);
+	c->from = p + n;
+}
+
+/* One byte or sequence of a string that json_skip_unescaped() stopped at; returns what is behind it. */
+static const char *encode_special(struct copier *c, const char *p, const char *end)
+{
+	if ((unsigned char)*p < 0x80) {
+		copy_instead(c, p, 1, escapes[(unsigned char)*p]);
+		return p + 1;
+	}
+	unsigned n = json_utf8_length(p, end);
+	const char *instead = n == 0 ? "\\ufffd" : n == 3 ? line_separator(p) : NULL;
+	n = MAX(n, 1U);
+	if (instead) {
+		copy_instead(c, p, n, instead);
+	}
+	return p + n;
+}
+
+bool json_encode_string(struct buf *b, struct str s)
+{
+	if (!buf_reserve(b, s.n + 2)) {
+		return false;
+	}
+	const char *end = s.p + s.n;
+	struct copier c = {b, s.p};
+	buf_addc(b, '"');
+	for (const char *p = json_skip_unescaped(s.p, end); p < end; p = json_skip_unescaped(p, end)) {
+		p = encode_special(&c, p, end);
+	}
+	copy_until(&c, end);
+	return buf_addc(b, '"');
+}
+
+/* From behind the opening quote to behind the closing one. */
+static const char *compact_string(struct copier *c, const char *p, const char *end)
+{
+	for (;;) {
+		p = json_skip_unescaped(p, end);
+		if (p >= end || *p == '"') {
+			return p + 1;
+		}
+		p = *p == '\\' ? p + 2 : encode_special(c, p, end);
+	}
+}
+
+bool json_compact(struct buf *b, struct str text)
+{
+	const char *p = text.p, *end = text.p + text.n;
+	struct copier c = {b, p};
+	buf_reserve(b, text.n);
+	while (p < end) {
+		if (*p == '"') {
+			p = compact_string(&c, p + 1, end);
+		} else if (json_is_blank(*p)) {
+			copy_instead(&c, p, 1, "");
+			p++;
+		} else {
+			p++;
+		}
+	}
+	copy_until(&c, end);
+	return !b->is_over;
+}
+
+/* Encoding walks with a stack of its own: built trees can be deeper than the C stack. */
+struct place {
+	const struct json *node;
+	uint32_t next;          /* element to be written */
+};
+
+enum { PLACES_AT_ONCE = 32 };
+
+struct places {
+	struct place *v;
+	size_t n, cap;
+	struct place first[PLACES_AT_ONCE];
+};
+
+static void places_done(struct places *places)
+{
+	if (places->v != places->first) {
+		mem_free(places->v);
+	}
+}
+
+static void places_push(struct places *places, const struct json *node)
+{
+	if (places->n == places->cap) {
+		size_t size = places->n * sizeof(*places->v);
+		places->cap *= 2;
+		places->v = places->v == places->first ? memcpy(mem_alloc(2 * size), places->first, size)
+						       : mem_realloc(places->v, 2 * size);
+	}
+	places->v[places->n++] = (struct place){node, 0};
+}
+
+/* Writes a node that has a source or is a scalar; a built container is opened and pushed. */
+static void encode_node(struct buf *b, struct places *places, const struct json *j)
+{
+	if (j->source.n > 0) {
+		json_compact(b, j->source);
+		return;
+	}
+	switch (j->kind) {
+	case JSON_NULL:
+		BUF_LITERAL(b, "null");
+		break;
+	case JSON_BOOL:
+		buf_adds(b, j->boolean ? "true" : "false");
+		break;
+	case JSON_NUMBER:
+		buf_add_str(b, json_text(j));
+		break;
+	case JSON_STRING:
+		json_encode_string(b, json_text(j));
+		break;
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		buf_addc(b, j->kind == JSON_ARRAY ? '[' : '{');
+		places_push(places, j);
+		break;
+	}
+}
+
+/* The next element of the innermost container, or its end. */
+static void encode_next(struct buf *b, struct places *places)
+{
+	struct place *place = &places->v[places->n - 1];
+	const struct json *j = place->node;
+	if (place->next == j->n) {
+		buf_addc(b, j->kind == JSON_ARRAY ? ']' : '}');
+		places->n--;
+		return;
+	}
+
+	uint32_t i = place->next++;
+	if (i > 0) {
+		buf_addc(b, ',');
+	}
+	if (j->kind == JSON_OBJECT) {
+		json_encode_string(b, j->members[i].name);
+		buf_addc(b, ':');
+	}
+	encode_node(b, places, j->kind == JSON_ARRAY ? j->items[i] : j->members[i].value);
+}
+
+bool json_encode(struct buf *b, const struct json *j)
+{
+	_cleanup_(places_done) struct places places;
+	places.v = places.first;
+	places.n = 0;
+	places.cap = PLACES_AT_ONCE;
+
+	encode_node(b, &places, j);
+	while (places.n > 0 && !b->is_over) {
+		encode_next(b, &places);
+	}
+	return !b->is_over;
+}
+
+/* After Go's json.Indent. */
+struct indenter {
+	struct buf *out;
+	unsigned spaces, depth;
+	bool is_just_open;      /* the container's first token, or its end, is still to come */
+};
+
+static void indent_line(struct indenter *in)
+{
+	buf_addc(in->out, '\n');
+	for (size_t n = (size_t)in->spaces * in->depth; n > 0 && !in->out->is_over; n--) {
+		buf_addc(in->out, ' ');
+	}
+}
+
+static void indent_close(struct indenter *in, char bracket)
+{
+	if (!in->is_just_open) {
+		in->depth--;
+		indent_line(in);
+	}
+	in->is_just_open = false;
+	buf_addc(in->out, bracket);
+}
+
+/* Behind a string's closing quote. */
+static const char *skip_string(const char *p, const char *end)
+{
+	while (p < end && *p != '"') {
+		p = json_skip_ordinary(*p == '\\' ? p + 2 : p + 1, end);
+	}
+	return p + 1;
+}
+
+/* The token at p, which is no closing bracket; returns what is behind it. */
+static const char *indent_token(struct indenter *in, const char *p, const char *end)
+{
+	const char *next = *p == '"' ? skip_string(json_skip_ordinary(p + 1, end), end) : p + 1;
+	if (in->is_just_open) {
+		in->is_just_open = false;
+		in->depth++;
+		indent_line(in);
+	}
+	buf_add(in->out, p, (size_t)(next - p));
+	switch (*p) {
+	case '{':
+	case '[':
+		in->is_just_open = true;
+		break;
+	case ',':
+		indent_line(in);
+		break;
+	case ':':
+		buf_addc(in->out, ' ');
+		break;
+	}
+	return next;
+}
+
+bool json_indent(struct buf *b, struct str text, unsigned spaces)
+{
+	struct indenter in = {.out = b, .spaces = spaces};
+	const char *p = text.p, *end = text.p + text.n;
+	while (p < end && !b->is_over) {
+		if (json_is_blank(*p)) {
+			p++;
+		} else if (*p == '}' || *p == ']') {
+			indent_close(&in, *p++);
+		} else {
+			p = indent_token(&in, p, end);
+		}
+	}
+	return !b->is_over;
+}

@@ -1,0 +1,377 @@
+#include "base/options.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+
+/* Where parsing stands. */
+struct cursor {
+	const struct option *table;
+	int argc;
+	char **argv;
+	int at;             /* the argument being read */
+	int n_positional;
+	struct buf *err;
+};
+
+static _printf_(2, 3) int refuse(struct cursor *c, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	buf_vprintf(c->err, format, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static const struct option *find_option(const struct option *table, struct str name)
+{
+	for (const struct option *o = table; o->name; o++) {
+		if (str_is(name, o->name)) {
+			return o;
+		}
+	}
+	return NULL;
+}
+
+/* What strconv.ParseBool takes. */
+static bool parse_bool(const char *value, bool *ret)
+{
+	static const char *const spellings[2][6] = {
+		{"false", "0", "f", "F", "FALSE", "False"},
+		{"true", "1", "t", "T", "TRUE", "True"},
+	};
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(spellings[i]); j++) {
+			if (strcmp(value, spellings[i][j]) == 0) {
+				*ret = i == 1;
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+struct duration_unit {
+	const char *name;
+	int64_t ns;
+};
+
+static const struct duration_unit duration_units[] = {
+	{"ns", 1},
+	{"us", 1000},
+	{"\u00b5s", 1000}, /* micro sign */
+	{"\u03bcs", 1000}, /* Greek mu */
+	{"ms", 1000000},
+	{"s", 1000000000},
+	{"m", 60 * (int64_t)1000000000},
+	{"h", 3600 * (int64_t)1000000000},
+};
+
+static int64_t find_duration_unit(struct str name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(duration_units); i++) {
+		if (str_is(name, duration_units[i].name)) {
+			return duration_units[i].ns;
+		}
+	}
+	return 0;
+}
+
+static size_t span_digits(struct str s)
+{
+	size_t n = 0;
+	while (n < s.n && s.p[n] >= '0' && s.p[n] <= '9') {
+		n++;
+	}
+	return n;
+}
+
+static struct str take_head(struct str *s, size_t n)
+{
+	struct str head = {s->p, n};
+	s->p += n;
+	s->n -= n;
+	return head;
+}
+
+static size_t span_unit(struct str s)
+{
+	size_t n = 0;
+	while (n < s.n && s.p[n] != '.' && !(s.p[n] >= '0' && s.p[n] <= '9')) {
+		n++;
+	}
+	return n;
+}
+
+/* Takes one "1.5h" off *s and adds it to *ns. */
+static bool take_duration_part(struct str *s, int64_t *ns)
+{
+	struct str whole = take_head(s, span_digits(*s));
+	struct str fraction = {NULL, 0};
+	if (s->n > 0 && s->p[0] == '.') {
+		take_head(s, 1);
+		fraction = take_head(s, span_digits(*s));
+	}
+	int64_t unit = find_duration_unit(take_head(s, span_unit(*s)));
+	if (unit == 0 || whole.n + fraction.n == 0) {
+		return false;
+	}
+
+	int64_t count = 0, part;
+	if (whole.n > 0 && !str_to_int64(whole, &count)) {
+		return false;
+	}
+	if (__builtin_mul_overflow(count, unit, &part) || __builtin_add_overflow(*ns, part, ns)) {
+		return false;
+	}
+	for (size_t i = 0; i < fraction.n && unit > 0; i++) {
+		part = (fraction.p[i] - '0') * unit / 10;
+		unit /= 10;
+		if (__builtin_add_overflow(*ns, part, ns)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Go's time.ParseDuration, to milliseconds. */
+static bool parse_duration_ms(const char *value, int64_t *ret_ms)
+{
+	struct str s = str_of(value);
+	bool is_negative = str_starts(s, STR("-"));
+	if (is_negative || str_starts(s, STR("+"))) {
+		take_head(&s, 1);
+	}
+	if (str_is(s, "0")) {
+		*ret_ms = 0;
+		return true;
+	}
+
+	int64_t ns = 0;
+	do {
+		if (!take_duration_part(&s, &ns)) {
+			return false;
+		}
+	} while (s.n > 0);
+	*ret_ms = (is_negative ? -ns : ns) / 1000000;
+	return true;
+}
+
+static void option_strings_add(struct option_strings *s, struct str value)
+{
+	s->v = mem_realloc_array(s->v, s->n + 1, sizeof(*s->v));
+	s->v[s->n++] = mem_strndup(value.p, value.n);
+}
+
+void option_strings_done(struct option_strings *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		mem_free(s->v[i]);
+	}
+	mem_free(s->v);
+	*s = (struct option_strings){NULL, 0};
+}
+
+static bool is_within(const struct option *o, int64_t n)
+{
+	return n >= o->min && (o->max == 0 || n <= o->max);
+}
+
+static int set_string(struct cursor *c _unused_, const struct option *o, const char *value)
+{
+	*(const char **)o->target = value;
+	return 0;
+}
+
+static int set_strings(struct cursor *c _unused_, const struct option *o, const char *value)
+{
+	struct str rest = str_of(value), item;
+	bool more;
+	do {
+		more = str_cut(rest, ',', &item, &rest);
+		option_strings_add(o->target, item);
+	} while (more);
+	return 0;
+}
+
+static int refuse_value(struct cursor *c, const struct option *o, const char *value, const char *why)
+{
+	return refuse(c, "invalid argument \"%s\" for \"--%s\" flag: %s", value, o->name, why);
+}
+
+static int set_bool(struct cursor *c, const struct option *o, const char *value)
+{
+	return parse_bool(value, o->target) ? 0 : refuse_value(c, o, value, "must be true or false");
+}
+
+static int refuse_range(struct cursor *c, const struct option *o, const char *value, const char *unit)
+{
+	refuse(c, "invalid argument \"%s\" for \"--%s\" flag: must be at least %lld%s", value, o->name, (long long)o->min, unit);
+	if (o->max) {
+		buf_printf(c->err, " and at most %lld%s", (long long)o->max, unit);
+	}
+	return -EINVAL;
+}
+
+static int set_int(struct cursor *c, const struct option *o, const char *value)
+{
+	int64_t n;
+	if (!str_to_int64(str_of(value), &n)) {
+		return refuse_value(c, o, value, "must be an integer");
+	}
+	if (!is_within(o, n)) {
+		return refuse_range(c, o, value, "");
+	}
+	*(int64_t *)o->target = n;
+	return 0;
+}
+
+static int set_duration(struct cursor *c, const struct option *o, const char *value)
+{
+	int64_t ms;
+	if (!parse_duration_ms(value, &ms)) {
+		return refuse_value(c, o, value, "must be a duration such as 1m30s, 500ms or 0");
+	}
+	if (!is_within(o, ms)) {
+		return refuse_range(c, o, value, "ms");
+	}
+	*(int64_t *)o->target = ms;
+	return 0;
+}
+
+typedef int (*option_setter)(struct cursor *, const struct option *, const char *);
+
+static const option_setter setters[] = {
+	[OPTION_STRING] = set_string,
+	[OPTION_STRINGS] = set_strings,
+	[OPTION_BOOL] = set_bool,
+	[OPTION_INT] = set_int,
+	[OPTION_DURATION] = set_duration,
+};
+
+/* The value behind '=', the implied one, or the next argument. */
+static const char *take_value(struct cursor *c, const struct option *o, const char *equals)
+{
+	if (equals) {
+		return equals + 1;
+	}
+	if (o->type == OPTION_BOOL) {
+		return "true";
+	}
+	return c->at + 1 < c->argc ? c->argv[++c->at] : NULL;
+}
+
+static int parse_flag(struct cursor *c, const char *flag)
+{
+	const char *equals = strchr(flag, '=');
+	struct str name = equals ? (struct str){flag, (size_t)(equals - flag)} : str_of(flag);
+	const struct option *o = find_option(c->table, name);
+	if (!o) {
+		return refuse(c, "unknown flag: --" STR_FMT, STR_ARG(name));
+	}
+
+	const char *value = take_value(c, o, equals);
+	if (!value) {
+		return refuse(c, "flag needs an argument: --%s", o->name);
+	}
+	return setters[o->type](c, o, value);
+}
+
+static void keep_positional(struct cursor *c)
+{
+	c->argv[1 + c->n_positional++] = c->argv[c->at];
+}
+
+static bool is_help(const char *arg)
+{
+	return strcmp(arg, "--help") == 0 || strcmp(arg, "-h") == 0;
+}
+
+static void print_help(const struct option *table)
+{
+	_cleanup_(buf_done) struct buf help;
+	buf_init(&help, 64 * 1024);
+	options_print_help(table, &help);
+	fwrite(help.p, 1, help.n, stdout);
+}
+
+/* "--name", or "-n" where n is the whole name: kube's -v. */
+static const char *flag_of(const char *arg)
+{
+	if (arg[0] != '-') {
+		return NULL;
+	}
+	if (arg[1] == '-') {
+		return arg + 2;
+	}
+	return arg[1] != '\0' && (arg[2] == '\0' || arg[2] == '=') ? arg + 1 : NULL;
+}
+
+static int parse_argument(struct cursor *c)
+{
+	const char *arg = c->argv[c->at];
+	const char *flag = flag_of(arg);
+	if (flag) {
+		return parse_flag(c, flag);
+	}
+	if (arg[0] == '-' && arg[1] != '\0') {
+		return refuse(c, "unknown flag: %s", arg);
+	}
+	keep_positional(c);
+	return 0;
+}
+
+int options_parse(const struct option *table, int argc, char **argv, int *ret_n_positional, struct buf *err)
+{
+	struct cursor c = {.table = table, .argc = argc, .argv = argv, .at = 1, .err = err};
+	for (; c.at < argc && strcmp(argv[c.at], "--") != 0; c.at++) {
+		if (is_help(argv[c.at])) {
+			print_help(table);
+			return 1;
+		}
+		int r = parse_argument(&c);
+		if (r) {
+			return r;
+		}
+	}
+	for (c.at++; c.at < argc; c.at++) { /* behind "--" nothing is a flag */
+		keep_positional(&c);
+	}
+	*ret_n_positional = c.n_positional;
+	return 0;
+}
+
+static void add_default(struct buf *out, const struct option *o)
+{
+	switch (o->type) {
+	case OPTION_STRING:
+		if (*(const char **)o->target) {
+			buf_printf(out, " (default %s)", *(const char **)o->target);
+		}
+		break;
+	case OPTION_BOOL:
+		if (*(bool *)o->target) {
+			BUF_LITERAL(out, " (default true)");
+		}
+		break;
+	case OPTION_INT:
+	case OPTION_DURATION:
+		if (*(int64_t *)o->target) {
+			buf_printf(out, " (default %lld%s)", (long long)*(int64_t *)o->target,
+				o->type == OPTION_DURATION ? "ms" : "");
+		}
+		break;
+	case OPTION_STRINGS:
+		break;
+	}
+}
+
+void options_print_help(const struct option *table, struct buf *out)
+{
+	for (const struct option *o = table; o->name; o++) {
+		buf_printf(out, "  --%s%s%s\n        %s", o->name, o->value_name ? " " : "",
+			o->value_name ? o->value_name : "", o->help);
+		add_default(out, o);
+		buf_addc(out, '\n');
+	}
+}
