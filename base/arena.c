@@ -17,8 +17,8 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
 #endif
 
-/* A request rarely needs more than the first; big ones quickly get blocks worth a malloc. */
-enum { BLOCK_MIN = 4096, BLOCK_MAX = 256 * 1024 };
+/* A request rarely needs more than the first; big ones quickly get blocks worth a malloc. What idles between requests is small. */
+enum { BLOCK_MIN = 4096, BLOCK_MAX = 256 * 1024, KEPT_MAX = 16 * 1024 };
 
 #ifdef __SANITIZE_ADDRESS__
 enum { RED_ZONE = 8 };
@@ -91,7 +91,7 @@ static struct arena_block *arena_oldest(const struct arena *a)
 void arena_clear(struct arena *a)
 {
 	struct arena_block *oldest = a->first ? NULL : arena_oldest(a);
-	if (oldest && oldest->size > BLOCK_MAX) {
+	if (oldest && oldest->size > MIN(a->ceiling, (size_t)KEPT_MAX)) {
 		oldest = NULL;
 	}
 	arena_free_blocks(a, oldest);

@@ -26,7 +26,7 @@ void arena_init(struct arena *a, size_t ceiling);
 /* As above, but starts with caller's memory (a stack buffer, a connection's scratch page). */
 void arena_init_with(struct arena *a, size_t ceiling, void *first, size_t first_size);
 void arena_done(struct arena *a);
-void arena_clear(struct arena *a);                 /* empty and usable again; keeps the first block */
+void arena_clear(struct arena *a);                 /* empty and usable again; keeps the first block, unless big */
 static inline bool arena_is_full(const struct arena *a) /* the caller should stop and say 413 or 400 */
 {
 	return a->used > a->ceiling;

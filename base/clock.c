@@ -224,7 +224,7 @@ static bool take_offset(struct time_text *t, int64_t *ret_s)
 
 bool time_parse_rfc3339(struct str s, int64_t *ret_wall_us)
 {
-	struct time_text t = {s.p, s.p + s.n};
+	struct time_text t = {s.p, str_end(s)};
 	int64_t days, second, us, offset;
 	if (!take_date(&t, &days) || !take_char(&t, 'T') || !take_time(&t, &second) ||
 		!take_fraction(&t, &us) || !take_offset(&t, &offset) || t.p != t.end) {

@@ -30,7 +30,7 @@ struct parser {
 static void parser_init(struct parser *x, struct arena *arena, struct str text, struct json_limits limits)
 {
 	x->p = x->start = text.p;
-	x->end = text.p + text.n;
+	x->end = str_end(text);
 	x->arena = arena;
 	x->limits = limits;
 	x->n_values = 0;

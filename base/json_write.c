@@ -66,7 +66,7 @@ bool json_encode_string(struct buf *b, struct str s)
 	if (!buf_reserve(b, s.n + 2)) {
 		return false;
 	}
-	const char *end = s.p + s.n;
+	const char *end = str_end(s);
 	struct copier c = {b, s.p};
 	buf_addc(b, '"');
 	for (const char *p = json_skip_unescaped(s.p, end); p < end; p = json_skip_unescaped(p, end)) {
@@ -88,17 +88,26 @@ static const char *compact_string(struct copier *c, const char *p, const char *e
 	}
 }
 
+static const char *drop_blanks(struct copier *c, const char *p, const char *end)
+{
+	copy_until(c, p);
+	while (p < end && json_is_blank(*p)) {
+		p++;
+	}
+	c->from = p;
+	return p;
+}
+
 bool json_compact(struct buf *b, struct str text)
 {
-	const char *p = text.p, *end = text.p + text.n;
+	const char *p = text.p, *end = str_end(text);
 	struct copier c = {b, p};
 	buf_reserve(b, text.n);
 	while (p < end) {
 		if (*p == '"') {
 			p = compact_string(&c, p + 1, end);
 		} else if (json_is_blank(*p)) {
-			copy_instead(&c, p, 1, "");
-			p++;
+			p = drop_blanks(&c, p, end);
 		} else {
 			p++;
 		}
@@ -265,7 +274,7 @@ static const char *indent_token(struct indenter *in, const char *p, const char *
 bool json_indent(struct buf *b, struct str text, unsigned spaces)
 {
 	struct indenter in = {.out = b, .spaces = spaces};
-	const char *p = text.p, *end = text.p + text.n;
+	const char *p = text.p, *end = str_end(text);
 	while (p < end && !b->is_over) {
 		if (json_is_blank(*p)) {
 			p++;

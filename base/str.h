@@ -26,6 +26,10 @@ static inline bool str_is(struct str a, const char *b)
 {
 	return str_eq(a, str_of(b));
 }
+static inline const char *str_end(struct str s)   /* NULL + 0 is undefined in C */
+{
+	return s.n ? s.p + s.n : s.p;
+}
 int str_cmp(struct str a, struct str b);           /* by bytes, shorter first: etcd's key order */
 bool str_eq_nocase(struct str a, struct str b);    /* ASCII only */
 bool str_starts(struct str s, struct str prefix);
