@@ -27,15 +27,15 @@ enum storage_result {
 	STORAGE_COMPACTED,    /* the wanted revision is gone; compact_revision says up to where */
 	STORAGE_FUTURE,       /* the wanted revision has not happened yet */
 	STORAGE_TOO_LARGE,    /* the store refuses the request's size; nothing happened. `message` has its text */
-	STORAGE_UNAVAILABLE,  /* certainly not executed: no connection, no leader, alarm (NOSPACE) */
+	STORAGE_UNAVAILABLE,  /* certainly not executed: no connection, no leader; any failed trip of a read */
 	STORAGE_TIMEOUT,      /* deadline passed. A write may have happened */
-	STORAGE_UNKNOWN,      /* connection lost with the request under way. A write may have happened */
+	STORAGE_UNKNOWN,      /* connection lost with the write under way, or etcd's quota reached: it may have happened */
 	STORAGE_LEASE_GONE,   /* lease unknown or expired */
 	STORAGE_CANCELED,     /* by storage_free or storage_watch_cancel */
 	STORAGE_ERROR,        /* anything else; `message` tells */
 };
 const char *storage_result_name(enum storage_result r);
-/* False where the write may have been carried out. True for every read. */
+/* False where a write may have been carried out all the same. */
 bool storage_result_is_certain(enum storage_result r);
 
 struct storage_kv {
@@ -76,8 +76,9 @@ struct storage_range {
 enum storage_compare_target { COMPARE_VERSION, COMPARE_CREATE, COMPARE_MOD, COMPARE_VALUE, COMPARE_LEASE };
 enum storage_compare_result { COMPARE_EQUAL, COMPARE_GREATER, COMPARE_LESS, COMPARE_NOT_EQUAL };
 
-/* One guard. With range_end it must hold for every existing key of the range; an empty range satisfies it. So
- * {COMPARE_CREATE, COMPARE_EQUAL, number 0} over a range says "nothing is there". */
+/* One guard. With range_end it must hold for every existing key of the range. A missing key, or an empty range, counts as one key
+ * whose numbers are all 0, and no value compares with it. So {COMPARE_CREATE, COMPARE_EQUAL, number 0} over a range says
+ * "nothing is there". */
 struct storage_compare {
 	enum storage_compare_target target;
 	enum storage_compare_result result;
@@ -145,7 +146,7 @@ struct storage_event {
 struct storage_watch {
 	/* request */
 	struct str key, range_end;
-	int64_t from_revision;  /* first revision wanted; 0: from now */
+	int64_t from_revision;  /* first revision wanted, to be above what is compacted; 0: from now */
 	/* All events of one or more whole revisions, ascending: a revision is never split over two calls. revision is the last one's. */
 	void (*on_events)(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision);
 	/* The stream is open (again) or has been interrupted; for /readyz and logs. May be NULL. */
@@ -166,7 +167,8 @@ struct storage_ops {
 	void (*lease_keep_alive)(struct storage *s, struct storage_lease *op);
 	void (*lease_revoke)(struct storage *s, struct storage_lease *op);
 	void (*watch)(struct storage *s, struct storage_watch *w);
-	void (*watch_cancel)(struct storage *s, struct storage_watch *w); /* asynchronous: on_end follows */
+	/* Asynchronous: on_end follows. Of a watch that has ended already: nothing. */
+	void (*watch_cancel)(struct storage *s, struct storage_watch *w);
 	/* Everything under way ends (STORAGE_CANCELED), then the store is gone. Not from a callback. */
 	void (*free)(struct storage *s);
 };

@@ -1,0 +1,48 @@
+#include "storage/keys.h"
+
+#define OBJECTS "/objects/"
+#define CORE "core"
+
+struct str key_object(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name)
+{
+	struct str dir = group.n ? group : STR(CORE);
+	const char *slash = ns.n ? "/" : "";
+	return arena_printf(a, STR_FMT OBJECTS STR_FMT "/" STR_FMT "/" STR_FMT "%s" STR_FMT, STR_ARG(prefix), STR_ARG(dir),
+		STR_ARG(resource), STR_ARG(ns), slash, STR_ARG(name));
+}
+
+struct str key_objects_prefix(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT OBJECTS, STR_ARG(prefix));
+}
+
+struct str key_compact(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT "/compact_rev_key", STR_ARG(prefix));
+}
+
+struct str key_fence(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT "/fence", STR_ARG(prefix));
+}
+
+bool key_split(struct str key, struct str objects_prefix, struct key_parts *ret)
+{
+	if (!str_starts(key, objects_prefix)) {
+		return false;
+	}
+	struct str rest = {key.p + objects_prefix.n, key.n - objects_prefix.n};
+	struct str group, resource;
+	if (!str_cut(rest, '/', &group, &rest) || !str_cut(rest, '/', &resource, &rest)) {
+		return false;
+	}
+	if (group.n == 0 || resource.n == 0 || rest.n == 0) {
+		return false;
+	}
+	*ret = (struct key_parts){
+		.group = str_is(group, CORE) ? (struct str){NULL, 0} : group,
+		.resource = resource,
+		.rest = rest,
+	};
+	return true;
+}
