@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""tools/check-layers.py sees what it should, and only that."""
+
+import importlib.util
+import pathlib
+import tempfile
+import unittest
+
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "check-layers.py"
+spec = importlib.util.spec_from_file_location("check_layers", TOOL)
+check_layers = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(check_layers)
+
+
+class CheckLayers(unittest.TestCase):
+    def check(self, files):
+        """The problems of a tree of {path: includes}."""
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, includes in files.items():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_text("".join(f"#include {header}\n" for header in includes))
+            return list(check_layers.check(root))
+
+    def assert_single(self, files, *words):
+        problems = self.check(files)
+        self.assertEqual(len(problems), 1, problems)
+        for word in words:
+            self.assertIn(word, problems[0])
+
+    def test_a_row_may_be_used(self):
+        self.assertEqual(self.check({
+            "base/buf.h": [],
+            "api/object.h": ['"base/buf.h"', '"api/object.h"'],
+            "api/kinds/widget.c": ['"api/object.h"'],
+            "storage/etcd_kv.c": ['"proto/kv.pb-c.h"', '"api/object.h"'],
+            "storage/etcd_client.c": ["<grpc/grpc.h>"],
+            "server/http.c": ["<microhttpd.h>", "<stdio.h>"],
+            "client/transport.c": ["<curl/curl.h>"],
+            "tests/unit/test_buf.c": ['"base/buf.h"', "<jansson.h>", "<microhttpd.h>"],
+        }), [])
+
+    def test_a_layer_above_is_named_with_the_rule(self):
+        self.assert_single({"api/object.h": [], "base/buf.c": ['"api/object.h"']},
+                           "base/buf.c:1", "api/object.h", "base may use nothing")
+
+    def test_a_layer_beside_is_seen(self):
+        self.assert_single({"storage/cache.h": [], "client/informer.c": ['"storage/cache.h"']},
+                           "client may use base, api, but not storage")
+
+    def test_api_does_not_know_kinds(self):
+        self.assert_single({"api/kinds/widget.h": [], "api/registry.c": ['"api/kinds/widget.h"']}, "not api/kinds")
+
+    def test_a_fence_holds_within_its_own_folder(self):
+        self.assert_single({"server/route.c": ["<microhttpd.h>"]}, "server/route.c:1", "only in server/http.c")
+        self.assert_single({"storage/cache.c": ["<grpc/byte_buffer.h>"]}, "only in storage/etcd_client.c")
+
+    def test_generated_messages_are_fenced(self):
+        self.assert_single({"storage/cache.c": ['"proto/kv.pb-c.h"']}, "only in storage/etcd_*.c")
+        self.assert_single({"server/list.c": ['"proto/openapi.pb-c.h"']}, "only in server/openapi_pb.c")
+
+    def test_one_file_only_may_know_curl(self):
+        self.assert_single({"client/a.c": ["<curl/curl.h>"], "client/b.c": ["<curl/curl.h>"]}, "client/a.c, client/b.c")
+        self.assert_single({"cli/up.c": ["<curl/curl.h>"]}, "only in client")
+
+    def test_paths_begin_at_the_root(self):
+        self.assert_single({"base/buf.h": [], "base/buf.c": ['"buf.h"']}, "not a path from the root")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
