@@ -1,0 +1,119 @@
+#include "server/watched_file.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+enum { LOOK_EVERY_MS = 1000, FILE_MAX = 4 * 1024 * 1024 };
+
+static int read_all(int fd, struct buf *text)
+{
+	for (;;) {
+		if (!buf_reserve(text, 4096)) {
+			return -EFBIG;
+		}
+		ssize_t n = read(fd, text->p + text->n, 4096);
+		if (n < 0 && errno != EINTR) {
+			return -errno;
+		}
+		if (n == 0) {
+			return 0;
+		}
+		text->n += n > 0 ? (size_t)n : 0;
+	}
+}
+
+/* What is seen is noted before it is read: a change meanwhile is noticed at the next look. */
+static int file_read(struct watched_file *f, struct buf *text)
+{
+	int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0) {
+		int r = -errno;
+		f->seen = (struct stat){0};
+		return r;
+	}
+
+	int r = fstat(fd, &f->seen) < 0 ? -errno : 0;
+	if (!r && !S_ISREG(f->seen.st_mode)) {
+		r = -EINVAL;
+	}
+	if (!r) {
+		r = read_all(fd, text);
+	}
+	close(fd);
+	return r;
+}
+
+static int file_load(struct watched_file *f, struct buf *err)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, FILE_MAX);
+	int r = file_read(f, &text);
+	if (r) {
+		buf_printf(err, "cannot read %s: %s", f->path, strerror(-r));
+		return r;
+	}
+	return f->load(f->ctx, buf_str(&text), err);
+}
+
+int watched_file_init(struct watched_file *f, const char *path, int (*load)(void *ctx, struct str text, struct buf *err), void *ctx,
+		      struct reload_hook hook, struct buf *err)
+{
+	*f = (struct watched_file){.path = mem_strdup(path), .load = load, .ctx = ctx, .hook = hook};
+	pthread_mutex_init(&f->lock, NULL);
+	atomic_init(&f->next_look_ms, clock_mono_ms() + LOOK_EVERY_MS);
+	return file_load(f, err);
+}
+
+void watched_file_done(struct watched_file *f)
+{
+	if (f->path) {
+		pthread_mutex_destroy(&f->lock);
+		f->path = mem_free(f->path);
+	}
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+static bool has_changed(const struct watched_file *f)
+{
+	struct stat now;
+	if (stat(f->path, &now) < 0) {
+		now = (struct stat){0};
+	}
+	return !is_same(&now, &f->seen);
+}
+
+static void look(struct watched_file *f)
+{
+	if (!has_changed(f)) {
+		return;
+	}
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	int r = file_load(f, &err);
+	if (f->hook.report) {
+		f->hook.report(f->hook.ctx, f->path, r ? err.p : NULL);
+	}
+}
+
+void watched_file_poll(struct watched_file *f)
+{
+	if (!f->path) {
+		return;
+	}
+	int64_t now = clock_mono_ms();
+	if (now < atomic_load_explicit(&f->next_look_ms, memory_order_relaxed) || pthread_mutex_trylock(&f->lock) != 0) {
+		return;
+	}
+	atomic_store_explicit(&f->next_look_ms, now + LOOK_EVERY_MS, memory_order_relaxed);
+	look(f);
+	pthread_mutex_unlock(&f->lock);
+}
