@@ -4,6 +4,11 @@
 
 #include "api/status.h"
 #include "server/http.h"
+#include "server/watched_file.h"
+
+#define USER_ANONYMOUS STR("system:anonymous")
+#define GROUP_AUTHENTICATED STR("system:authenticated")
+#define GROUP_UNAUTHENTICATED STR("system:unauthenticated")
 
 struct user {
 	struct str name, uid;
@@ -19,12 +24,13 @@ struct authn_options {
 	const char *token_file;          /* CSV: token,user,uid,"group1,group2"; reloaded when it changes. NULL: none */
 	bool anonymous;                  /* --anonymous-auth */
 	bool client_certificates;
+	struct reload_hook on_reload;
 };
 
 int authn_new(struct authn **ret, const struct authn_options *options, struct buf *err);
 struct authn *authn_free(struct authn *a);
 /* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); or 1 with 401 in st. Tokens are compared in
- * constant time. Impersonate-* headers are the caller's business (authz). */
+ * constant time. Impersonate-* headers are the caller's business (server/impersonate.h). */
 int authn_request(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a, struct status *st);
 bool user_in_group(const struct user *u, struct str group);
 

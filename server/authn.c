@@ -1,0 +1,182 @@
+#include "server/authn.h"
+
+#include "server/tokens.h"
+
+struct authn {
+	struct authn_options options;
+	struct watched_file token_file;
+	pthread_rwlock_t lock; /* guards `tokens`: readers hold it for a look-up */
+	struct tokens *tokens;
+};
+
+/* What one way of authentication says. */
+enum answer {
+	ANSWER_UNKNOWN, /* no credential of this kind: ask the next */
+	ANSWER_KNOWN,
+	ANSWER_WRONG,   /* a credential that is not valid: 401 unless a later way knows the caller */
+};
+
+/* ---- token file ---- */
+
+static int load_tokens(void *ctx, struct str text, struct buf *err)
+{
+	struct authn *authn = ctx;
+	struct tokens *fresh, *old;
+	_cleanup_(buf_done) struct buf why;
+	buf_init(&why, 1024);
+	int r = tokens_parse(&fresh, text, &why);
+	if (r) {
+		buf_printf(err, "token file %s: " STR_FMT, authn->options.token_file, STR_ARG(buf_str(&why)));
+		return r;
+	}
+
+	pthread_rwlock_wrlock(&authn->lock);
+	old = authn->tokens;
+	authn->tokens = fresh;
+	pthread_rwlock_unlock(&authn->lock);
+	tokens_free(old);
+	return 0;
+}
+
+int authn_new(struct authn **ret, const struct authn_options *options, struct buf *err)
+{
+	struct authn *authn = mem_new(struct authn);
+	authn->options = *options;
+	pthread_rwlock_init(&authn->lock, NULL);
+	if (options->token_file) {
+		int r = watched_file_init(&authn->token_file, options->token_file, load_tokens, authn, options->on_reload, err);
+		if (r) {
+			authn_free(authn);
+			return r;
+		}
+	}
+	*ret = authn;
+	return 0;
+}
+
+struct authn *authn_free(struct authn *authn)
+{
+	if (authn) {
+		watched_file_done(&authn->token_file);
+		tokens_free(authn->tokens);
+		pthread_rwlock_destroy(&authn->lock);
+		mem_free(authn);
+	}
+	return NULL;
+}
+
+/* ---- users ---- */
+
+bool user_in_group(const struct user *u, struct str group)
+{
+	for (size_t i = 0; i < u->n_groups; i++) {
+		if (str_eq(u->groups[i], group)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A user of these groups, copied, and system:authenticated. */
+static struct user *user_new(struct arena *a, const struct str *groups, size_t n)
+{
+	struct user *u = arena_new(a, struct user);
+	struct str *all = arena_array(a, struct str, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		all[i] = arena_dup(a, groups[i]);
+	}
+	u->groups = all;
+	u->n_groups = n;
+	if (!user_in_group(u, GROUP_AUTHENTICATED) && !user_in_group(u, GROUP_UNAUTHENTICATED)) {
+		all[u->n_groups++] = GROUP_AUTHENTICATED;
+	}
+	return u;
+}
+
+static struct user *user_new_anonymous(struct arena *a)
+{
+	struct user *u = arena_new(a, struct user);
+	struct str *group = arena_new(a, struct str);
+	*group = GROUP_UNAUTHENTICATED;
+	u->name = USER_ANONYMOUS;
+	u->groups = group;
+	u->n_groups = 1;
+	return u;
+}
+
+/* ---- ways of authentication ---- */
+
+/* A certificate without a common name names nobody (k8s.io/apiserver x509.CommonNameUserConversion). */
+static enum answer ask_certificate(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a)
+{
+	const struct http_peer *peer = http_peer(x);
+	if (!authn->options.client_certificates || !peer->has_certificate) {
+		return ANSWER_UNKNOWN;
+	}
+	if (!peer->is_verified) {
+		return ANSWER_WRONG;
+	}
+	if (peer->common_name.n == 0) {
+		return ANSWER_UNKNOWN;
+	}
+	struct user *u = user_new(a, peer->organizations, peer->n_organizations);
+	u->name = arena_dup(a, peer->common_name);
+	*ret = u;
+	return ANSWER_KNOWN;
+}
+
+/* The second word behind "Bearer"; empty for every other header: Basic, or "Bearer" with two blanks, names nobody and is not wrong. */
+static struct str bearer_token(struct str authorization)
+{
+	struct str scheme, token, rest;
+	if (!str_cut(str_trim(authorization), ' ', &scheme, &rest) || !str_eq_nocase(scheme, STR("bearer"))) {
+		return STR("");
+	}
+	str_cut(rest, ' ', &token, &rest);
+	return token;
+}
+
+static enum answer ask_token(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a)
+{
+	struct str token = bearer_token(http_header(x, "Authorization"));
+	if (token.n == 0) {
+		return ANSWER_UNKNOWN;
+	}
+	if (!authn->options.token_file) {
+		return ANSWER_WRONG;
+	}
+
+	watched_file_poll(&authn->token_file);
+	pthread_rwlock_rdlock(&authn->lock);
+	const struct token_user *known = tokens_find(authn->tokens, token);
+	if (known) {
+		struct user *u = user_new(a, known->groups, known->n_groups);
+		u->name = arena_dup(a, known->name);
+		u->uid = arena_dup(a, known->uid);
+		*ret = u;
+	}
+	pthread_rwlock_unlock(&authn->lock);
+	return known ? ANSWER_KNOWN : ANSWER_WRONG;
+}
+
+typedef enum answer (*authn_way)(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a);
+
+static const authn_way ways[] = {ask_certificate, ask_token};
+
+int authn_request(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a, struct status *st)
+{
+	bool is_wrong = false;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		enum answer answer = ways[i](authn, x, ret, a);
+		if (answer == ANSWER_KNOWN) {
+			return 0;
+		}
+		is_wrong |= answer == ANSWER_WRONG;
+	}
+	if (is_wrong || !authn->options.anonymous) {
+		status_set(st, 401, REASON_UNAUTHORIZED, "Unauthorized");
+		return 1;
+	}
+	*ret = user_new_anonymous(a);
+	return 0;
+}

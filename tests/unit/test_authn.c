@@ -1,0 +1,252 @@
+#include "server/authn.h"
+#include "tests/unit/fake_http.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* One request to an authenticator that knows the token "t1" (alice, of dev) and client certificates. */
+struct scene {
+	struct authn *authn;
+	struct http_exchange x;
+	struct http_header authorization;
+	struct arena arena;
+	struct status st;
+	struct user *user;
+};
+
+static char token_path[] = "/tmp/annals-tokens-XXXXXX";
+
+static int write_tokens(void **state _unused_)
+{
+	int fd = mkstemp(token_path);
+	dprintf(fd, "t1,alice,u1,dev\nt2,system:anonymous,u2,system:unauthenticated\n");
+	close(fd);
+	return 0;
+}
+
+static int remove_tokens(void **state _unused_)
+{
+	return unlink(token_path);
+}
+
+static void open_scene(struct scene *s, struct authn_options options)
+{
+	struct buf err;
+	*s = (struct scene){.authn = NULL};
+	buf_init(&err, 1024);
+	assert_int_equal(authn_new(&s->authn, &options, &err), 0);
+	buf_done(&err);
+	arena_init(&s->arena, 1 << 20);
+	status_init(&s->st, &s->arena);
+}
+
+static struct authn_options usual(void)
+{
+	return (struct authn_options){.token_file = token_path, .anonymous = true, .client_certificates = true};
+}
+
+static void close_scene(struct scene *s)
+{
+	authn_free(s->authn);
+	arena_done(&s->arena);
+}
+
+static int ask(struct scene *s, const char *authorization)
+{
+	if (authorization) {
+		s->authorization = (struct http_header){STR("authorization"), str_of(authorization)};
+		s->x.headers = &s->authorization;
+		s->x.n_headers = 1;
+	}
+	return authn_request(s->authn, &s->x, &s->user, &s->arena, &s->st);
+}
+
+static void assert_is_anonymous(struct scene *s)
+{
+	assert_true(str_is(s->user->name, "system:anonymous"));
+	assert_int_equal(s->user->n_groups, 1);
+	assert_true(user_in_group(s->user, GROUP_UNAUTHENTICATED));
+}
+
+static void test_authn__no_credential_is_anonymous(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_is_anonymous(&s);
+	close_scene(&s);
+}
+
+static void test_authn__no_credential_is_401_without_anonymous(void **state _unused_)
+{
+	struct scene s;
+	struct authn_options options = usual();
+	options.anonymous = false;
+	open_scene(&s, options);
+	assert_int_equal(ask(&s, NULL), 1);
+	assert_int_equal(s.st.code, 401);
+	assert_string_equal(s.st.reason, "Unauthorized");
+	assert_true(str_is(s.st.message, "Unauthorized"));
+	assert_false(s.st.has_details);
+	close_scene(&s);
+}
+
+static void test_authn__token_names_its_user(void **state _unused_)
+{
+	static const char *const spellings[] = {"Bearer t1", "bearer t1", "  BEARER t1 ", "Bearer t1 rest"};
+	for (size_t i = 0; i < ARRAY_SIZE(spellings); i++) {
+		struct scene s;
+		open_scene(&s, usual());
+		assert_int_equal(ask(&s, spellings[i]), 0);
+		assert_true(str_is(s.user->name, "alice") && str_is(s.user->uid, "u1"));
+		assert_int_equal(s.user->n_groups, 2);
+		assert_true(user_in_group(s.user, STR("dev")) && user_in_group(s.user, GROUP_AUTHENTICATED));
+		close_scene(&s);
+	}
+}
+
+static void test_authn__user_of_the_unauthenticated_does_not_become_authenticated(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	assert_int_equal(ask(&s, "Bearer t2"), 0);
+	assert_is_anonymous(&s);
+	close_scene(&s);
+}
+
+static void test_authn__wrong_token_is_401(void **state _unused_)
+{
+	static const char *const wrong[] = {"Bearer wrong", "Bearer t", "Bearer t1x", "Bearer x.y.z"};
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct scene s;
+		open_scene(&s, usual());
+		assert_int_equal(ask(&s, wrong[i]), 1);
+		assert_int_equal(s.st.code, 401);
+		close_scene(&s);
+	}
+}
+
+static void test_authn__token_without_a_token_file_is_401(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, (struct authn_options){.anonymous = true});
+	assert_int_equal(ask(&s, "Bearer t1"), 1);
+	close_scene(&s);
+}
+
+static void test_authn__other_authorization_is_anonymous(void **state _unused_)
+{
+	static const char *const other[] = {"Basic YTpi", "Bearer", "Bearer ", "Bearer  t1", "", "t1"};
+	for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
+		struct scene s;
+		open_scene(&s, usual());
+		assert_int_equal(ask(&s, other[i]), 0);
+		assert_is_anonymous(&s);
+		close_scene(&s);
+	}
+}
+
+static const struct str masters[] = {{"system:masters", 14}, {"ops", 3}};
+
+static void show_certificate(struct scene *s, bool is_verified, const char *common_name)
+{
+	s->x.peer = (struct http_peer){.is_tls = true,
+				       .has_certificate = true,
+				       .is_verified = is_verified,
+				       .common_name = str_of(common_name),
+				       .organizations = masters,
+				       .n_organizations = ARRAY_SIZE(masters)};
+}
+
+static void test_authn__certificate_names_user_and_groups(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	show_certificate(&s, true, "admin");
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_true(str_is(s.user->name, "admin"));
+	assert_int_equal(s.user->n_groups, 3);
+	assert_true(user_in_group(s.user, STR("system:masters")) && user_in_group(s.user, GROUP_AUTHENTICATED));
+	close_scene(&s);
+}
+
+static void test_authn__certificate_goes_before_a_wrong_token(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	show_certificate(&s, true, "admin");
+	assert_int_equal(ask(&s, "Bearer wrong"), 0);
+	assert_true(str_is(s.user->name, "admin"));
+	close_scene(&s);
+}
+
+static void test_authn__unverified_certificate_is_401_but_a_token_helps(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	show_certificate(&s, false, "");
+	assert_int_equal(ask(&s, NULL), 1);
+	assert_int_equal(s.st.code, 401);
+	assert_int_equal(ask(&s, "Bearer t1"), 0);
+	assert_true(str_is(s.user->name, "alice"));
+	close_scene(&s);
+}
+
+static void test_authn__certificate_without_a_name_is_anonymous(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	show_certificate(&s, true, "");
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_is_anonymous(&s);
+	close_scene(&s);
+}
+
+static void test_authn__certificates_count_only_where_wanted(void **state _unused_)
+{
+	struct scene s;
+	struct authn_options options = usual();
+	options.client_certificates = false;
+	open_scene(&s, options);
+	show_certificate(&s, true, "admin");
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_is_anonymous(&s);
+	close_scene(&s);
+}
+
+static void test_authn__broken_token_file_is_refused_at_birth(void **state _unused_)
+{
+	char path[] = "/tmp/annals-tokens-XXXXXX", expected[128];
+	int fd = mkstemp(path);
+	dprintf(fd, "only,two\n");
+	close(fd);
+	struct authn *authn;
+	struct buf err;
+	buf_init(&err, 1024);
+	assert_true(authn_new(&authn, &(struct authn_options){.token_file = path}, &err) < 0);
+	snprintf(expected, sizeof(expected), "token file %s: line 1: a user has at least 3 columns: token, user name, user uid", path);
+	assert_string_equal(err.p, expected);
+	buf_done(&err);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_authn__no_credential_is_anonymous),
+		TEST(test_authn__no_credential_is_401_without_anonymous),
+		TEST(test_authn__token_names_its_user),
+		TEST(test_authn__user_of_the_unauthenticated_does_not_become_authenticated),
+		TEST(test_authn__wrong_token_is_401),
+		TEST(test_authn__token_without_a_token_file_is_401),
+		TEST(test_authn__other_authorization_is_anonymous),
+		TEST(test_authn__certificate_names_user_and_groups),
+		TEST(test_authn__certificate_goes_before_a_wrong_token),
+		TEST(test_authn__unverified_certificate_is_401_but_a_token_helps),
+		TEST(test_authn__certificate_without_a_name_is_anonymous),
+		TEST(test_authn__certificates_count_only_where_wanted),
+		TEST(test_authn__broken_token_file_is_refused_at_birth),
+	};
+	return cmocka_run_group_tests(tests, write_tokens, remove_tokens);
+}
