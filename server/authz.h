@@ -19,6 +19,7 @@ struct authz;
 struct authz_options {
 	const char *policy_file;         /* NULL: none */
 	bool always_allow;               /* --authorization-mode=AlwaysAllow */
+	struct reload_hook on_reload;
 };
 
 int authz_new(struct authz **ret, const struct authz_options *options, struct buf *err);

@@ -1,0 +1,210 @@
+#include "server/authz.h"
+
+#include "server/abac.h"
+
+struct authz {
+	struct authz_options options;
+	struct watched_file policy_file;
+	pthread_rwlock_t lock; /* guards `policy`: readers hold it for a look-up */
+	struct abac *policy;
+};
+
+/* ---- policy file ---- */
+
+static int load_policy(void *ctx, struct str text, struct buf *err)
+{
+	struct authz *authz = ctx;
+	struct abac *fresh, *old;
+	_cleanup_(buf_done) struct buf why;
+	buf_init(&why, 4096);
+	int r = abac_parse(&fresh, text, &why);
+	if (r) {
+		buf_printf(err, "authorization policy file %s: " STR_FMT, authz->options.policy_file, STR_ARG(buf_str(&why)));
+		return r;
+	}
+
+	pthread_rwlock_wrlock(&authz->lock);
+	old = authz->policy;
+	authz->policy = fresh;
+	pthread_rwlock_unlock(&authz->lock);
+	abac_free(old);
+	return 0;
+}
+
+int authz_new(struct authz **ret, const struct authz_options *options, struct buf *err)
+{
+	struct authz *authz = mem_new(struct authz);
+	authz->options = *options;
+	pthread_rwlock_init(&authz->lock, NULL);
+	if (options->policy_file) {
+		int r = watched_file_init(&authz->policy_file, options->policy_file, load_policy, authz, options->on_reload, err);
+		if (r) {
+			authz_free(authz);
+			return r;
+		}
+	}
+	*ret = authz;
+	return 0;
+}
+
+struct authz *authz_free(struct authz *authz)
+{
+	if (authz) {
+		watched_file_done(&authz->policy_file);
+		abac_free(authz->policy);
+		pthread_rwlock_destroy(&authz->lock);
+		mem_free(authz);
+	}
+	return NULL;
+}
+
+static bool policy_allows(struct authz *authz, const struct authz_attributes *attributes)
+{
+	if (!authz->options.policy_file) {
+		return false;
+	}
+	watched_file_poll(&authz->policy_file);
+	pthread_rwlock_rdlock(&authz->lock);
+	bool is_allowed = abac_allows(authz->policy, attributes);
+	pthread_rwlock_unlock(&authz->lock);
+	return is_allowed;
+}
+
+/* ---- what everybody may ---- */
+
+/* kube's roles system:public-info-viewer and system:discovery. A final * matches any rest. */
+struct public_path {
+	const char *path;
+	bool is_for_anyone; /* else for system:authenticated */
+};
+
+static const struct public_path public_paths[] = {
+	{"/healthz", true},  {"/livez", true},   {"/readyz", true}, {"/version", true}, {"/version/", true}, {"/api", false},
+	{"/api/*", false},   {"/apis", false},   {"/apis/*", false}, {"/openapi", false}, {"/openapi/*", false},
+};
+
+/* kube's role system:basic-user: what one may ask about oneself. */
+struct self_review {
+	const char *group, *resource;
+};
+
+static const struct self_review self_reviews[] = {
+	{"authentication.k8s.io", "selfsubjectreviews"},
+	{"authorization.k8s.io", "selfsubjectaccessreviews"},
+	{"authorization.k8s.io", "selfsubjectrulesreviews"},
+};
+
+static bool path_matches(const char *pattern, struct str path)
+{
+	struct str p = str_of(pattern);
+	if (!str_ends(p, STR("*"))) {
+		return str_eq(p, path);
+	}
+	p.n--;
+	return str_starts(path, p);
+}
+
+static bool is_public_path(const struct authz_attributes *at, bool is_authenticated)
+{
+	if (!str_is(at->verb, "get")) {
+		return false;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(public_paths); i++) {
+		const struct public_path *row = &public_paths[i];
+		if ((row->is_for_anyone || is_authenticated) && path_matches(row->path, at->path)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_self_review(const struct authz_attributes *at)
+{
+	if (!str_is(at->verb, "create") || at->subresource.n > 0) {
+		return false;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(self_reviews); i++) {
+		if (str_is(at->group, self_reviews[i].group) && str_is(at->resource, self_reviews[i].resource)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool everybody_may(const struct authz_attributes *at)
+{
+	bool is_authenticated = user_in_group(at->user, GROUP_AUTHENTICATED);
+	if (!at->is_resource) {
+		return is_public_path(at, is_authenticated);
+	}
+	return is_authenticated && is_self_review(at);
+}
+
+/* ---- deciding and saying so ---- */
+
+static bool is_allowed(struct authz *authz, const struct authz_attributes *at)
+{
+	return authz->options.always_allow || user_in_group(at->user, STR("system:masters")) || everybody_may(at) ||
+	       policy_allows(authz, at);
+}
+
+/* The texts may be shown by a browser: k8s.io/apiserver escapes them as HTML. */
+static struct str escape_html(struct arena *a, struct str s)
+{
+	static const struct {
+		char c;
+		const char *text;
+	} rows[] = {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}};
+	char *out = arena_text(a, s.n * 5 + 1);
+	size_t n = 0;
+	for (size_t i = 0; i < s.n; i++) {
+		struct str piece = {s.p + i, 1};
+		for (size_t k = 0; k < ARRAY_SIZE(rows); k++) {
+			if (rows[k].c == s.p[i]) {
+				piece = str_of(rows[k].text);
+			}
+		}
+		memcpy(out + n, piece.p, piece.n);
+		n += piece.n;
+	}
+	return (struct str){out, n};
+}
+
+static struct str resource_sentence(const struct authz_attributes *at, struct str user, struct arena *a)
+{
+	struct str resource = at->resource;
+	if (at->subresource.n > 0) {
+		resource = arena_printf(a, STR_FMT "/" STR_FMT, STR_ARG(at->resource), STR_ARG(at->subresource));
+	}
+	struct str where = STR("at the cluster scope");
+	if (at->ns.n > 0) {
+		where = arena_printf(a, "in the namespace " STR_FMT, STR_ARG(go_quote(a, at->ns)));
+	}
+	return arena_printf(a, "User " STR_FMT " cannot " STR_FMT " resource " STR_FMT " in API group " STR_FMT " " STR_FMT, STR_ARG(user),
+			    STR_ARG(at->verb), STR_ARG(go_quote(a, resource)), STR_ARG(go_quote(a, at->group)), STR_ARG(where));
+}
+
+/* k8s.io/apiserver responsewriters.ForbiddenStatusError */
+static void forbid_path(const struct authz_attributes *at, struct str user, struct arena *a, struct status *st)
+{
+	struct str why = arena_printf(a, "User " STR_FMT " cannot " STR_FMT " path " STR_FMT, STR_ARG(user), STR_ARG(at->verb),
+				      STR_ARG(go_quote(a, at->path)));
+	status_set(st, 403, REASON_FORBIDDEN, "forbidden: " STR_FMT, STR_ARG(escape_html(a, why)));
+	st->has_details = true;
+}
+
+int authz_check(struct authz *authz, const struct authz_attributes *at, struct arena *a, struct status *st)
+{
+	if (is_allowed(authz, at)) {
+		return 0;
+	}
+
+	struct str user = go_quote(a, at->user->name);
+	if (at->is_resource) {
+		struct str why = escape_html(a, resource_sentence(at, user, a));
+		status_forbidden(st, at->group, at->resource, at->name, STR_FMT, STR_ARG(why));
+	} else {
+		forbid_path(at, user, a, st);
+	}
+	return 1;
+}

@@ -1,0 +1,212 @@
+#include "server/impersonate.h"
+
+#define PREFIX STR("Impersonate-")
+#define EXTRA_PREFIX STR("Impersonate-Extra-")
+#define SERVICE_ACCOUNT_PREFIX STR("system:serviceaccount:")
+
+/* All service accounts, those of one namespace, and everybody. */
+enum { GROUPS_IMPLIED_MAX = 3 };
+
+/* Whom the headers ask for. */
+struct wanted {
+	struct str name, uid;
+	struct str *groups;
+	size_t n_groups;
+	struct http_header *extra; /* key, value */
+	size_t n_extra;
+};
+
+/* Nearly every request asks for nobody: found out without allocating. */
+static bool has_headers(const struct http_exchange *x)
+{
+	const struct http_header *headers;
+	size_t n = http_headers(x, &headers);
+	for (size_t i = 0; i < n; i++) {
+		struct str head = {headers[i].name.p, MIN(headers[i].name.n, PREFIX.n)};
+		if (str_eq_nocase(head, PREFIX)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9') {
+		return c - '0';
+	}
+	c = (char)(c | 0x20);
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Keys are lower-cased, then %-decoded; one that cannot be decoded is taken as it is. */
+static struct str extra_key(struct arena *a, struct str encoded)
+{
+	char *lower = arena_text(a, encoded.n + 1), *decoded = arena_text(a, encoded.n + 1);
+	size_t n = 0;
+	for (size_t i = 0; i < encoded.n; i++) {
+		char c = encoded.p[i];
+		lower[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+	}
+	for (size_t i = 0; i < encoded.n; i++) {
+		if (lower[i] != '%') {
+			decoded[n++] = lower[i];
+			continue;
+		}
+		int high = i + 2 < encoded.n ? hex_digit(lower[i + 1]) : -1, low = high >= 0 ? hex_digit(lower[i + 2]) : -1;
+		if (low < 0) {
+			return (struct str){lower, encoded.n};
+		}
+		decoded[n++] = (char)(high * 16 + low);
+		i += 2;
+	}
+	return (struct str){decoded, n};
+}
+
+static void wanted_read_header(struct wanted *w, const struct http_header *h, struct arena *a)
+{
+	if (str_eq_nocase(h->name, STR("Impersonate-Group"))) {
+		w->groups[w->n_groups++] = h->value;
+		return;
+	}
+	struct str head = {h->name.p, MIN(h->name.n, EXTRA_PREFIX.n)};
+	if (str_eq_nocase(head, EXTRA_PREFIX)) {
+		struct str key = {h->name.p + head.n, h->name.n - head.n};
+		w->extra[w->n_extra++] = (struct http_header){extra_key(a, key), h->value};
+	}
+}
+
+static void wanted_read(struct wanted *w, const struct http_exchange *x, struct arena *a)
+{
+	const struct http_header *headers;
+	size_t n = http_headers(x, &headers);
+	*w = (struct wanted){
+		.name = http_header(x, "Impersonate-User"),
+		.uid = http_header(x, "Impersonate-Uid"),
+		.groups = arena_array(a, struct str, n + GROUPS_IMPLIED_MAX),
+		.extra = arena_array(a, struct http_header, n),
+	};
+	for (size_t i = 0; i < n; i++) {
+		wanted_read_header(w, &headers[i], a);
+	}
+}
+
+static bool split_service_account(struct str name, struct str *ret_ns, struct str *ret_name)
+{
+	if (!str_starts(name, SERVICE_ACCOUNT_PREFIX)) {
+		return false;
+	}
+	struct str rest = {name.p + SERVICE_ACCOUNT_PREFIX.n, name.n - SERVICE_ACCOUNT_PREFIX.n};
+	return str_cut(rest, ':', ret_ns, ret_name) && ret_ns->n > 0 && ret_name->n > 0;
+}
+
+/* One permission after the other. */
+struct asking {
+	struct authz *authz;
+	const struct user *who;
+	struct arena *arena;
+	struct status *st;
+};
+
+static int ask(const struct asking *q, struct authz_attributes what)
+{
+	what.user = q->who;
+	what.verb = STR("impersonate");
+	what.is_resource = true;
+	return authz_check(q->authz, &what, q->arena, q->st);
+}
+
+static int ask_name(const struct asking *q, struct str name)
+{
+	struct str ns, account;
+	if (split_service_account(name, &ns, &account)) {
+		return ask(q, (struct authz_attributes){.version = STR("v1"), .resource = STR("serviceaccounts"), .ns = ns, .name = account});
+	}
+	return ask(q, (struct authz_attributes){.version = STR("v1"), .resource = STR("users"), .name = name});
+}
+
+static int ask_uid(const struct asking *q, struct str uid)
+{
+	struct authz_attributes what = {
+		.group = STR("authentication.k8s.io"), .version = STR("v1"), .resource = STR("uids"), .name = uid};
+	return uid.n > 0 ? ask(q, what) : 0;
+}
+
+static int ask_groups(const struct asking *q, const struct wanted *w)
+{
+	int r = 0;
+	for (size_t i = 0; i < w->n_groups && !r; i++) {
+		r = ask(q, (struct authz_attributes){.version = STR("v1"), .resource = STR("groups"), .name = w->groups[i]});
+	}
+	return r;
+}
+
+static int ask_extra(const struct asking *q, const struct wanted *w)
+{
+	int r = 0;
+	for (size_t i = 0; i < w->n_extra && !r; i++) {
+		r = ask(q, (struct authz_attributes){.group = STR("authentication.k8s.io"),
+						     .version = STR("v1"),
+						     .resource = STR("userextras"),
+						     .subresource = w->extra[i].name,
+						     .name = w->extra[i].value});
+	}
+	return r;
+}
+
+static int ask_all(const struct asking *q, const struct wanted *w)
+{
+	return ask_name(q, w->name) || ask_uid(q, w->uid) || ask_groups(q, w) || ask_extra(q, w);
+}
+
+static void wanted_ensure_group(struct wanted *w, struct str group)
+{
+	struct user now = {.groups = w->groups, .n_groups = w->n_groups};
+	if (!user_in_group(&now, group)) {
+		w->groups[w->n_groups++] = group;
+	}
+}
+
+/* Groups that the name brings with it: of a service account when none are asked for, and of everybody. */
+static void wanted_complete(struct wanted *w, struct arena *a)
+{
+	struct str ns, account;
+	if (w->n_groups == 0 && split_service_account(w->name, &ns, &account)) {
+		w->groups[w->n_groups++] = STR("system:serviceaccounts");
+		w->groups[w->n_groups++] = arena_printf(a, "system:serviceaccounts:" STR_FMT, STR_ARG(ns));
+	}
+
+	struct user now = {.groups = w->groups, .n_groups = w->n_groups};
+	if (str_eq(w->name, USER_ANONYMOUS)) {
+		wanted_ensure_group(w, GROUP_UNAUTHENTICATED);
+	} else if (!user_in_group(&now, GROUP_UNAUTHENTICATED)) {
+		wanted_ensure_group(w, GROUP_AUTHENTICATED);
+	}
+}
+
+int impersonate(struct authz *authz, const struct http_exchange *x, struct user **user, struct arena *a, struct status *st)
+{
+	if (!has_headers(x)) {
+		return 0;
+	}
+
+	struct wanted w;
+	wanted_read(&w, x, a);
+	if (w.name.n == 0) {
+		if (w.uid.n == 0 && w.n_groups == 0 && w.n_extra == 0) {
+			return 0;
+		}
+		status_bad_request(st, "requested to impersonate groups, uid or extra without impersonating a user name");
+		return 1;
+	}
+	struct asking q = {.authz = authz, .who = *user, .arena = a, .st = st};
+	if (ask_all(&q, &w)) {
+		return 1;
+	}
+
+	wanted_complete(&w, a);
+	struct user *as = arena_new(a, struct user);
+	*as = (struct user){w.name, w.uid, w.groups, w.n_groups, w.extra, w.n_extra};
+	*user = as;
+	return 0;
+}

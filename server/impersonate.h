@@ -1,0 +1,10 @@
+/* Acting as somebody else: Impersonate-User, -Group, -Uid and -Extra-* as k8s.io/apiserver's impersonation filter has them. */
+#ifndef SERVER_IMPERSONATE_H
+#define SERVER_IMPERSONATE_H
+
+#include "server/authz.h"
+
+/* Replaces *user by the one asked for when the caller may be that one. 0; or 1 with 400 or 403 in st. Without such headers: 0. */
+int impersonate(struct authz *authz, const struct http_exchange *x, struct user **user, struct arena *a, struct status *st);
+
+#endif

@@ -1,0 +1,349 @@
+#include "server/authz.h"
+#include "server/impersonate.h"
+#include "tests/unit/fake_http.h"
+#include "tests/unit/check.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define POLICY(spec) "{\"apiVersion\":\"abac.authorization.kubernetes.io/v1beta1\",\"kind\":\"Policy\",\"spec\":{" spec "}}\n"
+
+/* An authorizer with a policy, and the answer to the last question. */
+struct scene {
+	char path[32];
+	struct authz *authz;
+	struct arena arena;
+	struct status st;
+};
+
+static int open_authz(struct scene *s, const char *policy, bool always_allow, struct buf *err)
+{
+	struct authz_options options = {.always_allow = always_allow};
+	*s = (struct scene){.path = "/tmp/annals-policy-XXXXXX"};
+	int fd = mkstemp(s->path);
+	if (policy) {
+		dprintf(fd, "%s", policy);
+		options.policy_file = s->path;
+	}
+	close(fd);
+	int r = authz_new(&s->authz, &options, err);
+	unlink(s->path);
+	return r;
+}
+
+static void open_scene(struct scene *s, const char *policy)
+{
+	struct buf err;
+	buf_init(&err, 1024);
+	assert_int_equal(open_authz(s, policy, false, &err), 0);
+	buf_done(&err);
+	arena_init(&s->arena, 1 << 20);
+	status_init(&s->st, &s->arena);
+}
+
+static void close_scene(struct scene *s)
+{
+	authz_free(s->authz);
+	arena_done(&s->arena);
+}
+
+#define USER(user_name, ...)                                                                                             \
+	((struct user){.name = STR(user_name),                                                                           \
+		       .groups = (const struct str[]){__VA_ARGS__},                                                      \
+		       .n_groups = sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str)})
+#define ANONYMOUS USER("system:anonymous", GROUP_UNAUTHENTICATED)
+#define ALICE USER("alice", STR("dev"), GROUP_AUTHENTICATED)
+#define ADMIN USER("admin", STR("system:masters"), GROUP_AUTHENTICATED)
+
+static bool may_path(struct scene *s, struct user u, const char *verb, const char *path)
+{
+	struct authz_attributes at = {.user = &u, .verb = str_of(verb), .path = str_of(path)};
+	return authz_check(s->authz, &at, &s->arena, &s->st) == 0;
+}
+
+static bool may(struct scene *s, struct user u, struct authz_attributes at)
+{
+	at.user = &u;
+	at.is_resource = true;
+	return authz_check(s->authz, &at, &s->arena, &s->st) == 0;
+}
+
+#define REVISIONS(verb_, ...) ((struct authz_attributes){.verb = STR(verb_), .group = STR("apps"), .version = STR("v1"), .resource = STR("controllerrevisions"), __VA_ARGS__})
+
+static void test_authz__masters_may_all(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, NULL);
+	assert_true(may(&s, ADMIN, REVISIONS("delete", .ns = STR("x"), .name = STR("a"))));
+	assert_true(may_path(&s, ADMIN, "post", "/anything"));
+	close_scene(&s);
+}
+
+static void test_authz__always_allow_allows(void **state _unused_)
+{
+	struct scene s;
+	struct buf err;
+	buf_init(&err, 1024);
+	assert_int_equal(open_authz(&s, NULL, true, &err), 0);
+	arena_init(&s.arena, 1 << 20);
+	assert_true(may_path(&s, ANONYMOUS, "delete", "/x"));
+	close_scene(&s);
+	buf_done(&err);
+}
+
+static void test_authz__anyone_may_see_health_and_version(void **state _unused_)
+{
+	static const char *const public[] = {"/healthz", "/livez", "/readyz", "/version", "/version/"};
+	static const char *const private[] = {"/livez/ping", "/", "/openapi/v3", "/api", "/apis/apps/v1", "/metrics", "/nothing"};
+	struct scene s;
+	open_scene(&s, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(public); i++) {
+		assert_true(may_path(&s, ANONYMOUS, "get", public[i]));
+		assert_false(may_path(&s, ANONYMOUS, "post", public[i]));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(private); i++) {
+		assert_false(may_path(&s, ANONYMOUS, "get", private[i]));
+	}
+	close_scene(&s);
+}
+
+static void test_authz__authenticated_may_discover(void **state _unused_)
+{
+	static const char *const public[] = {"/api", "/api/v1", "/apis", "/apis/apps/v1", "/openapi/v2", "/openapi/v3/apis/apps/v1", "/livez"};
+	struct scene s;
+	open_scene(&s, NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(public); i++) {
+		assert_true(may_path(&s, ALICE, "get", public[i]));
+	}
+	assert_false(may_path(&s, ALICE, "get", "/apiserver"));
+	assert_false(may_path(&s, ALICE, "get", "/metrics"));
+	close_scene(&s);
+}
+
+static void test_authz__authenticated_may_review_themselves(void **state _unused_)
+{
+	struct authz_attributes review = {
+		.verb = STR("create"), .group = STR("authorization.k8s.io"), .version = STR("v1"), .resource = STR("selfsubjectaccessreviews")};
+	struct scene s;
+	open_scene(&s, NULL);
+	assert_true(may(&s, ALICE, review));
+	assert_false(may(&s, ANONYMOUS, review));
+	review.resource = STR("subjectaccessreviews");
+	assert_false(may(&s, ALICE, review));
+	close_scene(&s);
+}
+
+/* Texts as kube-apiserver's. */
+static void assert_says(struct scene *s, const char *text)
+{
+	assert_int_equal(s->st.code, 403);
+	assert_string_equal(s->st.reason, "Forbidden");
+	assert_int_equal(s->st.message.n, strlen(text));
+	assert_memory_equal(s->st.message.p, text, strlen(text));
+	assert_true(s->st.has_details);
+}
+
+static void test_authz__refusal_names_everything(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, NULL);
+	may(&s, ANONYMOUS, REVISIONS("list", .ns = STR("ns")));
+	assert_says(&s, "controllerrevisions.apps is forbidden: User \"system:anonymous\" cannot list resource \"controllerrevisions\" in API group "
+			"\"apps\" in the namespace \"ns\"");
+	assert_true(str_is(s.st.kind, "controllerrevisions") && str_is(s.st.group, "apps") && s.st.name.n == 0);
+
+	may(&s, ANONYMOUS, REVISIONS("get", .ns = STR("ns"), .name = STR("a")));
+	assert_says(&s, "controllerrevisions.apps \"a\" is forbidden: User \"system:anonymous\" cannot get resource \"controllerrevisions\" in API "
+			"group \"apps\" in the namespace \"ns\"");
+	assert_true(str_is(s.st.name, "a"));
+
+	may(&s, ANONYMOUS, (struct authz_attributes){.verb = STR("list"), .version = STR("v1"), .resource = STR("namespaces")});
+	assert_says(&s, "namespaces is forbidden: User \"system:anonymous\" cannot list resource \"namespaces\" in API group \"\" at the cluster scope");
+
+	may(&s, ALICE, (struct authz_attributes){.verb = STR("update"), .resource = STR("namespaces"), .subresource = STR("status"), .name = STR("x")});
+	assert_says(&s, "namespaces \"x\" is forbidden: User \"alice\" cannot update resource \"namespaces/status\" in API group \"\" at the cluster scope");
+
+	may_path(&s, ANONYMOUS, "get", "/openapi/v3");
+	assert_says(&s, "forbidden: User \"system:anonymous\" cannot get path \"/openapi/v3\"");
+	close_scene(&s);
+}
+
+static void test_authz__refusal_is_harmless_in_a_browser(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, NULL);
+	may_path(&s, ALICE, "get", "/<b>&\"");
+	assert_says(&s, "forbidden: User \"alice\" cannot get path \"/&lt;b&gt;&amp;\\\"\"");
+	close_scene(&s);
+}
+
+static void test_authz__policy_allows_what_its_line_says(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, "# who may what\n\n" POLICY("\"user\":\"alice\",\"namespace\":\"ns\",\"resource\":\"controllerrevisions\",\"apiGroup\":\"apps\""));
+	assert_true(may(&s, ALICE, REVISIONS("delete", .ns = STR("ns"), .name = STR("a"))));
+	assert_false(may(&s, ALICE, REVISIONS("delete", .ns = STR("other"), .name = STR("a"))));
+	assert_false(may(&s, USER("bob", GROUP_AUTHENTICATED), REVISIONS("delete", .ns = STR("ns"))));
+	assert_false(may(&s, ALICE, (struct authz_attributes){.verb = STR("get"), .resource = STR("controllerrevisions"), .ns = STR("ns")}));
+	assert_false(may_path(&s, ALICE, "get", "/metrics"));
+	close_scene(&s);
+}
+
+static void test_authz__readonly_policy_allows_reading_only(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, POLICY("\"user\":\"*\",\"readonly\":true,\"namespace\":\"*\",\"resource\":\"*\",\"apiGroup\":\"*\""));
+	assert_true(may(&s, ALICE, REVISIONS("get")));
+	assert_true(may(&s, ALICE, REVISIONS("list", .ns = STR("ns"))));
+	assert_true(may(&s, ALICE, REVISIONS("watch")));
+	assert_false(may(&s, ALICE, REVISIONS("create")));
+	close_scene(&s);
+}
+
+static void test_authz__user_and_group_must_both_match(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, POLICY("\"user\":\"bob\",\"group\":\"dev\",\"nonResourcePath\":\"*\"") POLICY("\"nonResourcePath\":\"/nobody\""));
+	assert_true(may_path(&s, USER("bob", STR("dev")), "get", "/x"));
+	assert_false(may_path(&s, ALICE, "get", "/x"));
+	assert_false(may_path(&s, USER("bob", STR("ops")), "get", "/x"));
+	assert_false(may_path(&s, ALICE, "get", "/nobody"));
+	close_scene(&s);
+}
+
+static void test_authz__policy_path_may_end_in_a_star(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, POLICY("\"group\":\"dev\",\"nonResourcePath\":\"/metrics*\""));
+	assert_true(may_path(&s, ALICE, "get", "/metrics"));
+	assert_true(may_path(&s, ALICE, "get", "/metrics/slis"));
+	assert_false(may_path(&s, ALICE, "get", "/metric"));
+	close_scene(&s);
+}
+
+static void assert_policy_refused(const char *policy, const char *why)
+{
+	struct scene s;
+	struct buf err;
+	buf_init(&err, 1024);
+	assert_true(open_authz(&s, policy, false, &err) < 0);
+	assert_non_null(strstr(err.p, why));
+	buf_done(&err);
+}
+
+static void test_authz__broken_policy_names_the_line(void **state _unused_)
+{
+	assert_policy_refused("\n{", "line 2: unexpected end of JSON input");
+	assert_policy_refused("{\"user\":\"alice\"}", "line 1: not a Policy of abac.authorization.kubernetes.io/v1beta1");
+	assert_policy_refused(POLICY("\"verb\":\"get\""), "line 1: unknown member spec.verb");
+	assert_policy_refused(POLICY("") POLICY("\"readonly\":\"yes\""), "line 2: spec.readonly must be a boolean");
+}
+
+/* ---- impersonation ---- */
+
+static int act_as(struct scene *s, struct user *who, const struct http_header *headers, size_t n, struct user **ret)
+{
+	struct http_exchange x = {.headers = headers, .n_headers = n};
+	*ret = who;
+	return impersonate(s->authz, &x, ret, &s->arena, &s->st);
+}
+
+#define ACT_AS(s, who, ret, ...)                                                                  \
+	act_as((s), &(who), (const struct http_header[]){__VA_ARGS__},                            \
+	       sizeof((const struct http_header[]){__VA_ARGS__}) / sizeof(struct http_header), (ret))
+#define HEADER(name, value) {{(name), strlen(name)}, {(value), strlen(value)}}
+
+static void test_impersonate__without_headers_changes_nothing(void **state _unused_)
+{
+	struct scene s;
+	struct user admin = ADMIN, *as;
+	open_scene(&s, NULL);
+	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("Accept", "*/*")), 0);
+	assert_ptr_equal(as, &admin);
+	close_scene(&s);
+}
+
+static void test_impersonate__gives_name_groups_and_extra(void **state _unused_)
+{
+	struct scene s;
+	struct user admin = ADMIN, *as;
+	open_scene(&s, NULL);
+	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("impersonate-user", "bob"), HEADER("Impersonate-Group", "dev"), HEADER("Impersonate-Uid", "7"),
+				HEADER("Impersonate-Extra-Acme.COM%2fScope", "a")),
+			 0);
+	assert_true(str_is(as->name, "bob") && str_is(as->uid, "7"));
+	assert_int_equal(as->n_groups, 2);
+	assert_true(user_in_group(as, STR("dev")) && user_in_group(as, GROUP_AUTHENTICATED));
+	assert_int_equal(as->n_extra, 1);
+	assert_true(str_is(as->extra[0].name, "acme.com/scope") && str_is(as->extra[0].value, "a"));
+	close_scene(&s);
+}
+
+static void test_impersonate__service_account_brings_its_groups(void **state _unused_)
+{
+	struct scene s;
+	struct user admin = ADMIN, *as;
+	open_scene(&s, NULL);
+	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("Impersonate-User", "system:serviceaccount:ns:builder")), 0);
+	assert_true(user_in_group(as, STR("system:serviceaccounts")) && user_in_group(as, STR("system:serviceaccounts:ns")));
+	assert_true(user_in_group(as, GROUP_AUTHENTICATED));
+	close_scene(&s);
+}
+
+static void test_impersonate__anonymous_is_unauthenticated(void **state _unused_)
+{
+	struct scene s;
+	struct user admin = ADMIN, *as;
+	open_scene(&s, NULL);
+	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("Impersonate-User", "system:anonymous")), 0);
+	assert_int_equal(as->n_groups, 1);
+	assert_true(user_in_group(as, GROUP_UNAUTHENTICATED));
+	close_scene(&s);
+}
+
+static void test_impersonate__group_without_user_is_400(void **state _unused_)
+{
+	struct scene s;
+	struct user admin = ADMIN, *as;
+	open_scene(&s, NULL);
+	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("Impersonate-Group", "dev")), 1);
+	assert_int_equal(s.st.code, 400);
+	close_scene(&s);
+}
+
+static void test_impersonate__every_part_needs_permission(void **state _unused_)
+{
+	struct scene s;
+	struct user alice = ALICE, *as;
+	open_scene(&s, POLICY("\"user\":\"alice\",\"resource\":\"users\""));
+	assert_int_equal(ACT_AS(&s, alice, &as, HEADER("Impersonate-User", "bob")), 0);
+	assert_int_equal(ACT_AS(&s, alice, &as, HEADER("Impersonate-User", "bob"), HEADER("Impersonate-Group", "system:masters")), 1);
+	assert_ptr_equal(as, &alice);
+	assert_says(&s, "groups \"system:masters\" is forbidden: User \"alice\" cannot impersonate resource \"groups\" in API group \"\" at the cluster scope");
+	close_scene(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_authz__masters_may_all),
+		TEST(test_authz__always_allow_allows),
+		TEST(test_authz__anyone_may_see_health_and_version),
+		TEST(test_authz__authenticated_may_discover),
+		TEST(test_authz__authenticated_may_review_themselves),
+		TEST(test_authz__refusal_names_everything),
+		TEST(test_authz__refusal_is_harmless_in_a_browser),
+		TEST(test_authz__policy_allows_what_its_line_says),
+		TEST(test_authz__readonly_policy_allows_reading_only),
+		TEST(test_authz__user_and_group_must_both_match),
+		TEST(test_authz__policy_path_may_end_in_a_star),
+		TEST(test_authz__broken_policy_names_the_line),
+		TEST(test_impersonate__without_headers_changes_nothing),
+		TEST(test_impersonate__gives_name_groups_and_extra),
+		TEST(test_impersonate__service_account_brings_its_groups),
+		TEST(test_impersonate__anonymous_is_unauthenticated),
+		TEST(test_impersonate__group_without_user_is_400),
+		TEST(test_impersonate__every_part_needs_permission),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
