@@ -3,6 +3,7 @@
 #ifndef SERVER_ACCESSLOG_H
 #define SERVER_ACCESSLOG_H
 
+#include "base/buf.h"
 #include "base/log.h"
 
 struct accesslog;

@@ -1,0 +1,257 @@
+#include "server/accesslog.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+
+enum {
+	TEXT_MAX = 512,               /* bytes of one value: clients choose them */
+	LINE_WORST = 32 * 1024,       /* bytes of a line with every value full of what must be escaped */
+	QUEUE_MAX = 1024 * 1024,      /* bytes waiting to be written */
+};
+
+/* Requests append to `queue`; the writer takes it as a whole and writes it without the lock. */
+struct accesslog {
+	int fd;
+	enum log_format format;
+	pthread_t writer;
+	pthread_mutex_t lock;         /* guards what follows */
+	pthread_cond_t wake;
+	struct buf queue;
+	uint64_t n_lost;
+	bool is_closing;
+};
+
+/* ---- one line ---- */
+
+enum value_kind { VALUE_TEXT, VALUE_PATH, VALUE_STATUS, VALUE_BYTES, VALUE_NS, VALUE_MARK };
+
+/* A member of struct accesslog_entry and its name in the line. */
+struct column {
+	const char *name;
+	enum value_kind kind;
+	size_t offset;
+};
+
+#define COLUMN(name, kind, member) {name, kind, offsetof(struct accesslog_entry, member)}
+
+static const struct column columns[] = {
+	COLUMN("method", VALUE_TEXT, method),
+	COLUMN("path", VALUE_PATH, path),
+	COLUMN("verb", VALUE_TEXT, verb),
+	COLUMN("status", VALUE_STATUS, status),
+	COLUMN("bytes", VALUE_BYTES, bytes),
+	COLUMN("duration_ms", VALUE_NS, duration_ns),
+	COLUMN("storage_ms", VALUE_NS, storage_ns),
+	COLUMN("user", VALUE_TEXT, user),
+	COLUMN("agent", VALUE_TEXT, user_agent),
+	COLUMN("peer", VALUE_TEXT, peer),
+	COLUMN("audit", VALUE_TEXT, audit_id),
+	COLUMN("cut", VALUE_MARK, was_cut),
+};
+
+static bool is_bare(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c <= ' ' || c >= 0x7f || c == '"' || c == '=' || c == '\\') {
+			return false;
+		}
+	}
+	return s.n > 0;
+}
+
+static void add_text(struct buf *out, struct str s, enum log_format format)
+{
+	s.n = MIN(s.n, (size_t)TEXT_MAX);
+	if (format == LOG_TEXT && is_bare(s)) {
+		buf_add_str(out, s);
+	} else {
+		json_encode_string(out, s);
+	}
+}
+
+/* Never a query: selectors and tokens may stand there. */
+static struct str without_query(struct str path)
+{
+	struct str head, rest;
+	str_cut(path, '?', &head, &rest);
+	return head;
+}
+
+static void add_value(struct buf *out, enum value_kind kind, const void *value, enum log_format format)
+{
+	switch (kind) {
+	case VALUE_TEXT:
+		add_text(out, *(const struct str *)value, format);
+		break;
+	case VALUE_PATH:
+		add_text(out, without_query(*(const struct str *)value), format);
+		break;
+	case VALUE_STATUS:
+		buf_add_int(out, *(const unsigned *)value);
+		break;
+	case VALUE_BYTES:
+		buf_add_int(out, (int64_t)*(const uint64_t *)value);
+		break;
+	case VALUE_NS:
+		buf_printf(out, "%.3f", (double)*(const int64_t *)value / 1e6);
+		break;
+	case VALUE_MARK:
+		BUF_LITERAL(out, "true");
+		break;
+	}
+}
+
+static void add_column(struct buf *out, const struct column *c, const struct accesslog_entry *e, enum log_format format)
+{
+	const void *value = (const char *)e + c->offset;
+	if (c->kind == VALUE_MARK && !*(const bool *)value) {
+		return;
+	}
+	buf_printf(out, format == LOG_JSON ? ",\"%s\":" : " %s=", c->name);
+	add_value(out, c->kind, value, format);
+}
+
+static void add_line(struct buf *out, const struct accesslog_entry *e, enum log_format format)
+{
+	char time[TIME_RFC3339_MICRO_SIZE];
+	time_format_rfc3339_micro(time, clock_wall_us());
+	buf_printf(out, format == LOG_JSON ? "{\"ts\":\"%s\"" : "%s", time);
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		add_column(out, &columns[i], e, format);
+	}
+	buf_adds(out, format == LOG_JSON ? "}\n" : "\n");
+}
+
+void accesslog_write(struct accesslog *l, const struct accesslog_entry *e)
+{
+	pthread_mutex_lock(&l->lock);
+	if (l->queue.n + LINE_WORST > QUEUE_MAX) {
+		l->n_lost++;
+	} else {
+		add_line(&l->queue, e, l->format);
+		pthread_cond_signal(&l->wake);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- the writer ---- */
+
+/* A log that cannot be written must not stop the server: what does not go out is gone. */
+static void write_out(int fd, struct str text)
+{
+	while (text.n > 0) {
+		ssize_t n = write(fd, text.p, text.n);
+		if (n < 0 && errno != EINTR) {
+			return;
+		}
+		if (n > 0) {
+			text.p += n;
+			text.n -= (size_t)n;
+		}
+	}
+}
+
+/* Takes what waits; false when there will be no more. */
+static bool accesslog_take(struct accesslog *l, struct buf *ret, uint64_t *ret_n_lost)
+{
+	pthread_mutex_lock(&l->lock);
+	while (l->queue.n == 0 && l->n_lost == 0 && !l->is_closing) {
+		pthread_cond_wait(&l->wake, &l->lock);
+	}
+	struct buf taken = l->queue;
+	l->queue = *ret;
+	*ret = taken;
+	*ret_n_lost = l->n_lost;
+	l->n_lost = 0;
+	bool is_more = ret->n > 0 || *ret_n_lost > 0;
+	pthread_mutex_unlock(&l->lock);
+	return is_more;
+}
+
+static void add_lost(struct buf *out, uint64_t n, enum log_format format)
+{
+	buf_printf(out, format == LOG_JSON ? "{\"lost\":%llu}\n" : "lost=%llu\n", (unsigned long long)n);
+}
+
+static void *write_lines(void *ctx)
+{
+	struct accesslog *l = ctx;
+	struct buf text;
+	uint64_t n_lost;
+	buf_init(&text, QUEUE_MAX);
+	while (accesslog_take(l, &text, &n_lost)) {
+		if (n_lost > 0) {
+			add_lost(&text, n_lost, l->format);
+		}
+		write_out(l->fd, buf_str(&text));
+		buf_clear(&text);
+	}
+	buf_done(&text);
+	return NULL;
+}
+
+/* ---- life ---- */
+
+static int open_log(const char *path)
+{
+	int fd = strcmp(path, "-") == 0 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)
+					: open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : fd;
+}
+
+static int accesslog_start(struct accesslog *l)
+{
+	pthread_mutex_init(&l->lock, NULL);
+	pthread_cond_init(&l->wake, NULL);
+	buf_init(&l->queue, QUEUE_MAX);
+	return -pthread_create(&l->writer, NULL, write_lines, l);
+}
+
+static void accesslog_discard(struct accesslog *l)
+{
+	buf_done(&l->queue);
+	pthread_cond_destroy(&l->wake);
+	pthread_mutex_destroy(&l->lock);
+	close(l->fd);
+	mem_free(l);
+}
+
+int accesslog_new(struct accesslog **ret, const char *path, enum log_format format, struct buf *err)
+{
+	int fd = open_log(path);
+	if (fd < 0) {
+		buf_printf(err, "cannot open the access log %s: %s", path, strerror(-fd));
+		return fd;
+	}
+
+	struct accesslog *l = mem_new(struct accesslog);
+	l->fd = fd;
+	l->format = format;
+	int r = accesslog_start(l);
+	if (r) {
+		buf_printf(err, "cannot start the access log's thread: %s", strerror(-r));
+		accesslog_discard(l);
+		return r;
+	}
+	*ret = l;
+	return 0;
+}
+
+struct accesslog *accesslog_free(struct accesslog *l)
+{
+	if (l) {
+		pthread_mutex_lock(&l->lock);
+		l->is_closing = true;
+		pthread_cond_signal(&l->wake);
+		pthread_mutex_unlock(&l->lock);
+		pthread_join(l->writer, NULL);
+		accesslog_discard(l);
+	}
+	return NULL;
+}
