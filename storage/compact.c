@@ -11,7 +11,7 @@
  * thread. */
 struct round {
 	struct compactor *c;
-	bool is_now;                 /* compacts at the present revision rather than at the last round's */
+	bool is_now; /* compacts at the present revision rather than at the last round's */
 	void (*done)(void *ctx, enum storage_result r, int64_t revision);
 	void *ctx;
 	struct arena arena;
@@ -24,16 +24,16 @@ struct round {
 
 struct compactor {
 	struct compactor_options options;
-	struct arena arena;          /* of the key */
+	struct arena arena; /* of the key */
 	struct str key;
 	pthread_t thread;
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed;      /* on the monotonic clock */
+	pthread_cond_t changed; /* on the monotonic clock */
 	bool is_closing;
-	unsigned n_rounds;           /* under way */
-	int64_t version;             /* of the key, as last seen: the logical time */
-	int64_t revision;            /* of the store then: what the next round compacts at; 0: not known */
+	unsigned n_rounds; /* under way */
+	int64_t version;   /* of the key, as last seen: the logical time */
+	int64_t revision;  /* of the store then: what the next round compacts at; 0: not known */
 };
 
 static void round_end(struct round *r, enum storage_result result, int64_t compacted)

@@ -42,7 +42,7 @@ struct tag {
 };
 
 struct lane {
-	grpc_channel **channels;           /* by endpoint */
+	grpc_channel **channels; /* by endpoint */
 	atomic_uint current;
 };
 
@@ -54,13 +54,13 @@ struct etcd_client {
 	grpc_metadata leader_header;
 	pthread_t thread;
 	atomic_bool is_closing;
-	struct list timers;                /* etcd_task.node; of the completion thread */
+	struct list timers; /* etcd_task.node; of the completion thread */
 	struct tag wake_tag;
 
-	pthread_mutex_t lock;              /* guards what follows; nothing is called while it is held but grpc_call_cancel */
-	struct list flights;               /* flight.node */
-	struct list tasks;                 /* etcd_task.node */
-	bool is_woken;                     /* wake_tag is on its way */
+	pthread_mutex_t lock; /* guards what follows; nothing is called while it is held but grpc_call_cancel */
+	struct list flights;  /* flight.node */
+	struct list tasks;    /* etcd_task.node */
+	bool is_woken;        /* wake_tag is on its way */
 };
 
 /* What a call and a stream have in common: one gRPC call to one endpoint. */
@@ -74,7 +74,7 @@ struct flight {
 	grpc_byte_buffer *received;
 	grpc_status_code status;
 	grpc_slice details;
-	bool is_canceled;              /* by us */
+	bool is_canceled; /* by us */
 };
 
 struct call {
@@ -112,8 +112,8 @@ static grpc_byte_buffer *request_pack(const ProtobufCMessage *message)
 /* The whole of a received message in one slice, which the caller unrefs; a copy only where it came in pieces. */
 static grpc_slice received_flatten(grpc_byte_buffer *buffer)
 {
-	if (buffer->type == GRPC_BB_RAW && buffer->data.raw.compression == GRPC_COMPRESS_NONE
-		&& buffer->data.raw.slice_buffer.count == 1) {
+	if (buffer->type == GRPC_BB_RAW && buffer->data.raw.compression == GRPC_COMPRESS_NONE &&
+		buffer->data.raw.slice_buffer.count == 1) {
 		return grpc_slice_ref(buffer->data.raw.slice_buffer.slices[0]);
 	}
 	grpc_byte_buffer_reader reader;
@@ -225,14 +225,11 @@ static grpc_op flight_receive(struct flight *f)
 
 static grpc_op flight_receive_status(struct flight *f)
 {
-	return (grpc_op){
-		.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
-		.data.recv_status_on_client = {
-			.trailing_metadata = &f->trailers,
-			.status = &f->status,
-			.status_details = &f->details,
-		},
-	};
+	grpc_op op = {.op = GRPC_OP_RECV_STATUS_ON_CLIENT};
+	op.data.recv_status_on_client.trailing_metadata = &f->trailers;
+	op.data.recv_status_on_client.status = &f->status;
+	op.data.recv_status_on_client.status_details = &f->details;
+	return op;
 }
 
 /* What the flight's end means, and what follows for its lane. */
@@ -306,8 +303,8 @@ static bool call_may_go_again(const struct call *call, struct etcd_verdict verdi
 {
 	bool is_read = call->flight.method->is_read;
 	unsigned limit = MAX(call->flight.client->n_endpoints, is_read ? 2U : 1U);
-	return verdict.is_local && (is_read || storage_result_is_certain(verdict.result)) && call->n_attempts < limit
-		&& gpr_time_cmp(gpr_now(GPR_CLOCK_MONOTONIC), call->deadline) < 0;
+	return verdict.is_local && (is_read || storage_result_is_certain(verdict.result)) && call->n_attempts < limit &&
+		gpr_time_cmp(gpr_now(GPR_CLOCK_MONOTONIC), call->deadline) < 0;
 }
 
 static void call_answer(struct call *call, enum storage_result result)
@@ -347,8 +344,8 @@ static void call_fire(struct tag *tag, bool ok)
 	call_free(call);
 }
 
-void etcd_client_call(struct etcd_client *c, const struct etcd_method *method, const ProtobufCMessage *request, int64_t timeout_ms,
-	void (*done)(void *ctx, const struct etcd_reply *reply), void *ctx)
+void etcd_client_call(struct etcd_client *c, const struct etcd_method *method, const ProtobufCMessage *request,
+	int64_t timeout_ms, void (*done)(void *ctx, const struct etcd_reply *reply), void *ctx)
 {
 	gpr_timespec timeout = gpr_time_from_millis(timeout_ms ? timeout_ms : c->timeout_ms, GPR_TIMESPAN);
 	struct call *call = mem_alloc(sizeof(*call));
@@ -617,7 +614,8 @@ static int credentials_new_tls(grpc_channel_credentials **ret, const struct stor
 	return 0;
 }
 
-static int credentials_new(grpc_channel_credentials **ret, const struct storage_etcd_options *options, bool is_tls, struct buf *err)
+static int credentials_new(
+	grpc_channel_credentials **ret, const struct storage_etcd_options *options, bool is_tls, struct buf *err)
 {
 	if (is_tls && !options->cert_file != !options->key_file) {
 		buf_printf(err, "a client certificate for etcd needs both its file and its key's");
@@ -696,8 +694,8 @@ static void discard_log(gpr_log_func_args *args)
 	(void)args;
 }
 
-static struct etcd_client *client_new(const struct etcd_endpoint *endpoints, size_t n, grpc_channel_credentials *credentials,
-	int64_t timeout_ms)
+static struct etcd_client *client_new(
+	const struct etcd_endpoint *endpoints, size_t n, grpc_channel_credentials *credentials, int64_t timeout_ms)
 {
 	struct etcd_client *c = mem_new(struct etcd_client);
 	c->n_endpoints = (unsigned)n;

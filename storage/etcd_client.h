@@ -21,14 +21,14 @@ enum etcd_lane { LANE_CALLS, LANE_STREAMS, N_LANES };
 struct etcd_method {
 	const char *path;
 	enum etcd_lane lane;
-	bool is_read;           /* may be sent again when its answer is lost */
-	bool wants_leader;      /* to be refused, certainly, by a member that knows no leader */
+	bool is_read;      /* may be sent again when its answer is lost */
+	bool wants_leader; /* to be refused, certainly, by a member that knows no leader */
 };
 
 struct etcd_reply {
 	enum storage_result result;
-	const char *message;    /* never NULL */
-	struct str body;        /* a protobuf message, where result is STORAGE_OK */
+	const char *message; /* never NULL */
+	struct str body;     /* a protobuf message, where result is STORAGE_OK */
 };
 
 int etcd_client_new(struct etcd_client **ret, const struct storage_etcd_options *options, struct buf *err);
@@ -37,8 +37,8 @@ struct etcd_client *etcd_client_free(struct etcd_client *c);
 
 /* One request, one answer; from any thread. The request is packed before this returns; `done` has the reply for the time of the call.
  * timeout_ms 0: the client's. */
-void etcd_client_call(struct etcd_client *c, const struct etcd_method *method, const ProtobufCMessage *request, int64_t timeout_ms,
-	void (*done)(void *ctx, const struct etcd_reply *reply), void *ctx);
+void etcd_client_call(struct etcd_client *c, const struct etcd_method *method, const ProtobufCMessage *request,
+	int64_t timeout_ms, void (*done)(void *ctx, const struct etcd_reply *reply), void *ctx);
 
 /* One request, any number of answers, on the completion thread alone. on_end comes last, also after etcd_stream_cancel(); the stream
  * is gone by then. */
@@ -56,7 +56,7 @@ void etcd_stream_cancel(struct etcd_stream *s);
 struct etcd_task {
 	void (*run)(struct etcd_task *task);
 	struct list node;
-	int64_t due_ms;         /* clock_mono_ms() */
+	int64_t due_ms; /* clock_mono_ms() */
 };
 /* From any thread. */
 void etcd_client_post(struct etcd_client *c, struct etcd_task *task);

@@ -308,7 +308,8 @@ enum storage_result etcd_decode_txn(struct storage_op *op, struct str body)
 
 enum storage_result etcd_decode_compact(struct storage_op *op, struct str body)
 {
-	const Etcdserverpb__CompactionResponse *m = message_unpack(&op->arena, &etcdserverpb__compaction_response__descriptor, body);
+	const Etcdserverpb__CompactionResponse *m =
+		message_unpack(&op->arena, &etcdserverpb__compaction_response__descriptor, body);
 	op->revision = m ? header_revision(m->header) : 0;
 	return m ? STORAGE_OK : STORAGE_ERROR;
 }
@@ -330,7 +331,8 @@ enum storage_result etcd_decode_status(struct storage_op *op, struct str body)
 enum storage_result etcd_decode_grant(struct storage_op *op, struct str body)
 {
 	struct storage_lease *l = container_of(op, struct storage_lease, op);
-	const Etcdserverpb__LeaseGrantResponse *m = message_unpack(&op->arena, &etcdserverpb__lease_grant_response__descriptor, body);
+	const Etcdserverpb__LeaseGrantResponse *m =
+		message_unpack(&op->arena, &etcdserverpb__lease_grant_response__descriptor, body);
 	if (!m) {
 		return STORAGE_ERROR;
 	}
@@ -343,7 +345,8 @@ enum storage_result etcd_decode_grant(struct storage_op *op, struct str body)
 enum storage_result etcd_decode_keep_alive(struct storage_op *op, struct str body)
 {
 	struct storage_lease *l = container_of(op, struct storage_lease, op);
-	const Etcdserverpb__LeaseKeepAliveResponse *m = message_unpack(&op->arena, &etcdserverpb__lease_keep_alive_response__descriptor, body);
+	const Etcdserverpb__LeaseKeepAliveResponse *m =
+		message_unpack(&op->arena, &etcdserverpb__lease_keep_alive_response__descriptor, body);
 	if (!m) {
 		return STORAGE_ERROR;
 	}
@@ -354,7 +357,8 @@ enum storage_result etcd_decode_keep_alive(struct storage_op *op, struct str bod
 
 enum storage_result etcd_decode_revoke(struct storage_op *op, struct str body)
 {
-	const Etcdserverpb__LeaseRevokeResponse *m = message_unpack(&op->arena, &etcdserverpb__lease_revoke_response__descriptor, body);
+	const Etcdserverpb__LeaseRevokeResponse *m =
+		message_unpack(&op->arena, &etcdserverpb__lease_revoke_response__descriptor, body);
 	op->revision = m ? header_revision(m->header) : 0;
 	return m ? STORAGE_OK : STORAGE_ERROR;
 }

@@ -28,11 +28,11 @@ enum storage_result etcd_decode_revoke(struct storage_op *op, struct str body);
 
 /* One answer of a watch stream. */
 struct etcd_watch_answer {
-	int64_t revision;           /* of the header */
-	bool is_progress;           /* of all watches of the stream, and nothing else */
+	int64_t revision; /* of the header */
+	bool is_progress; /* of all watches of the stream, and nothing else */
 	bool is_created;
 	bool is_canceled;
-	bool is_fragment;           /* more of the same follows */
+	bool is_fragment; /* more of the same follows */
 	int64_t compact_revision;
 	const char *cancel_reason;
 	struct storage_event *events;

@@ -14,8 +14,8 @@ static bool is_host_and_port(struct str s)
 	struct str host = {s.p, colon - 1}, port = {s.p + colon, s.n - colon};
 	uint64_t number;
 	bool is_v6 = host.p[0] == '[' && host.p[host.n - 1] == ']';
-	return str_to_uint64(port, &number) && number > 0 && number <= UINT16_MAX && !memchr(host.p, '/', host.n)
-		&& (is_v6 || !memchr(host.p, ':', host.n));
+	return str_to_uint64(port, &number) && number > 0 && number <= UINT16_MAX && !memchr(host.p, '/', host.n) &&
+		(is_v6 || !memchr(host.p, ':', host.n));
 }
 
 static bool is_absolute_path(struct str s)

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 
 struct etcd_endpoint {
-	char *target;    /* owned: gRPC's name for it */
+	char *target; /* owned: gRPC's name for it */
 	bool is_tls;
 };
 

@@ -19,7 +19,7 @@ enum status_code {
 
 struct rule {
 	int code;
-	const char *text;              /* occurs in the details; NULL: whatever they are */
+	const char *text; /* occurs in the details; NULL: whatever they are */
 	enum storage_result read;
 	enum storage_result write;
 	bool is_local;

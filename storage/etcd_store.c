@@ -12,7 +12,7 @@ struct etcd_store {
 	struct etcd_watches *watches;
 };
 
-struct op_kind {
+struct trip {
 	struct etcd_method method;
 	const ProtobufCMessage *(*encode)(struct arena *a, const struct storage_op *op);
 	enum storage_result (*decode)(struct storage_op *op, struct str body);
@@ -20,22 +20,22 @@ struct op_kind {
 
 /* Who wants a leader gets a certain refusal when there is none, rather than a timeout that leaves everything open. Reads rather wait
  * for one; a lease is not a write anybody guards: when in doubt it expires. */
-static const struct op_kind kind_range = {
+static const struct trip trip_range = {
 	{"/etcdserverpb.KV/Range", LANE_CALLS, .is_read = true}, etcd_encode_range, etcd_decode_range};
-static const struct op_kind kind_txn = {
+static const struct trip trip_txn = {
 	{"/etcdserverpb.KV/Txn", LANE_CALLS, .wants_leader = true}, etcd_encode_txn, etcd_decode_txn};
-static const struct op_kind kind_txn_read = {
+static const struct trip trip_txn_read = {
 	{"/etcdserverpb.KV/Txn", LANE_CALLS, .is_read = true}, etcd_encode_txn, etcd_decode_txn};
-static const struct op_kind kind_compact = {
+static const struct trip trip_compact = {
 	{"/etcdserverpb.KV/Compact", LANE_CALLS, .wants_leader = true}, etcd_encode_compact, etcd_decode_compact};
-static const struct op_kind kind_status = {
+static const struct trip trip_status = {
 	{"/etcdserverpb.Maintenance/Status", LANE_CALLS, .is_read = true}, etcd_encode_status, etcd_decode_status};
-static const struct op_kind kind_grant = {
+static const struct trip trip_grant = {
 	{"/etcdserverpb.Lease/LeaseGrant", LANE_STREAMS, .wants_leader = true}, etcd_encode_grant, etcd_decode_grant};
 /* A stream to etcd, which serves as a call: one request, half-closed, has one answer. */
-static const struct op_kind kind_keep_alive = {
+static const struct trip trip_keep_alive = {
 	{"/etcdserverpb.Lease/LeaseKeepAlive", LANE_STREAMS, .is_read = true}, etcd_encode_keep_alive, etcd_decode_keep_alive};
-static const struct op_kind kind_revoke = {
+static const struct trip trip_revoke = {
 	{"/etcdserverpb.Lease/LeaseRevoke", LANE_STREAMS, .wants_leader = true}, etcd_encode_revoke, etcd_decode_revoke};
 
 static struct etcd_store *etcd_store(struct storage *s)
@@ -43,12 +43,12 @@ static struct etcd_store *etcd_store(struct storage *s)
 	return container_of(s, struct etcd_store, storage);
 }
 
-static void op_take_answer(struct storage_op *op, const struct op_kind *kind, struct str body)
+static void op_take_answer(struct storage_op *op, const struct trip *trip, struct str body)
 {
-	op->result = kind->decode(op, body);
+	op->result = trip->decode(op, body);
 	op->message = "";
 	if (op->result == STORAGE_ERROR) {
-		op->result = kind->method.is_read ? STORAGE_ERROR : STORAGE_UNKNOWN;
+		op->result = trip->method.is_read ? STORAGE_ERROR : STORAGE_UNKNOWN;
 		op->message = "etcd's answer cannot be understood";
 	} else if (op->result == STORAGE_LEASE_GONE) {
 		op->message = "etcdserver: requested lease not found";
@@ -68,22 +68,22 @@ static void op_on_reply(void *ctx, const struct etcd_reply *reply)
 	op->done(op);
 }
 
-static void store_submit(struct storage *s, struct storage_op *op, const struct op_kind *kind)
+static void store_submit(struct storage *s, struct storage_op *op, const struct trip *trip)
 {
 	char scratch[REQUEST_SCRATCH];
 	struct arena arena;
 	arena_init_with(&arena, SIZE_MAX, scratch, sizeof(scratch));
-	const ProtobufCMessage *request = kind->encode(&arena, op);
-	op->impl = (void *)(uintptr_t)kind;
+	const ProtobufCMessage *request = trip->encode(&arena, op);
+	op->impl = (void *)(uintptr_t)trip;
 	op->revision = 0;
 	op->compact_revision = 0;
-	etcd_client_call(etcd_store(s)->client, &kind->method, request, op->timeout_ms, op_on_reply, op);
+	etcd_client_call(etcd_store(s)->client, &trip->method, request, op->timeout_ms, op_on_reply, op);
 	arena_done(&arena);
 }
 
 static void etcd_range(struct storage *s, struct storage_range *r)
 {
-	store_submit(s, &r->op, &kind_range);
+	store_submit(s, &r->op, &trip_range);
 }
 
 static bool steps_only_read(const struct storage_step *steps, size_t n)
@@ -98,32 +98,32 @@ static bool steps_only_read(const struct storage_step *steps, size_t n)
 static void etcd_txn(struct storage *s, struct storage_txn *t)
 {
 	bool is_read = steps_only_read(t->success, t->n_success) && steps_only_read(t->failure, t->n_failure);
-	store_submit(s, &t->op, is_read ? &kind_txn_read : &kind_txn);
+	store_submit(s, &t->op, is_read ? &trip_txn_read : &trip_txn);
 }
 
 static void etcd_compact(struct storage *s, struct storage_compact *c)
 {
-	store_submit(s, &c->op, &kind_compact);
+	store_submit(s, &c->op, &trip_compact);
 }
 
 static void etcd_status(struct storage *s, struct storage_status *status)
 {
-	store_submit(s, &status->op, &kind_status);
+	store_submit(s, &status->op, &trip_status);
 }
 
 static void etcd_lease_grant(struct storage *s, struct storage_lease *l)
 {
-	store_submit(s, &l->op, &kind_grant);
+	store_submit(s, &l->op, &trip_grant);
 }
 
 static void etcd_lease_keep_alive(struct storage *s, struct storage_lease *l)
 {
-	store_submit(s, &l->op, &kind_keep_alive);
+	store_submit(s, &l->op, &trip_keep_alive);
 }
 
 static void etcd_lease_revoke(struct storage *s, struct storage_lease *l)
 {
-	store_submit(s, &l->op, &kind_revoke);
+	store_submit(s, &l->op, &trip_revoke);
 }
 
 static void etcd_watch(struct storage *s, struct storage_watch *w)

@@ -10,7 +10,7 @@ enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000, REQUEST_SCRATCH = 1024 };
 struct etcd_watches {
 	struct etcd_client *client;
 	pthread_mutex_t lock;
-	struct list all;              /* watch.node */
+	struct list all; /* watch.node */
 };
 
 /* Events that wait for the rest of their revision, and what keeps their slices. */
@@ -24,17 +24,17 @@ struct watch {
 	struct list node;
 	struct etcd_watches *all;
 	struct storage_watch *owner;
-	struct etcd_task cancel;      /* posted at most once */
-	bool is_cancel_posted;        /* guarded by all->lock */
+	struct etcd_task cancel; /* posted at most once */
+	bool is_cancel_posted;   /* guarded by all->lock */
 
 	/* of the completion thread */
-	struct etcd_task open;        /* posted at the start, scheduled afterwards */
-	struct etcd_stream *stream;   /* NULL between two */
+	struct etcd_task open;      /* posted at the start, scheduled afterwards */
+	struct etcd_stream *stream; /* NULL between two */
 	bool is_canceling;
-	bool must_step_back;          /* see watch_start_revision() */
-	bool is_stepping_back;        /* the stream is being left for that */
+	bool must_step_back;   /* see watch_start_revision() */
+	bool is_stepping_back; /* the stream is being left for that */
 	bool has_told_state, is_connected;
-	int64_t next_revision;        /* all before it are delivered or unwanted; 0: not known yet, from now */
+	int64_t next_revision; /* all before it are delivered or unwanted; 0: not known yet, from now */
 	int64_t backoff_ms;
 	struct held held;
 	/* Why the stream is being left, if its messages say so rather than its status. */
@@ -44,7 +44,8 @@ struct watch {
 	char *end_message;
 };
 
-static const struct etcd_method method_watch = {"/etcdserverpb.Watch/Watch", LANE_STREAMS, .is_read = true, .wants_leader = true};
+static const struct etcd_method method_watch = {
+	"/etcdserverpb.Watch/Watch", LANE_STREAMS, .is_read = true, .wants_leader = true};
 
 static struct watch *watch_free(struct watch *w)
 {
@@ -180,9 +181,8 @@ static void watch_take_cancellation(struct watch *w, const struct etcd_watch_ans
 	w->must_end = true;
 	w->end_result = answer->compact_revision > 0 ? STORAGE_COMPACTED : STORAGE_ERROR;
 	w->end_compact_revision = answer->compact_revision;
-	w->end_message = mem_strdup(answer->compact_revision > 0
-			? "etcdserver: mvcc: required revision has been compacted"
-			: answer->cancel_reason);
+	w->end_message = mem_strdup(answer->compact_revision > 0 ? "etcdserver: mvcc: required revision has been compacted"
+								 : answer->cancel_reason);
 	watch_leave_stream(w);
 }
 

@@ -15,7 +15,7 @@ struct lease {
 	struct list node;
 	int64_t id;
 	int64_t ttl_s;
-	int64_t expires_ms;            /* clock_mono_ms() */
+	int64_t expires_ms; /* clock_mono_ms() */
 };
 
 struct watcher {
@@ -29,14 +29,14 @@ struct memory {
 	struct storage storage;
 	pthread_t thread;
 	struct mvcc mvcc;
-	struct list leases;            /* lease.node */
-	struct list watchers;          /* watcher.node */
+	struct list leases;   /* lease.node */
+	struct list watchers; /* watcher.node */
 	int64_t last_lease_id;
-	bool is_ending;                /* has seen is_closing */
+	bool is_ending; /* has seen is_closing */
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed;        /* on the monotonic clock */
-	struct list inbox;             /* job.node */
+	pthread_cond_t changed; /* on the monotonic clock */
+	struct list inbox;      /* job.node */
 	bool is_closing;
 };
 
@@ -149,8 +149,8 @@ static bool compare_holds(const struct memory *m, const struct storage_compare *
 /* A key put by one step may not be touched by another of its branch, but to be read. */
 static bool steps_collide(const struct storage_step *put, const struct storage_step *other)
 {
-	return put->kind == STEP_PUT && put != other && other->kind != STEP_GET
-		&& mvcc_is_in_range(put->key, other->key, other->kind == STEP_PUT ? (struct str){NULL, 0} : other->range_end);
+	return put->kind == STEP_PUT && put != other && other->kind != STEP_GET &&
+		mvcc_is_in_range(put->key, other->key, other->kind == STEP_PUT ? (struct str){NULL, 0} : other->range_end);
 }
 
 static bool steps_are_disjoint(const struct storage_step *steps, size_t n)
@@ -198,8 +198,8 @@ static enum storage_result txn_check(const struct storage_txn *t, struct storage
 	if (t->n_compares > TXN_OPS_MAX || t->n_success > TXN_OPS_MAX || t->n_failure > TXN_OPS_MAX) {
 		return fail(op, STORAGE_ERROR, "etcdserver: too many operations in txn request");
 	}
-	if (!compares_have_keys(t->compares, t->n_compares) || !steps_have_keys(t->success, t->n_success)
-		|| !steps_have_keys(t->failure, t->n_failure)) {
+	if (!compares_have_keys(t->compares, t->n_compares) || !steps_have_keys(t->success, t->n_success) ||
+		!steps_have_keys(t->failure, t->n_failure)) {
 		return fail(op, STORAGE_ERROR, "etcdserver: key is not provided");
 	}
 	if (!steps_are_disjoint(t->success, t->n_success) || !steps_are_disjoint(t->failure, t->n_failure)) {
@@ -223,7 +223,8 @@ static bool leases_exist(struct memory *m, const struct storage_step *steps, siz
 
 static void step_run(struct memory *m, struct storage_step *step, struct arena *a)
 {
-	struct mvcc_query query = {.key = step->key, .range_end = step->range_end, .limit = step->limit, .keys_only = step->keys_only};
+	struct mvcc_query query = {
+		.key = step->key, .range_end = step->range_end, .limit = step->limit, .keys_only = step->keys_only};
 	struct mvcc_answer answer;
 	enum storage_result r;
 	switch (step->kind) {
@@ -406,7 +407,8 @@ static void run_watch(struct memory *m, struct job *job)
 		return;
 	}
 	if (owner->from_revision > 0 && owner->from_revision <= m->mvcc.compacted) {
-		owner->on_end(owner, STORAGE_COMPACTED, m->mvcc.compacted, "etcdserver: mvcc: required revision has been compacted");
+		owner->on_end(
+			owner, STORAGE_COMPACTED, m->mvcc.compacted, "etcdserver: mvcc: required revision has been compacted");
 		return;
 	}
 	struct watcher *w = mem_new(struct watcher);
@@ -461,7 +463,8 @@ static bool memory_wait(struct memory *m, struct list *ret)
 	int r = 0;
 	pthread_mutex_lock(&m->lock);
 	while (list_is_empty(&m->inbox) && !m->is_closing && r != ETIMEDOUT) {
-		r = has_expiry ? pthread_cond_timedwait(&m->changed, &m->lock, &until) : pthread_cond_wait(&m->changed, &m->lock);
+		r = has_expiry ? pthread_cond_timedwait(&m->changed, &m->lock, &until)
+			       : pthread_cond_wait(&m->changed, &m->lock);
 	}
 	m->is_ending = m->is_closing;
 	list_splice(ret, &m->inbox);

@@ -1,7 +1,7 @@
 #include "storage/mvcc.h"
 
 struct mvcc_key {
-	struct str key;                    /* of its newest change */
+	struct str key; /* of its newest change */
 	struct mvcc_change *newest;
 };
 
@@ -70,7 +70,8 @@ static const struct mvcc_change *change_at(const struct mvcc_change *newest, int
 	return newest;
 }
 
-static const struct storage_kv *next_kv(const struct mvcc *m, struct str key, struct str range_end, int64_t revision, size_t *at)
+static const struct storage_kv *next_kv(
+	const struct mvcc *m, struct str key, struct str range_end, int64_t revision, size_t *at)
 {
 	if (*at == 0) {
 		*at = keys_find(m, key) + 1; /* one ahead: 0 stands for the start */

@@ -8,20 +8,20 @@
 
 /* One change of one key. Owned by its key's history; slices point behind it. */
 struct mvcc_change {
-	struct storage_event event;        /* a put with its whole kv; of a deletion: key and mod_revision */
-	struct mvcc_change *older;         /* of the same key */
+	struct storage_event event; /* a put with its whole kv; of a deletion: key and mod_revision */
+	struct mvcc_change *older;  /* of the same key */
 };
 
 struct mvcc_key;
 
 struct mvcc {
 	int64_t revision;
-	int64_t compacted;                 /* history below is gone; 0: nothing is */
-	struct mvcc_key *keys;             /* by key; also those that are deleted but not forgotten */
+	int64_t compacted;     /* history below is gone; 0: nothing is */
+	struct mvcc_key *keys; /* by key; also those that are deleted but not forgotten */
 	size_t n_keys, cap_keys;
-	struct mvcc_change **log;          /* of all keys, above `compacted`, in order */
+	struct mvcc_change **log; /* of all keys, above `compacted`, in order */
 	size_t n_log, cap_log;
-	int64_t size;                      /* bytes of keys and values, history included */
+	int64_t size; /* bytes of keys and values, history included */
 };
 
 void mvcc_init(struct mvcc *m);
@@ -32,14 +32,14 @@ bool mvcc_is_in_range(struct str key, struct str range_key, struct str range_end
 
 struct mvcc_query {
 	struct str key, range_end;
-	int64_t at_revision;               /* 0: newest, uncommitted changes included */
-	int64_t limit;                     /* 0: all */
+	int64_t at_revision; /* 0: newest, uncommitted changes included */
+	int64_t limit;       /* 0: all */
 	bool keys_only, count_only;
 };
 struct mvcc_answer {
-	struct storage_kv *kvs;            /* copies in the arena */
+	struct storage_kv *kvs; /* copies in the arena */
 	size_t n_kvs;
-	int64_t count;                     /* in the whole range */
+	int64_t count; /* in the whole range */
 };
 /* STORAGE_OK, STORAGE_COMPACTED, STORAGE_FUTURE. */
 enum storage_result mvcc_range(const struct mvcc *m, const struct mvcc_query *query, struct arena *a, struct mvcc_answer *ret);
@@ -49,7 +49,7 @@ const struct storage_kv *mvcc_next(const struct mvcc *m, struct str key, struct 
 
 void mvcc_put(struct mvcc *m, struct str key, struct str value, int64_t lease);
 int64_t mvcc_delete(struct mvcc *m, struct str key, struct str range_end); /* how many */
-bool mvcc_commit(struct mvcc *m);      /* false: nothing was changed, and the revision stays */
+bool mvcc_commit(struct mvcc *m); /* false: nothing was changed, and the revision stays */
 
 /* STORAGE_OK, STORAGE_COMPACTED, STORAGE_FUTURE. */
 enum storage_result mvcc_compact(struct mvcc *m, int64_t at_revision);
