@@ -1,0 +1,82 @@
+/* POST to a collection. */
+#include "server/write.h"
+
+#include "api/validate.h"
+
+#define GENERATE_ATTEMPTS_MAX 8 /* kube's maxNameGenerationCreateAttempts */
+
+struct creation {
+	struct write write;
+	struct write_options options;
+	struct write_rules rules;
+	struct object *sent;
+	bool is_generated;           /* the name is ours: another one may be tried */
+	unsigned generated;
+};
+
+static enum decision create_exists(struct request *q, const struct write *w)
+{
+	status_already_exists(&q->st, request_group(q), q->route.resource, w->name);
+	if (w->present && meta_is_deleting(&w->present->meta)) {
+		q->st.message = arena_printf(q->a, "object is being deleted: " STR_FMT, STR_ARG(q->st.message));
+	}
+	return DECIDE_REFUSE;
+}
+
+static void create_generate(struct request *q, struct creation *c)
+{
+	c->sent->meta.name = STR("");
+	meta_generate_name(&c->sent->meta, q->a);
+	c->generated++;
+	write_rename(q, &c->write, c->sent->meta.name);
+}
+
+static enum decision create_decide(struct request *q, struct write *w)
+{
+	struct creation *c = container_of(w, struct creation, write);
+
+	if (w->present && c->is_generated && c->generated < GENERATE_ATTEMPTS_MAX) {
+		create_generate(q, c);
+	}
+	w->object = object_copy(c->sent, q->a);
+	if (write_admit_create(q, w, &c->rules)) {
+		return DECIDE_REFUSE;
+	}
+	return w->present ? create_exists(q, w) : DECIDE_PUT;
+}
+
+static void create_finish(struct request *q, struct write *w)
+{
+	reply_object(q, 201, w->object);
+}
+
+static int create_parse(struct request *q, struct creation *c)
+{
+	struct body body;
+
+	if (write_options_parse(&c->options, &q->route.params, "CreateOptions", false, q->a, &q->st) || write_read_body(q, q->route.kind->kind, &body) ||
+	    write_decode(q, &body, c->options.field_validation, NULL, &c->sent) || write_match_namespace(q, c->sent)) {
+		return 1;
+	}
+	return 0;
+}
+
+void verb_create(struct request *q)
+{
+	struct creation *c = arena_new(q->a, struct creation);
+
+	if (create_parse(q, c)) {
+		reply_status(q);
+		return;
+	}
+	q->is_dry_run = c->options.dry_run;
+	c->rules.manager = request_manager(q, c->options.field_manager);
+	c->is_generated = c->sent->meta.name.n == 0 && c->sent->meta.generate_name.n > 0;
+	if (c->is_generated) {
+		meta_generate_name(&c->sent->meta, q->a);
+	}
+	c->write.name = c->sent->meta.name;
+	c->write.decide = create_decide;
+	c->write.finish = create_finish;
+	write_run(q, &c->write);
+}

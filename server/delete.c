@@ -1,0 +1,245 @@
+/* DELETE of an object, and of what a selector finds. */
+#include "server/list.h"
+#include "server/write.h"
+
+#include "base/clock.h"
+
+#define FINALIZER_ORPHAN STR("orphan")
+#define FINALIZER_FOREGROUND STR("foregroundDeletion")
+
+struct deletion {
+	struct write write;
+	struct delete_options options;
+};
+
+/* ---- one object ---- */
+
+static int delete_check_preconditions(struct request *q, const struct deletion *d)
+{
+	const struct delete_options *o = &d->options;
+	const struct meta *present = &d->write.present->meta;
+	struct str kind = str_of(q->route.kind->kind);
+
+	if (o->has_uid && !str_eq(o->uid, present->uid)) {
+		status_conflict(&q->st, request_group(q), kind, d->write.name,
+				"the UID in the precondition (" STR_FMT ") does not match the UID in record (" STR_FMT
+				"). The object might have been deleted and then recreated",
+				STR_ARG(o->uid), STR_ARG(present->uid));
+		return 1;
+	}
+	if (o->has_version && !str_eq(o->version, present->resource_version)) {
+		status_conflict(&q->st, request_group(q), kind, d->write.name,
+				"the ResourceVersion in the precondition (" STR_FMT
+				") does not match the ResourceVersion in record (" STR_FMT "). The object might have been modified",
+				STR_ARG(o->version), STR_ARG(present->resource_version));
+		return 1;
+	}
+	return 0;
+}
+
+/* What a propagation policy makes of the collector's two finalizers. Without a policy they stay as they are. */
+static void delete_set_finalizers(struct meta *m, const struct delete_options *o, struct arena *a)
+{
+	bool has_policy = o->propagation != PROPAGATE_DEFAULT || o->has_orphan_dependents;
+	bool orphans = o->propagation == PROPAGATE_ORPHAN || (o->has_orphan_dependents && o->orphan_dependents);
+	bool is_foreground = o->propagation == PROPAGATE_FOREGROUND;
+
+	if (!has_policy) {
+		return;
+	}
+	if (!orphans) {
+		meta_remove_finalizer(m, a, FINALIZER_ORPHAN);
+	}
+	if (!is_foreground) {
+		meta_remove_finalizer(m, a, FINALIZER_FOREGROUND);
+	}
+	if (orphans) {
+		meta_add_finalizer(m, a, FINALIZER_ORPHAN);
+	}
+	if (is_foreground) {
+		meta_add_finalizer(m, a, FINALIZER_FOREGROUND);
+	}
+}
+
+static void delete_mark(struct request *q, struct object *o, bool has_grace_period)
+{
+	if (meta_is_deleting(&o->meta)) {
+		return;
+	}
+	o->meta.deletion_timestamp = write_now(q);
+	o->meta.has_grace_period = has_grace_period;
+	o->meta.grace_period_s = 0;
+	if (o->meta.generation > 0) {
+		o->meta.generation++;
+	}
+}
+
+static enum decision delete_settle(struct request *q, struct write *w)
+{
+	struct object *o = w->object;
+
+	if (o->meta.finalizers) {
+		delete_mark(q, o, true);
+	} else if (o->kind->keep_on_delete && o->kind->keep_on_delete(o, q->a)) {
+		delete_mark(q, o, false);
+	} else {
+		return DECIDE_REMOVE;
+	}
+	o->mod_revision = w->present->mod_revision;
+	return object_equal(o, w->present) ? DECIDE_KEEP : DECIDE_PUT;
+}
+
+static enum decision delete_decide(struct request *q, struct write *w)
+{
+	struct deletion *d = container_of(w, struct deletion, write);
+
+	if (!w->present) {
+		status_not_found(&q->st, request_group(q), q->route.resource, w->name);
+		return DECIDE_REFUSE;
+	}
+	if (delete_check_preconditions(q, d) || write_admit_delete(q, w)) {
+		return DECIDE_REFUSE;
+	}
+	w->object = object_copy(w->present, q->a);
+	delete_set_finalizers(&w->object->meta, &d->options, q->a);
+	return delete_settle(q, w);
+}
+
+static void delete_finish(struct request *q, struct write *w)
+{
+	const struct deletion *d = container_of(w, struct deletion, write);
+	bool is_accepted_only = d->options.has_orphan_dependents && !d->options.orphan_dependents;
+
+	if (w->decision == DECIDE_REMOVE && !q->route.kind->delete_answers_object) {
+		reply_json(q, 200, status_success(q->a, request_group(q), q->route.resource, w->name, w->present->meta.uid));
+	} else {
+		reply_object(q, w->decision != DECIDE_REMOVE && is_accepted_only ? 202 : 200, w->object);
+	}
+}
+
+/* Any body makes the query's options void (surprises.md 52). */
+static int delete_parse(struct request *q, struct delete_options *ret)
+{
+	struct body body = {.json = NULL};
+
+	if (http_body(q->x).n > 0 && write_read_body(q, NULL, &body)) {
+		return 1;
+	}
+	if (body.kind.n > 0 && !str_is(body.kind, "DeleteOptions")) {
+		status_bad_request(&q->st, "the body must be of kind DeleteOptions, not " STR_FMT, STR_ARG(body.kind));
+		return 1;
+	}
+	if (delete_options_parse(ret, &q->route.params, body.json, q->a, &q->st)) {
+		return 1;
+	}
+	q->is_dry_run = ret->dry_run;
+	return 0;
+}
+
+void verb_delete(struct request *q)
+{
+	struct deletion *d = arena_new(q->a, struct deletion);
+
+	if (delete_parse(q, &d->options)) {
+		reply_status(q);
+		return;
+	}
+	d->write.name = q->route.name;
+	d->write.decide = delete_decide;
+	d->write.finish = delete_finish;
+	write_run(q, &d->write);
+}
+
+/* ---- a collection: one after the other, each in a transaction of its own ---- */
+
+struct collection {
+	struct deletion deletion;
+	struct listing listing;
+	size_t at;
+	struct arena *arena;         /* the request's */
+	struct arena scratch;        /* of the deletion under way: memory does not grow with their number */
+	bool is_stepping, has_stepped;
+};
+
+static void collection_cleanup(struct request *q, void *ctx)
+{
+	struct collection *c = ctx;
+
+	q->a = c->arena;
+	listing_done(&c->listing);
+	arena_done(&c->scratch);
+}
+
+static enum decision collection_decide(struct request *q, struct write *w)
+{
+	/* Somebody else was faster: then it is gone, which is what was asked for. */
+	return w->present ? delete_decide(q, w) : DECIDE_KEEP;
+}
+
+static void collection_run(struct request *q, struct collection *c);
+
+static void collection_finish(struct request *q, struct write *w)
+{
+	struct collection *c = container_of(w, struct collection, deletion.write);
+
+	c->has_stepped = true;
+	if (!c->is_stepping) {
+		c->at++;
+		collection_run(q, c);
+	}
+}
+
+/* Starts the deletion of one object; true when it was over at once. */
+static bool collection_step(struct request *q, struct collection *c)
+{
+	const struct cached *o = c->listing.items[c->at];
+
+	storage_op_clear(&q->txn.op);
+	q->has_txn = false;
+	arena_clear(&c->scratch);
+	c->deletion.write = (struct write){.name = o->name, .decide = collection_decide, .finish = collection_finish};
+	c->is_stepping = true;
+	c->has_stepped = false;
+	write_run(q, &c->deletion.write);
+	c->is_stepping = false;
+	return c->has_stepped;
+}
+
+static void collection_run(struct request *q, struct collection *c)
+{
+	for (; c->at < c->listing.n_items; c->at++) {
+		if (!collection_step(q, c)) {
+			return;
+		}
+	}
+	q->a = c->arena;
+	reply_listing(q, &c->listing);
+	c->listing = (struct listing){0};
+}
+
+static void collection_found(struct request *q, struct listing *l)
+{
+	struct collection *c = container_of(l, struct collection, listing);
+
+	q->a = &c->scratch;
+	collection_run(q, c);
+}
+
+void verb_delete_collection(struct request *q)
+{
+	struct collection *c = arena_new(q->a, struct collection);
+	struct str version = params_get(&q->route.params, "resourceVersion");
+
+	if (delete_parse(q, &c->deletion.options)) {
+		reply_status(q);
+		return;
+	}
+	if (http_body(q->x).n == 0 && version.n > 0) {
+		c->deletion.options.has_version = true;
+		c->deletion.options.version = version;
+	}
+	c->arena = q->a;
+	arena_init(&c->scratch, (size_t)64 << 20);
+	request_on_cleanup(q, collection_cleanup, c);
+	listing_run(q, &c->listing, collection_found);
+}

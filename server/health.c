@@ -1,0 +1,150 @@
+#include "server/health.h"
+
+enum health_endpoint { HEALTHZ = 1 << 0, LIVEZ = 1 << 1, READYZ = 1 << 2 };
+
+/* NULL: fine; else what is wrong. */
+static const char *check_ping(const struct server *s)
+{
+	(void)s;
+	return NULL;
+}
+
+static const char *check_etcd(const struct server *s)
+{
+	if (!cache_is_ready(s->options.cache)) {
+		return "etcd has not been read yet";
+	}
+	return cache_is_connected(s->options.cache) ? NULL : "the connection to etcd is lost";
+}
+
+static const char *check_etcd_alive(const struct server *s)
+{
+	/* Restarting this server would not bring etcd back. */
+	(void)s;
+	return NULL;
+}
+
+static const char *check_shutdown(const struct server *s)
+{
+	return atomic_load(&s->is_draining) ? "the server is shutting down" : NULL;
+}
+
+static const struct check {
+	const char *name;
+	unsigned endpoints;
+	const char *(*run)(const struct server *s);
+} checks[] = {
+	{"ping", HEALTHZ | LIVEZ | READYZ, check_ping},
+	{"etcd", LIVEZ, check_etcd_alive},
+	{"etcd", HEALTHZ | READYZ, check_etcd},
+	{"etcd-readiness", READYZ, check_etcd},
+	{"shutdown", READYZ, check_shutdown},
+};
+
+static bool is_excluded(struct request *q, const char *name)
+{
+	struct str *excluded;
+	size_t n = params_all(&q->route.params, "exclude", q->a, &excluded);
+
+	for (size_t i = 0; i < n; i++) {
+		if (str_is(excluded[i], name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_check(struct str name, unsigned endpoint)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		if ((checks[i].endpoints & endpoint) && str_is(name, checks[i].name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void warn_unknown_exclusions(struct request *q, unsigned endpoint, struct buf *report)
+{
+	struct str *excluded;
+	size_t n = params_all(&q->route.params, "exclude", q->a, &excluded);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!is_check(excluded[i], endpoint)) {
+			buf_printf(report, "warn: some health checks cannot be excluded: no matches for \"" STR_FMT "\"\n",
+				   STR_ARG(excluded[i]));
+		}
+	}
+}
+
+static void reply_health(struct request *q, unsigned code, struct str text)
+{
+	http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
+	reply_text(q, code, text);
+}
+
+static void serve_all(struct request *q, unsigned endpoint, const char *name)
+{
+	bool is_verbose = params_has(&q->route.params, "verbose"), is_healthy = true;
+	struct buf report;
+
+	buf_init(&report, 65536);
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		const struct check *c = &checks[i];
+		const char *problem;
+		if (!(c->endpoints & endpoint)) {
+			continue;
+		}
+		if (is_excluded(q, c->name)) {
+			buf_printf(&report, "[+]%s excluded: ok\n", c->name);
+			continue;
+		}
+		problem = c->run(q->server);
+		is_healthy &= !problem;
+		buf_printf(&report, problem ? "[-]%s failed: %s\n" : "[+]%s ok\n", c->name, problem);
+	}
+	warn_unknown_exclusions(q, endpoint, &report);
+	buf_printf(&report, "%s check %s\n", name, is_healthy ? "passed" : "failed");
+	struct str text = arena_dup(q->a, buf_str(&report));
+	buf_done(&report);
+	reply_health(q, is_healthy ? 200 : 500, is_healthy && !is_verbose ? STR("ok") : text);
+}
+
+static void serve_one(struct request *q, unsigned endpoint, struct str name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
+		if ((checks[i].endpoints & endpoint) && str_is(name, checks[i].name)) {
+			const char *problem = checks[i].run(q->server);
+			if (problem) {
+				reply_text(q, 500, arena_printf(q->a, "internal server error: %s\n", problem));
+			} else {
+				reply_text(q, 200, STR("ok"));
+			}
+			return;
+		}
+	}
+	reply_page_not_found(q);
+}
+
+void health_serve(struct request *q)
+{
+	static const struct {
+		const char *path;
+		unsigned endpoint;
+	} rows[] = {{"healthz", HEALTHZ}, {"livez", LIVEZ}, {"readyz", READYZ}};
+	struct str path = {q->route.path.p + 1, q->route.path.n - 1}, head, rest;
+
+	str_cut(path, '/', &head, &rest);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (!str_is(head, rows[i].path)) {
+			continue;
+		}
+		if (rest.n > 0) {
+			serve_one(q, rows[i].endpoint, rest);
+		} else {
+			serve_all(q, rows[i].endpoint, rows[i].path);
+		}
+		return;
+	}
+	reply_page_not_found(q);
+}

@@ -1,0 +1,434 @@
+/* LIST: a page of a snapshot. The cache hands out counted bytes; a long list is written from them while it is sent, never held twice. */
+#include "server/list.h"
+
+#include "server/gzip.h"
+
+#define FUTURE_TIMEOUT_MS 3000
+#define STREAM_MIN_BYTES ((size_t)64 << 10)
+
+static const char expired_continue[] =
+	"The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue "
+	"parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided "
+	"token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was "
+	"returned and now may show up in the list.";
+
+int selectors_parse(struct request *q, const struct list_options *o, struct label_selector *labels, struct field_selector *fields,
+		    struct cache_filter *filter)
+{
+	if (label_selector_parse(labels, o->label_selector, q->a, &q->st) ||
+	    field_selector_parse(fields, o->field_selector, q->route.kind, q->route.door, q->a, &q->st)) {
+		return 1;
+	}
+	*filter = (struct cache_filter){
+		.ns = request_ns(q),
+		.labels = labels->n > 0 ? labels : NULL,
+		.fields = fields->n > 0 ? fields : NULL,
+	};
+	return 0;
+}
+
+void listing_done(struct listing *l)
+{
+	l->snapshot = cache_snapshot_unref(l->snapshot);
+	l->items = mem_free(l->items);
+	l->n_items = l->cap_items = 0;
+}
+
+static void listing_add(struct listing *l, const struct cached *o)
+{
+	if (l->n_items == l->cap_items) {
+		l->cap_items = l->cap_items ? 2 * l->cap_items : 64;
+		l->items = mem_realloc_array(l->items, l->cap_items, sizeof(*l->items));
+	}
+	l->items[l->n_items++] = o;
+}
+
+/* One object beyond the limit tells whether there is another page. */
+static void listing_collect(struct listing *l)
+{
+	size_t limit = l->options.limit > 0 ? (size_t)l->options.limit : SIZE_MAX;
+	struct cache_iter it;
+	const struct cached *o;
+
+	cache_iter_init(&it, l->snapshot, &l->filter, l->token.ns, l->token.name);
+	while (l->n_items < limit && (o = cache_iter_next(&it))) {
+		listing_add(l, o);
+	}
+	if (l->n_items == limit) {
+		l->n_remaining = cache_iter_remaining(&it);
+		l->is_limited = cache_iter_next(&it) != NULL;
+	}
+}
+
+static void listing_found(struct request *q, struct listing *l)
+{
+	listing_collect(l);
+	if (l->is_limited) {
+		cache_snapshot_pin(q->server->options.cache, l->snapshot);
+	}
+	l->next(q, l);
+}
+
+static void listing_newest(struct request *q)
+{
+	struct listing *l = q->state;
+
+	l->snapshot = cache_snapshot(q->server->options.cache, q->route.kind);
+	listing_found(q, l);
+}
+
+static void listing_expired(struct request *q, struct listing *l)
+{
+	if (l->token.revision > 0) {
+		status_expired(&q->st, "%s", expired_continue);
+		q->st.continue_token =
+			continue_token_make(-1, l->token.ns, l->token.name, q->route.kind->is_namespaced, q->a);
+	} else {
+		status_expired(&q->st, "The resourceVersion for the provided list is too old.");
+	}
+	reply_status(q);
+}
+
+static int64_t listing_exact_revision(const struct listing *l)
+{
+	return l->token.revision > 0 ? l->token.revision : l->options.version;
+}
+
+static void listing_exact(struct request *q)
+{
+	struct listing *l = q->state;
+	int64_t revision = listing_exact_revision(l);
+	enum cache_result r = cache_snapshot_at(q->server->options.cache, q->route.kind, revision, &l->snapshot);
+
+	if (r == CACHE_EXPIRED) {
+		listing_expired(q, l);
+	} else if (r == CACHE_FUTURE) {
+		reply_future_version(q, revision);
+	} else {
+		listing_found(q, l);
+	}
+}
+
+static void listing_waited_fresh(struct request *q)
+{
+	if (q->wait.result != STORAGE_OK) {
+		request_storage_failed(q, q->wait.result, q->wait.message, false);
+		return;
+	}
+	listing_newest(q);
+}
+
+static void listing_waited_exact(struct request *q)
+{
+	if (q->wait.result != STORAGE_OK) {
+		reply_future_version(q, q->wait.wanted);
+		return;
+	}
+	listing_exact(q);
+}
+
+static void listing_waited_newest(struct request *q)
+{
+	if (q->wait.result != STORAGE_OK) {
+		reply_future_version(q, q->wait.wanted);
+		return;
+	}
+	listing_newest(q);
+}
+
+static void listing_at_least(struct request *q, int64_t revision, void (*ready)(struct request *q), void (*waited)(struct request *q))
+{
+	if (revision > cache_revision(q->server->options.cache)) {
+		request_wait_revision(q, revision, FUTURE_TIMEOUT_MS, waited);
+	} else {
+		ready(q);
+	}
+}
+
+/* Which snapshot the options mean: the table in kube's "Resource versions" API concepts, surprises.md 28. */
+static void listing_choose(struct request *q, struct listing *l)
+{
+	const struct list_options *o = &l->options;
+	bool has_version = o->resource_version.n > 0;
+	bool is_any = has_version && o->version == 0;
+	bool is_exact = o->match == MATCH_EXACT || (o->match == MATCH_UNSET && has_version && !is_any && o->limit > 0);
+
+	if (is_any && o->match != MATCH_EXACT) {
+		l->options.limit = 0;
+	}
+	if (l->token.revision > 0) {
+		listing_at_least(q, l->token.revision, listing_exact, listing_waited_exact);
+	} else if (l->token.revision < 0 || !has_version) {
+		request_wait_fresh(q, listing_waited_fresh);
+	} else if (is_exact) {
+		listing_at_least(q, o->version, listing_exact, listing_waited_exact);
+	} else {
+		listing_at_least(q, o->version, listing_newest, listing_waited_newest);
+	}
+}
+
+static int listing_parse(struct request *q, struct listing *l)
+{
+	struct list_options *o = &l->options;
+
+	if (list_options_parse(o, &q->route.params, false, q->a, &q->st) || selectors_parse(q, o, &l->labels, &l->fields, &l->filter)) {
+		return 1;
+	}
+	if (o->continue_token.n == 0) {
+		return 0;
+	}
+	if (o->version > 0) {
+		status_bad_request(&q->st, "specifying resource version is not allowed when using continue");
+		return 1;
+	}
+	return continue_token_parse(&l->token, o->continue_token, q->route.kind->is_namespaced, q->a, &q->st);
+}
+
+void listing_run(struct request *q, struct listing *l, void (*next)(struct request *q, struct listing *l))
+{
+	l->next = next;
+	q->state = l;
+	if (listing_parse(q, l)) {
+		reply_status(q);
+		return;
+	}
+	if (request_is_cache_ready(q)) {
+		listing_choose(q, l);
+	}
+}
+
+/* ---- the answer ---- */
+
+struct list_stream {
+	struct listing listing;
+	struct str head;             /* up to and including `"items":[` */
+	size_t piece;                /* which piece is being written */
+	struct str rest;             /* of it */
+	struct gzip *gzip;
+};
+
+static struct str list_metadata(struct request *q, const struct listing *l)
+{
+	int64_t revision = cache_snapshot_revision(l->snapshot);
+	bool has_selector = l->filter.labels || l->filter.fields;
+	const struct cached *last = l->n_items > 0 ? l->items[l->n_items - 1] : NULL;
+	struct str token, remaining = STR("");
+
+	if (!l->is_limited) {
+		return arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)revision);
+	}
+	token = continue_token_make(revision, last->ns, last->name, q->route.kind->is_namespaced, q->a);
+	if (!has_selector) {
+		remaining = arena_printf(q->a, ",\"remainingItemCount\":%zu", l->n_remaining);
+	}
+	return arena_printf(q->a, "{\"resourceVersion\":\"%lld\",\"continue\":\"" STR_FMT "\"" STR_FMT "}", (long long)revision,
+			    STR_ARG(token), STR_ARG(remaining));
+}
+
+/* Pieces: 0 the head; then two for each item, `{` or `,{` and its body; last the tail. */
+static bool list_piece(const struct list_stream *s, size_t i, struct str *ret)
+{
+	size_t item = (i - 1) / 2;
+
+	if (i == 0) {
+		*ret = s->head;
+	} else if (item < s->listing.n_items) {
+		*ret = i % 2 == 0 ? s->listing.items[item]->body : item == 0 ? STR("{") : STR(",{");
+	} else if (i == 2 * s->listing.n_items + 1) {
+		*ret = STR("]}\n");
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static uint64_t list_length(const struct list_stream *s)
+{
+	uint64_t n = 0;
+	struct str piece;
+
+	for (size_t i = 0; list_piece(s, i, &piece); i++) {
+		n += piece.n;
+	}
+	return n;
+}
+
+static bool list_next_piece(struct list_stream *s)
+{
+	while (s->rest.n == 0) {
+		if (!list_piece(s, s->piece, &s->rest)) {
+			return false;
+		}
+		s->piece++;
+	}
+	return true;
+}
+
+static ssize_t list_read_plain(struct list_stream *s, char *p, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max && list_next_piece(s)) {
+		size_t part = MIN(max - n, s->rest.n);
+		memcpy(p + n, s->rest.p, part);
+		s->rest = (struct str){s->rest.p + part, s->rest.n - part};
+		n += part;
+	}
+	return n > 0 ? (ssize_t)n : -1;
+}
+
+static ssize_t list_read_gzip(struct list_stream *s, char *p, size_t max)
+{
+	size_t n = 0;
+	bool is_end = false;
+
+	while (n == 0 && !is_end) {
+		bool is_last = !list_next_piece(s);
+		n += gzip_write(s->gzip, &s->rest, is_last, p + n, max - n, &is_end);
+	}
+	return n > 0 ? (ssize_t)n : -1;
+}
+
+static ssize_t list_read(void *ctx, struct http_exchange *x, char *p, size_t max)
+{
+	struct list_stream *s = ctx;
+
+	(void)x;
+	return s->gzip ? list_read_gzip(s, p, max) : list_read_plain(s, p, max);
+}
+
+static void list_closed(void *ctx, struct http_exchange *x)
+{
+	struct list_stream *s = ctx;
+
+	(void)x;
+	listing_done(&s->listing);
+	s->gzip = gzip_free(s->gzip);
+}
+
+static const struct http_stream_ops list_stream_ops = {.read = list_read, .closed = list_closed};
+
+static void reply_list_stream(struct request *q, struct list_stream *s, uint64_t length)
+{
+	reply_headers(q, media_content_type(&q->media));
+	if (q->media.accepts_gzip && length >= GZIP_MIN_BYTES) {
+		s->gzip = gzip_new();
+		length = HTTP_LENGTH_UNKNOWN;
+		http_add_header(q->x, "Content-Encoding", STR("gzip"));
+		http_add_header(q->x, "Vary", STR("Accept-Encoding"));
+	}
+	http_reply_stream(q->x, 200, length, false, &list_stream_ops, s);
+}
+
+static void reply_list_small(struct request *q, struct list_stream *s, size_t length)
+{
+	char *text = arena_text(q->a, length);
+	ssize_t n = list_read_plain(s, text, length);
+
+	listing_done(&s->listing);
+	reply_headers(q, media_content_type(&q->media));
+	http_reply(q->x, 200, (struct str){text, (size_t)n});
+}
+
+static void reply_list_plain(struct request *q, struct listing *l)
+{
+	struct list_stream *s = arena_new(q->a, struct list_stream);
+	struct str version = door_api_version(q->route.door, q->a), meta = list_metadata(q, l);
+	uint64_t length;
+
+	s->listing = *l;
+	s->head = arena_printf(q->a, "{\"kind\":\"%s\",\"apiVersion\":\"" STR_FMT "\",\"metadata\":" STR_FMT ",\"items\":[",
+			       q->route.kind->list_kind, STR_ARG(version), STR_ARG(meta));
+	length = list_length(s);
+	if (length < STREAM_MIN_BYTES) {
+		reply_list_small(q, s, (size_t)length);
+	} else {
+		reply_list_stream(q, s, length);
+	}
+}
+
+static bool list_items_partial(struct buf *out, struct request *q, const struct listing *l)
+{
+	struct str meta = list_metadata(q, l);
+
+	buf_printf(out, "{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":" STR_FMT ",\"items\":",
+		   q->media.is_v1beta1 ? "v1beta1" : "v1", STR_ARG(meta));
+	if (l->n_items == 0) {
+		return BUF_LITERAL(out, "null}");
+	}
+	for (size_t i = 0; i < l->n_items; i++) {
+		buf_addc(out, i == 0 ? '[' : ',');
+		partial_object(out, &q->media, l->items[i]);
+	}
+	return BUF_LITERAL(out, "]}");
+}
+
+static bool list_items_table(struct buf *out, struct request *q, const struct listing *l, enum include_object include)
+{
+	struct arena scratch;
+	bool ok = table_begin(out, q->route.kind, q->route.door, &q->media, list_metadata(q, l), true);
+
+	arena_init(&scratch, (size_t)16 << 20);
+	for (size_t i = 0; i < l->n_items && ok; i++) {
+		ok = table_row(out, q->route.kind, q->route.door, &q->media, include, l->items[i], i == 0, &scratch);
+		arena_clear(&scratch);
+	}
+	arena_done(&scratch);
+	return ok && table_end(out);
+}
+
+static bool list_items_whole(struct buf *out, struct request *q, const struct listing *l)
+{
+	struct str version = door_api_version(q->route.door, q->a), meta = list_metadata(q, l);
+	struct arena scratch;
+
+	buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"" STR_FMT "\",\"metadata\":" STR_FMT ",\"items\":[", q->route.kind->list_kind,
+		   STR_ARG(version), STR_ARG(meta));
+	arena_init(&scratch, (size_t)64 << 20);
+	for (size_t i = 0; i < l->n_items; i++) {
+		buf_adds(out, i == 0 ? "{" : ",{");
+		buf_add_str(out, show_body(l->items[i], q->route.door, &scratch));
+		arena_clear(&scratch);
+	}
+	arena_done(&scratch);
+	return BUF_LITERAL(out, "]}");
+}
+
+/* The forms that have to be made: tables, partial metadata, indented, YAML, doors with a conversion. */
+static void reply_list_made(struct request *q, struct listing *l)
+{
+	enum include_object include = INCLUDE_METADATA;
+	struct buf text;
+
+	if (q->media.as == AS_TABLE && include_object_parse(&include, params_get(&q->route.params, "includeObject"), &q->st)) {
+		listing_done(l);
+		reply_status(q);
+		return;
+	}
+	buf_init(&text, RESPONSE_CEILING);
+	if (q->media.as == AS_TABLE) {
+		list_items_table(&text, q, l, include);
+	} else if (q->media.as == AS_PARTIAL_LIST) {
+		list_items_partial(&text, q, l);
+	} else {
+		list_items_whole(&text, q, l);
+	}
+	listing_done(l);
+	reply_json_buf(q, 200, &text);
+}
+
+void reply_listing(struct request *q, struct listing *l)
+{
+	bool is_plain = q->media.as == AS_OBJECT && q->media.format == MEDIA_JSON && !q->media.pretty && !q->route.door->from_hub;
+
+	if (is_plain) {
+		reply_list_plain(q, l);
+	} else {
+		reply_list_made(q, l);
+	}
+}
+
+void verb_list(struct request *q)
+{
+	listing_run(q, arena_new(q->a, struct listing), reply_listing);
+}

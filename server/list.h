@@ -1,0 +1,30 @@
+/* Selecting objects: what LIST and deletecollection have in common. */
+#ifndef SERVER_LIST_H
+#define SERVER_LIST_H
+
+#include "server/request.h"
+
+struct listing {
+	struct list_options options;
+	struct label_selector labels;
+	struct field_selector fields;
+	struct cache_filter filter;
+	struct continue_token token;         /* revision 0: none */
+	struct cache_snapshot *snapshot;     /* owned */
+	const struct cached **items;         /* owned; the objects are the snapshot's */
+	size_t n_items, cap_items;
+	size_t n_remaining;                  /* behind the page, without regard to selectors */
+	bool is_limited;                     /* the page ended at the limit */
+	void (*next)(struct request *q, struct listing *l);
+};
+
+/* Selectors of list options. 0, or 1 with 400 in q->st. */
+int selectors_parse(struct request *q, const struct list_options *o, struct label_selector *labels, struct field_selector *fields,
+		    struct cache_filter *filter);
+/* Reads options and selectors, waits as they ask, takes the snapshot and the items of the page, then calls next. Answers errors itself. */
+void listing_run(struct request *q, struct listing *l, void (*next)(struct request *q, struct listing *l));
+void listing_done(struct listing *l);
+/* {"kind":"KList","apiVersion":V,"metadata":{...},"items":[...]} in the form the client asked for; takes the listing. */
+void reply_listing(struct request *q, struct listing *l);
+
+#endif

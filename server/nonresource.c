@@ -1,0 +1,227 @@
+/* What is not about objects: discovery, OpenAPI, version, health, metrics. None of it depends on etcd, but for what health says of it. */
+#include "server/request.h"
+
+#include "server/health.h"
+
+#include <sys/utsname.h>
+
+typedef void (*path_fn)(struct request *q);
+
+static bool is_read(const struct request *q)
+{
+	return q->route.method == METHOD_GET || q->route.method == METHOD_HEAD;
+}
+
+static struct str path_without_slash(const struct request *q)
+{
+	struct str path = q->route.path;
+
+	if (path.n > 1 && path.p[path.n - 1] == '/') {
+		path.n--;
+	}
+	return path;
+}
+
+/* ---- documents kept as bytes ---- */
+
+struct document {
+	struct bytes *body, *body_gzip;
+	struct str content_type, etag;
+	const char *cache_control;
+	bool varies;
+};
+
+static void reply_document(struct request *q, const struct document *d)
+{
+	bool is_known = d->etag.n > 0 && str_eq(http_header(q->x, "If-None-Match"), d->etag);
+	bool is_packed = d->body_gzip && q->media.accepts_gzip;
+	struct bytes *body;
+	struct buf shown;
+
+	http_add_header(q->x, "Audit-Id", str_of(q->audit_id));
+	http_add_header(q->x, "Cache-Control", str_of(d->cache_control));
+	http_add_header(q->x, "Content-Type", d->content_type);
+	if (d->varies) {
+		http_add_header(q->x, "Vary", STR("Accept"));
+	}
+	if (d->etag.n > 0) {
+		http_add_header(q->x, "ETag", d->etag);
+	}
+	if (is_known) {
+		http_reply(q->x, 304, STR(""));
+		return;
+	}
+	if (q->media.pretty && str_starts(d->content_type, STR("application/json"))) {
+		buf_init(&shown, RESPONSE_CEILING);
+		json_indent(&shown, bytes_str(d->body), 2);
+		body = bytes_dup(buf_str(&shown));
+		buf_done(&shown);
+	} else {
+		body = bytes_ref(is_packed ? d->body_gzip : d->body);
+		if (is_packed) {
+			http_add_header(q->x, "Content-Encoding", STR("gzip"));
+		}
+	}
+	http_reply_bytes(q->x, 200, &body, 1);
+}
+
+static void serve_discovery(struct request *q)
+{
+	struct discovery_answer answer;
+	int r = discovery_find(&answer, q->server->discovery, path_without_slash(q), http_header(q->x, "Accept"), q->a, &q->st);
+
+	if (r == 1) {
+		bool is_group = path_without_slash(q).n > 0 && !route_group_is_known(&q->route, q->server->options.is_standalone);
+		if (is_group) {
+			reply_page_not_found(q);
+			return;
+		}
+		status_route_not_found(&q->st);
+	}
+	if (r) {
+		reply_status(q);
+		return;
+	}
+	struct document d = {.body = answer.body,
+			     .content_type = answer.content_type,
+			     .etag = answer.etag,
+			     .cache_control = answer.is_public ? "public" : "no-cache, private",
+			     .varies = answer.is_public};
+	reply_document(q, &d);
+}
+
+static void serve_openapi(struct request *q)
+{
+	struct openapi_answer answer;
+	int r = openapi_find(&answer, q->server->openapi, path_without_slash(q), params_get(&q->route.params, "hash"),
+			     http_header(q->x, "Accept"), q->a, &q->st);
+
+	if (r == 1) {
+		reply_page_not_found(q);
+		return;
+	}
+	if (r) {
+		reply_status(q);
+		return;
+	}
+	struct document d = {.body = answer.body,
+			     .body_gzip = answer.body_gzip,
+			     .content_type = answer.content_type,
+			     .etag = answer.etag,
+			     .cache_control = answer.is_immutable ? "public, immutable" : "no-cache, private",
+			     .varies = true};
+	reply_document(q, &d);
+}
+
+/* ---- version, metrics, the index ---- */
+
+static void serve_version(struct request *q)
+{
+	struct utsname machine;
+	struct json *v = json_object(q->a);
+	struct str version = q->server->options.version;
+
+	uname(&machine);
+	const struct {
+		const char *name;
+		struct str value;
+	} rows[] = {
+		{"major", STR("1")},
+		{"minor", STR("36")},
+		{"emulationMajor", STR("1")},
+		{"emulationMinor", STR("36")},
+		{"minCompatibilityMajor", STR("1")},
+		{"minCompatibilityMinor", STR("35")},
+		{"gitVersion", version},
+		{"gitCommit", STR(ANNALS_COMMIT)},
+		{"gitTreeState", STR("clean")},
+		{"buildDate", STR(ANNALS_BUILD_DATE)},
+		{"goVersion", STR("none: C")},
+		{"compiler", STR(__VERSION__)},
+		{"platform", arena_printf(q->a, "linux/%s", str_is(str_of(machine.machine), "x86_64") ? "amd64" : machine.machine)},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		json_add(q->a, v, str_of(rows[i].name), json_string(q->a, rows[i].value));
+	}
+	reply_json(q, 200, v);
+}
+
+static void serve_metrics(struct request *q)
+{
+	struct buf out;
+
+	buf_init(&out, (size_t)16 << 20);
+	metrics_write(q->server->metrics, &out);
+	reply_headers(q, STR("text/plain; version=0.0.4; charset=utf-8"));
+	reply_buf(q, 200, &out);
+}
+
+static void serve_index(struct request *q)
+{
+	static const char *const fixed[] = {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"};
+	struct json *o = json_object(q->a), *paths = json_array(q->a);
+	struct str seen = STR("");
+
+	json_append(q->a, paths, json_string(q->a, STR("/api")));
+	json_append(q->a, paths, json_string(q->a, STR("/apis")));
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		for (size_t d = 0; d < k->n_doors; d++) {
+			struct str version = door_api_version(&k->doors[d], q->a), path;
+			if (!door_is_visible(&k->doors[d], q->server->options.is_standalone)) {
+				continue;
+			}
+			path = arena_printf(q->a, "%s" STR_FMT, k->doors[d].group[0] ? "/apis/" : "/api/", STR_ARG(version));
+			if (str_contains(seen, arena_printf(q->a, STR_FMT " ", STR_ARG(path)))) {
+				continue;
+			}
+			seen = arena_printf(q->a, STR_FMT STR_FMT " ", STR_ARG(seen), STR_ARG(path));
+			json_append(q->a, paths, json_string(q->a, path));
+		}
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
+		json_append(q->a, paths, json_string(q->a, str_of(fixed[i])));
+	}
+	json_add(q->a, o, STR("paths"), paths);
+	reply_json(q, 200, o);
+}
+
+/* ---- dispatch ---- */
+
+static const struct {
+	const char *path;
+	bool is_prefix;              /* also what is below it */
+	bool any_method;             /* kube answers every method alike (surprises.md 62) */
+	path_fn fn;
+} paths[] = {
+	{"/", false, true, serve_index},
+	{"/index.html", false, true, serve_index},
+	{"/api", true, true, serve_discovery},
+	{"/apis", true, true, serve_discovery},
+	{"/openapi", true, false, serve_openapi},
+	{"/version", false, true, serve_version},
+	{"/metrics", false, true, serve_metrics},
+	{"/healthz", true, true, health_serve},
+	{"/livez", true, true, health_serve},
+	{"/readyz", true, true, health_serve},
+};
+
+static bool path_is_below(struct str path, struct str prefix)
+{
+	return str_starts(path, prefix) && path.n > prefix.n && path.p[prefix.n] == '/';
+}
+
+void nonresource(struct request *q)
+{
+	struct str path = path_without_slash(q);
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		struct str own = str_of(paths[i].path);
+		bool is_it = str_eq(path, own) || (paths[i].is_prefix && path_is_below(path, own));
+		if (is_it && (paths[i].any_method || is_read(q))) {
+			paths[i].fn(q);
+			return;
+		}
+	}
+	reply_page_not_found(q);
+}

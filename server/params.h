@@ -1,0 +1,79 @@
+/* Query parameters, and the option objects kube makes of them: ListOptions, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions.
+ * Parsing follows Go's net/url: pairs that cannot be unescaped, or contain ';', are dropped (surprises.md 22); of repeated
+ * parameters the first counts. */
+#ifndef SERVER_PARAMS_H
+#define SERVER_PARAMS_H
+
+#include "api/status.h"
+
+struct param {
+	struct str name, value;      /* unescaped */
+};
+
+struct params {
+	struct param *v;
+	size_t n;
+};
+
+#define PARAMS_MAX 1024              /* pairs; more is a 400 */
+
+/* query: what follows '?', may be empty. False when there are too many. */
+bool params_parse(struct params *ret, struct str query, struct arena *a);
+bool params_has(const struct params *p, const char *name);
+struct str params_get(const struct params *p, const char *name);      /* first, or empty */
+size_t params_all(const struct params *p, const char *name, struct arena *a, struct str **ret);
+/* Percent-decoding of a path (plus_is_space false) or query text. False on a malformed escape. */
+bool url_unescape(struct str s, bool plus_is_space, struct arena *a, struct str *ret);
+/* surprises.md 32: anything but "", "0" and "false" in any case is true. */
+bool params_bool(const struct params *p, const char *name);
+
+enum version_match { MATCH_UNSET, MATCH_EXACT, MATCH_NOT_OLDER_THAN };
+
+struct list_options {
+	struct str label_selector, field_selector;
+	bool watch, allow_bookmarks;
+	bool has_send_initial, send_initial;
+	struct str resource_version;         /* as sent */
+	int64_t version;                     /* parsed; 0 for "" and "0" */
+	enum version_match match;
+	int64_t limit;                       /* <= 0: none */
+	struct str continue_token;
+	int64_t timeout_s;                   /* -1: not given */
+};
+
+/* 0, or 1 with 400 or 422 in st. is_watch: also with the deprecated /watch/ paths. */
+int list_options_parse(struct list_options *ret, const struct params *p, bool is_watch, struct arena *a, struct status *st);
+
+enum field_validation { VALIDATE_WARN, VALIDATE_STRICT, VALIDATE_IGNORE };
+
+struct write_options {
+	bool dry_run, force, has_force;
+	struct str field_manager;            /* empty: from the User-Agent */
+	enum field_validation field_validation;
+};
+/* options_kind: "CreateOptions", "UpdateOptions" or "PatchOptions" (for messages and which parameters are allowed);
+ * is_apply: fieldManager is required, force is allowed. 0, or 1 with 422 in st. */
+int write_options_parse(struct write_options *ret, const struct params *p, const char *options_kind, bool is_apply, struct arena *a,
+			struct status *st);
+
+enum propagation { PROPAGATE_DEFAULT, PROPAGATE_BACKGROUND, PROPAGATE_FOREGROUND, PROPAGATE_ORPHAN };
+
+struct delete_options {
+	bool dry_run;
+	enum propagation propagation;
+	bool has_orphan_dependents, orphan_dependents;
+	bool has_uid, has_version;           /* preconditions */
+	struct str uid, version;
+};
+/* body: parsed DeleteOptions, or NULL: then the query counts. 0, or 1 with 400 or 422 in st. */
+int delete_options_parse(struct delete_options *ret, const struct params *p, const struct json *body, struct arena *a, struct status *st);
+
+/* Continue tokens, as kube spells them: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"ns/name\u0000"}. */
+struct continue_token {
+	int64_t revision;                    /* -1: carry on inconsistently with what is newest */
+	struct str ns, name;                 /* the last object of the page before */
+};
+struct str continue_token_make(int64_t revision, struct str ns, struct str name, bool is_namespaced, struct arena *a);
+int continue_token_parse(struct continue_token *ret, struct str text, bool is_namespaced, struct arena *a, struct status *st);
+
+#endif

@@ -1,0 +1,410 @@
+#include "server/request.h"
+
+#include "base/clock.h"
+#include "server/impersonate.h"
+
+#define FRESH_TIMEOUT_MS 10000
+#define RETRY_AFTER_S 1
+
+typedef void (*verb_fn)(struct request *q);
+
+static verb_fn verb_function(enum verb action)
+{
+	static const struct {
+		enum verb verb;
+		verb_fn fn;
+	} rows[] = {
+		{VERB_GET, verb_get},       {VERB_LIST, verb_list},     {VERB_WATCH, verb_watch},
+		{VERB_CREATE, verb_create}, {VERB_UPDATE, verb_update}, {VERB_PATCH, verb_patch},
+		{VERB_DELETE, verb_delete}, {VERB_DELETECOLLECTION, verb_delete_collection},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].verb == action) {
+			return rows[i].fn;
+		}
+	}
+	return NULL;
+}
+
+struct str request_ns(const struct request *q)
+{
+	return q->route.kind && q->route.kind->is_namespaced ? q->route.ns : STR("");
+}
+
+struct str request_group(const struct request *q)
+{
+	return str_of(q->route.door->group);
+}
+
+struct str request_manager(const struct request *q, struct str field_manager)
+{
+	return field_manager.n > 0 ? field_manager : managed_default_manager(http_header(q->x, "User-Agent"));
+}
+
+void request_warn(struct request *q, struct str text)
+{
+	if (!q->warnings) {
+		q->warnings = arena_array(q->a, struct str, WARNINGS_MAX);
+	}
+	if (q->n_warnings < WARNINGS_MAX) {
+		q->warnings[q->n_warnings++] = text;
+	}
+}
+
+void request_on_cleanup(struct request *q, void (*cleanup)(struct request *q, void *ctx), void *ctx)
+{
+	q->cleanup = cleanup;
+	q->cleanup_ctx = ctx;
+}
+
+bool request_is_cache_ready(struct request *q)
+{
+	if (cache_is_ready(q->server->options.cache)) {
+		return true;
+	}
+	status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, "the storage is being read for the first time; try again");
+	q->st.retry_after_s = RETRY_AFTER_S;
+	reply_status(q);
+	return false;
+}
+
+/* ---- waiting ---- */
+
+static void request_began_waiting(struct request *q, void (*next)(struct request *q))
+{
+	q->next = next;
+	q->wait_began_ns = clock_mono_ns();
+	http_suspend(q->x);
+}
+
+static void request_wait_done(struct cache_wait *w)
+{
+	http_wake(container_of(w, struct request, wait)->x);
+}
+
+static void request_txn_done(struct storage_op *op)
+{
+	http_wake(container_of(op, struct request, txn.op)->x);
+}
+
+void request_wait_fresh(struct request *q, void (*next)(struct request *q))
+{
+	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = FRESH_TIMEOUT_MS};
+	request_began_waiting(q, next);
+	cache_wait_fresh(q->server->options.cache, &q->wait);
+}
+
+void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_ms, void (*next)(struct request *q))
+{
+	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = timeout_ms};
+	request_began_waiting(q, next);
+	cache_wait_revision(q->server->options.cache, &q->wait, revision);
+}
+
+void request_txn(struct request *q, void (*next)(struct request *q))
+{
+	q->has_txn = true;
+	q->txn.op.done = request_txn_done;
+	request_began_waiting(q, next);
+	storage_txn(q->server->options.storage, &q->txn);
+}
+
+void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write)
+{
+	bool is_unknown = is_write && !storage_result_is_certain(r);
+
+	if (r == STORAGE_UNAVAILABLE || r == STORAGE_CANCELED) {
+		status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, "etcd is not available: %s", message);
+	} else if (r == STORAGE_TIMEOUT || r == STORAGE_UNKNOWN) {
+		status_set(&q->st, 504, REASON_TIMEOUT, "Timeout: %s%s", message,
+			   is_unknown ? "; the outcome of the write is unknown: it may or may not have been carried out" : "");
+		q->st.has_details = true;
+	} else if (r == STORAGE_TOO_LARGE) {
+		status_set(&q->st, 500, NULL, "%s", message);
+	} else {
+		status_internal(&q->st, "storage: %s: %s", storage_result_name(r), message);
+	}
+	if (q->st.code != 500 && !is_unknown) {
+		q->st.retry_after_s = RETRY_AFTER_S;
+	}
+	reply_status(q);
+}
+
+/* ---- limits ---- */
+
+static enum request_class request_class_of(const struct route *r)
+{
+	if (!r->is_resource) {
+		return CLASS_NONE;
+	}
+	if (r->is_watch) {
+		return CLASS_WATCH;
+	}
+	return r->method == METHOD_GET || r->method == METHOD_HEAD ? CLASS_READ : CLASS_WRITE;
+}
+
+static bool request_enter(struct request *q, enum request_class class)
+{
+	struct server *s = q->server;
+	_Atomic size_t *counters[] = {[CLASS_READ] = &s->n_reads, [CLASS_WRITE] = &s->n_writes, [CLASS_WATCH] = &s->n_watches};
+	const size_t limits[] = {[CLASS_READ] = s->options.max_requests_inflight,
+				 [CLASS_WRITE] = s->options.max_mutating_inflight,
+				 [CLASS_WATCH] = s->options.max_watches};
+
+	if (class == CLASS_NONE) {
+		return true;
+	}
+	if (atomic_fetch_add_explicit(counters[class], 1, memory_order_relaxed) >= limits[class]) {
+		atomic_fetch_sub_explicit(counters[class], 1, memory_order_relaxed);
+		metrics_rejected(s->metrics, class == CLASS_WRITE);
+		status_set(&q->st, 429, REASON_TOO_MANY_REQUESTS, "Too many requests, please try again later.");
+		q->st.retry_after_s = RETRY_AFTER_S;
+		return false;
+	}
+	q->class = class;
+	if (class == CLASS_WATCH) {
+		metrics_longrunning(s->metrics, 1);
+	} else {
+		metrics_inflight(s->metrics, class == CLASS_WRITE, 1);
+	}
+	return true;
+}
+
+static void request_leave(struct request *q)
+{
+	struct server *s = q->server;
+	_Atomic size_t *counters[] = {[CLASS_READ] = &s->n_reads, [CLASS_WRITE] = &s->n_writes, [CLASS_WATCH] = &s->n_watches};
+
+	if (q->class == CLASS_NONE) {
+		return;
+	}
+	atomic_fetch_sub_explicit(counters[q->class], 1, memory_order_relaxed);
+	if (q->class == CLASS_WATCH) {
+		metrics_longrunning(s->metrics, -1);
+	} else {
+		metrics_inflight(s->metrics, q->class == CLASS_WRITE, -1);
+	}
+}
+
+/* ---- phases before the body ---- */
+
+static unsigned media_allowed(const struct route *r)
+{
+	if (!r->is_resource || !r->kind) {
+		return 0;
+	}
+	switch (r->action) {
+	case VERB_WATCH:
+		return ALLOW_TABLE | ALLOW_PARTIAL | ALLOW_STREAM_ONLY;
+	case VERB_LIST:
+	case VERB_DELETECOLLECTION:
+		return ALLOW_TABLE | ALLOW_PARTIAL_LIST;
+	default:
+		return ALLOW_TABLE | ALLOW_PARTIAL;
+	}
+}
+
+
+
+static int request_authorize(struct request *q)
+{
+	const struct route *r = &q->route;
+	struct authz_attributes attributes = {
+		.user = q->user,
+		.verb = str_of(r->verb),
+		.is_resource = r->is_resource,
+		.group = r->group,
+		.version = r->version,
+		.resource = r->resource,
+		.subresource = r->subresource,
+		.ns = r->ns,
+		.name = r->name,
+		.path = r->path,
+	};
+
+	return authz_check(q->server->authz, &attributes, q->a, &q->st);
+}
+
+static int request_route(struct request *q)
+{
+	struct route *r = &q->route;
+
+	if (!r->is_resource) {
+		return 0;
+	}
+	return route_resolve(r, &q->st);
+}
+
+/* Who may do what is said before what is there: 401, 403, then 404 and 405, then 406. */
+static int request_admit_head(struct request *q)
+{
+	struct status media_status, route_status;
+
+	int bad_route = route_parse(&q->route, http_method(q->x), http_target(q->x), q->server->options.is_standalone, q->a, &q->st);
+	if (!bad_route) {
+		bad_route = request_route(q);
+	}
+	route_status = q->st;
+	status_init(&media_status, q->a);
+	int bad_media = media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
+					http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"),
+					media_allowed(&q->route), q->a, &media_status);
+	status_init(&q->st, q->a);
+	if (authn_request(q->server->authn, q->x, &q->user, q->a, &q->st) || impersonate(q->server->authz, q->x, &q->user, q->a, &q->st) || request_authorize(q)) {
+		return 1;
+	}
+	if (bad_route) {
+		q->st = route_status;
+		return 1;
+	}
+	if (bad_media && q->route.is_resource) {
+		q->st = media_status;
+		return 1;
+	}
+	return !request_enter(q, request_class_of(&q->route));
+}
+
+static void request_dispatch(struct request *q)
+{
+	if (http_body_too_large(q->x)) {
+		status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "Request entity too large: limit is %zu",
+			   q->server->options.http.max_body);
+		reply_status(q);
+		return;
+	}
+	if (!q->route.is_resource) {
+		nonresource(q);
+		return;
+	}
+	if (q->route.door->deprecation) {
+		request_warn(q, str_of(q->route.door->deprecation));
+	}
+	verb_function(q->route.action)(q);
+}
+
+/* Unknown groups are unknown paths; everything else wrong is a Status. */
+static void request_refuse(struct request *q)
+{
+	bool is_unknown_group =
+		q->st.code == 404 && q->route.is_resource && !route_group_is_known(&q->route, q->server->options.is_standalone);
+
+	if (is_unknown_group) {
+		reply_page_not_found(q);
+		return;
+	}
+	if (q->st.code == 403 || (q->st.code == 400 && !q->route.kind)) {
+		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
+	}
+	reply_status(q);
+}
+
+void request_on_headers(void *server, struct http_exchange *x)
+{
+	struct arena *a = http_arena(x);
+	struct request *q = arena_new(a, struct request);
+
+	server_wait_open(server);
+	q->server = server;
+	q->x = x;
+	q->a = a;
+	q->next = request_dispatch;
+	uuid_new(q->audit_id);
+	status_init(&q->st, a);
+	http_set_context(x, q);
+	if (request_admit_head(q)) {
+		request_refuse(q);
+	}
+}
+
+void request_on_request(void *server, struct http_exchange *x)
+{
+	struct request *q = http_context(x);
+
+	(void)server;
+	if (q->wait_began_ns) {
+		q->waited_ns += clock_mono_ns() - q->wait_began_ns;
+		q->wait_began_ns = 0;
+	}
+	q->next(q);
+}
+
+/* ---- afterwards ---- */
+
+static const char *metrics_verb(const struct route *r)
+{
+	static const struct {
+		enum verb verb;
+		const char *name;
+	} rows[] = {{VERB_GET, "GET"},     {VERB_LIST, "LIST"},   {VERB_WATCH, "WATCH"},
+		    {VERB_CREATE, "POST"}, {VERB_UPDATE, "PUT"},  {VERB_PATCH, "PATCH"},
+		    {VERB_DELETE, "DELETE"}, {VERB_DELETECOLLECTION, "DELETECOLLECTION"}};
+	static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (r->kind && rows[i].verb == r->action) {
+			return rows[i].name;
+		}
+	}
+	return methods[r->method];
+}
+
+static void request_count(struct request *q, int64_t duration_ns)
+{
+	const struct route *r = &q->route;
+	bool is_known = r->kind != NULL;
+	struct metrics_labels labels = {
+		.verb = str_of(metrics_verb(r)),
+		.group = is_known ? r->group : STR(""),
+		.version = is_known ? r->version : STR(""),
+		.resource = is_known ? r->resource : STR(""),
+		.subresource = r->sub ? r->subresource : STR(""),
+		.scope = !is_known ? STR("") : r->name.n > 0 ? STR("resource") : r->has_ns ? STR("namespace") : STR("cluster"),
+		.dry_run = q->is_dry_run,
+	};
+
+	metrics_count_request(q->server->metrics, &labels, http_status(q->x), duration_ns, http_sent(q->x));
+}
+
+static void request_log(struct request *q, int64_t duration_ns)
+{
+	struct accesslog_entry entry = {
+		.method = http_method(q->x),
+		.path = q->route.path,
+		.user = q->user ? q->user->name : STR(""),
+		.user_agent = http_header(q->x, "User-Agent"),
+		.peer = http_peer(q->x)->address,
+		.verb = str_of(q->route.verb),
+		.audit_id = str_of(q->audit_id),
+		.status = http_status(q->x),
+		.bytes = http_sent(q->x),
+		.duration_ns = duration_ns,
+		.storage_ns = q->waited_ns,
+		.was_cut = http_was_cut(q->x),
+	};
+
+	if (q->server->accesslog) {
+		accesslog_write(q->server->accesslog, &entry);
+	}
+}
+
+void request_on_done(void *server, struct http_exchange *x)
+{
+	struct request *q = http_context(x);
+	int64_t duration_ns;
+
+	(void)server;
+	if (!q) {
+		return;
+	}
+	duration_ns = clock_mono_ns() - http_started_ns(x);
+	request_leave(q);
+	request_count(q, duration_ns);
+	request_log(q, duration_ns);
+	if (q->has_txn) {
+		storage_op_clear(&q->txn.op);
+	}
+	if (q->cleanup) {
+		q->cleanup(q, q->cleanup_ctx);
+	}
+}

@@ -1,0 +1,128 @@
+/* One API request on its way through the phases: route, authenticate, authorize, decode, admit, store, encode. No phase calls back.
+ *
+ * A request belongs to one HTTP exchange and lives in its arena. It runs on HTTP threads only; when it must wait (cache, etcd) it
+ * names the function to go on with, suspends the exchange, starts the operation, and is called again once that is done. At any time either
+ * an HTTP thread or one operation under way holds it. */
+#ifndef SERVER_REQUEST_H
+#define SERVER_REQUEST_H
+
+#include "api/managed.h"
+#include "base/ids.h"
+#include "server/accesslog.h"
+#include "server/authn.h"
+#include "server/authz.h"
+#include "server/discovery.h"
+#include "server/metrics.h"
+#include "server/negotiate.h"
+#include "server/openapi.h"
+#include "server/route.h"
+#include "server/server.h"
+#include "server/table.h"
+
+#include <pthread.h>
+
+#define BODY_JSON_LIMITS JSON_LIMITS_DEFAULT
+#define RESPONSE_CEILING ((size_t)1 << 30) /* bytes: of answers that must be made in memory (Table, YAML, indented) */
+#define WARNINGS_MAX 64
+
+struct server {
+	struct server_options options;
+	struct http_server *http;
+	struct authn *authn;
+	struct authz *authz;
+	struct discovery *discovery;
+	struct openapi *openapi;
+	struct metrics *metrics;
+	struct accesslog *accesslog;           /* may be NULL */
+	struct str objects_prefix;             /* PREFIX/objects/ */
+	struct arena arena;                    /* what lives as long as the server */
+	const struct kind *namespaces;         /* standalone: the kind admission looks at */
+	_Atomic size_t n_reads, n_writes, n_watches;
+	_Atomic bool is_draining;
+	_Atomic bool is_open;                  /* everything below http is there; until then, behind the gate */
+	pthread_mutex_t gate;
+	int64_t started_s;                     /* wall clock */
+};
+
+enum request_class { CLASS_NONE, CLASS_READ, CLASS_WRITE, CLASS_WATCH };
+
+struct request {
+	struct server *server;
+	struct http_exchange *x;
+	struct arena *a;
+	struct route route;
+	struct user *user;                     /* NULL until authenticated */
+	struct media media;
+	struct status st;                      /* what to answer when something is wrong */
+	struct str *warnings;
+	size_t n_warnings;
+	char audit_id[UUID_SIZE];
+	enum request_class class;
+	bool is_dry_run;
+
+	void (*next)(struct request *q);       /* what on_request calls */
+	void *state;                           /* of the verb */
+	struct cache_wait wait;
+	struct storage_txn txn;
+	bool has_txn;                          /* txn holds results to clear */
+	int64_t wait_began_ns, waited_ns;
+	void (*cleanup)(struct request *q, void *ctx);
+	void *cleanup_ctx;
+};
+
+void server_wait_open(struct server *s);
+
+/* http_handler callbacks (request.c). */
+void request_on_headers(void *server, struct http_exchange *x);
+void request_on_request(void *server, struct http_exchange *x);
+void request_on_done(void *server, struct http_exchange *x);
+
+/* Waiting: the function returns at once; `next` is called when the operation is done. Results: q->wait, q->txn. */
+void request_wait_fresh(struct request *q, void (*next)(struct request *q));
+void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_ms, void (*next)(struct request *q));
+void request_txn(struct request *q, void (*next)(struct request *q));
+/* The 503 or 504 for a wait or transaction that failed. is_write: the outcome may be unknown, and the answer says so. */
+void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write);
+
+/* Runs when the exchange is over, however it ended. One per request. */
+void request_on_cleanup(struct request *q, void (*cleanup)(struct request *q, void *ctx), void *ctx);
+void request_warn(struct request *q, struct str text); /* a Warning header; text must live as long as the request */
+struct str request_ns(const struct request *q);         /* of the objects meant; empty for cluster-scoped kinds and all namespaces */
+struct str request_group(const struct request *q);      /* of the door, for messages */
+struct str request_manager(const struct request *q, struct str field_manager);
+bool request_is_cache_ready(struct request *q);         /* else answers 503 */
+
+/* Answering (respond.c). Each ends the exchange. */
+void reply_status(struct request *q);                                          /* q->st */
+void reply_json(struct request *q, unsigned code, const struct json *j);
+void reply_text(struct request *q, unsigned code, struct str text);
+void reply_page_not_found(struct request *q);
+void reply_cached(struct request *q, unsigned code, const struct cached *o);   /* in the form the client asked for */
+void reply_object(struct request *q, unsigned code, const struct object *o);   /* one that is not in the cache (yet) */
+void reply_json_buf(struct request *q, unsigned code, struct buf *text);       /* JSON text; takes its memory */
+void reply_buf(struct request *q, unsigned code, struct buf *b);               /* as it is, compressed if wanted; takes its memory */
+void reply_headers(struct request *q, struct str content_type);                /* Audit-Id, Cache-Control, Content-Type, Warning */
+
+/* `{"kind":"K","apiVersion":"V",` of a door. */
+struct str show_type(const struct kind *k, const struct door *d, struct arena *a);
+/* An object as the door shows it, without kind and apiVersion: begins with `"metadata":`, ends with the closing brace. No copy where the
+ * door shows the hub form; else made in the arena. */
+struct str show_body(const struct cached *o, const struct door *d, struct arena *a);
+/* The object in the client's form (plain, partial metadata, a Table of one row). */
+bool show_object(struct buf *out, struct request *q, const struct cached *o, enum include_object include);
+
+/* The verbs, each in its file: called when the body is there. */
+/* 504 ResourceVersionTooLarge (get.c). */
+void reply_future_version(struct request *q, int64_t wanted);
+
+void verb_get(struct request *q);
+void verb_list(struct request *q);
+void verb_watch(struct request *q);
+void verb_create(struct request *q);
+void verb_update(struct request *q);
+void verb_patch(struct request *q);
+void verb_delete(struct request *q);
+void verb_delete_collection(struct request *q);
+void nonresource(struct request *q);
+
+#endif

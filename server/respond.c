@@ -1,0 +1,203 @@
+#include "server/request.h"
+
+#include "server/gzip.h"
+
+/* RFC 7234 warn-text as kube writes it: code 299, no agent, quoted with \ and " escaped, control characters dropped. */
+static struct str warning_header(struct request *q, struct str text)
+{
+	char *out = arena_text(q->a, 2 * text.n + 8);
+	size_t n = 0;
+
+	memcpy(out, "299 - \"", 7);
+	n = 7;
+	for (size_t i = 0; i < text.n; i++) {
+		if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
+			continue;
+		}
+		if (text.p[i] == '"' || text.p[i] == '\\') {
+			out[n++] = '\\';
+		}
+		out[n++] = text.p[i];
+	}
+	out[n++] = '"';
+	return (struct str){out, n};
+}
+
+void reply_headers(struct request *q, struct str content_type)
+{
+	http_add_header(q->x, "Audit-Id", str_of(q->audit_id));
+	http_add_header(q->x, "Cache-Control", STR("no-cache, private"));
+	http_add_header(q->x, "Content-Type", content_type);
+	for (size_t i = 0; i < q->n_warnings; i++) {
+		http_add_header(q->x, "Warning", warning_header(q, q->warnings[i]));
+	}
+}
+
+static void reply_bytes(struct request *q, unsigned code, struct str body)
+{
+	struct bytes *part = bytes_dup(body);
+
+	http_reply_bytes(q->x, code, &part, 1);
+}
+
+static void reply_gzip(struct request *q, unsigned code, struct str body)
+{
+	struct buf packed;
+
+	buf_init(&packed, RESPONSE_CEILING);
+	gzip_all(&packed, body);
+	http_add_header(q->x, "Content-Encoding", STR("gzip"));
+	http_add_header(q->x, "Vary", STR("Accept-Encoding"));
+	reply_bytes(q, code, buf_str(&packed));
+	buf_done(&packed);
+}
+
+void reply_buf(struct request *q, unsigned code, struct buf *b)
+{
+	struct str body = buf_str(b);
+
+	if (b->is_over) {
+		http_reply(q->x, 500, STR("the answer is too large\n"));
+	} else if (q->media.accepts_gzip && body.n >= GZIP_MIN_BYTES) {
+		reply_gzip(q, code, body);
+	} else {
+		reply_bytes(q, code, body);
+	}
+	buf_done(b);
+}
+
+/* JSON text in the client's format, with the usual headers. */
+void reply_json_buf(struct request *q, unsigned code, struct buf *text)
+{
+	struct buf out;
+
+	buf_init(&out, RESPONSE_CEILING);
+	media_write(&out, &q->media, buf_str(text));
+	buf_done(text);
+	reply_headers(q, media_content_type(&q->media));
+	reply_buf(q, code, &out);
+}
+
+void reply_json(struct request *q, unsigned code, const struct json *j)
+{
+	struct buf text;
+
+	buf_init(&text, RESPONSE_CEILING);
+	json_encode(&text, j);
+	reply_json_buf(q, code, &text);
+}
+
+void reply_status(struct request *q)
+{
+	media_of_status(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"), http_header(q->x, "User-Agent"),
+			params_get(&q->route.params, "pretty"));
+	if (q->st.retry_after_s > 0) {
+		q->st.has_details = true;
+		http_add_header(q->x, "Retry-After", arena_printf(q->a, "%d", q->st.retry_after_s));
+	}
+	reply_json(q, (unsigned)q->st.code, status_to_json(&q->st, q->a));
+}
+
+void reply_text(struct request *q, unsigned code, struct str text)
+{
+	reply_headers(q, STR("text/plain; charset=utf-8"));
+	http_reply(q->x, code, text);
+}
+
+void reply_page_not_found(struct request *q)
+{
+	http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
+	reply_text(q, 404, STR("404 page not found\n"));
+}
+
+/* ---- objects ---- */
+
+struct str show_type(const struct kind *k, const struct door *d, struct arena *a)
+{
+	struct str version = door_api_version(d, a);
+
+	return arena_printf(a, "{\"kind\":\"%s\",\"apiVersion\":\"" STR_FMT "\",", k->kind, STR_ARG(version));
+}
+
+struct str show_body(const struct cached *o, const struct door *d, struct arena *a)
+{
+	struct json *hub, *shown;
+	struct buf out;
+	size_t at;
+
+	if (!d->from_hub) {
+		return o->body;
+	}
+	if (json_parse(&hub, a, cached_text(o, a), BODY_JSON_LIMITS, &at)) {
+		return o->body;
+	}
+	shown = json_copy(a, d->from_hub(hub, a));
+	json_remove(shown, STR("kind"));
+	json_remove(shown, STR("apiVersion"));
+	buf_init(&out, RESPONSE_CEILING);
+	json_encode(&out, shown);
+	struct str text = arena_dup(a, buf_str(&out));
+	buf_done(&out);
+	return (struct str){text.p + 1, text.n - 1};
+}
+
+static bool show_table(struct buf *out, struct request *q, const struct cached *o, enum include_object include)
+{
+	struct str meta = arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision);
+
+	return table_begin(out, q->route.kind, q->route.door, &q->media, meta, true) &&
+	       table_row(out, q->route.kind, q->route.door, &q->media, include, o, true, q->a) && table_end(out);
+}
+
+bool show_object(struct buf *out, struct request *q, const struct cached *o, enum include_object include)
+{
+	if (q->media.as == AS_TABLE) {
+		return show_table(out, q, o, include);
+	}
+	if (q->media.as == AS_PARTIAL) {
+		return partial_object(out, &q->media, o);
+	}
+	return buf_add_str(out, show_type(q->route.kind, q->route.door, q->a)) &&
+	       buf_add_str(out, show_body(o, q->route.door, q->a));
+}
+
+void reply_cached(struct request *q, unsigned code, const struct cached *o)
+{
+	enum include_object include = INCLUDE_METADATA;
+	struct buf text;
+
+	if (q->media.as == AS_TABLE && include_object_parse(&include, params_get(&q->route.params, "includeObject"), &q->st)) {
+		reply_status(q);
+		return;
+	}
+	buf_init(&text, RESPONSE_CEILING);
+	buf_reserve(&text, o->body.n + 128);
+	show_object(&text, q, o, include);
+	if (q->media.format == MEDIA_JSON && !q->media.pretty) {
+		buf_addc(&text, '\n');
+		reply_headers(q, media_content_type(&q->media));
+		reply_buf(q, code, &text);
+		return;
+	}
+	reply_json_buf(q, code, &text);
+}
+
+void reply_object(struct request *q, unsigned code, const struct object *o)
+{
+	struct buf stored;
+	_cleanup_(cached_unrefp) struct cached *shown = NULL;
+	struct str rest;
+
+	rest = o->kind->is_namespaced ? arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(o->meta.ns), STR_ARG(o->meta.name))
+				      : o->meta.name;
+	buf_init(&stored, RESPONSE_CEILING);
+	object_encode_stored(&stored, o);
+	shown = cached_new(o->kind, rest, buf_str(&stored), o->mod_revision, o->mod_revision);
+	buf_done(&stored);
+	if (!shown) {
+		status_internal(&q->st, "the object could not be encoded");
+		reply_status(q);
+		return;
+	}
+	reply_cached(q, code, shown);
+}

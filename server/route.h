@@ -1,0 +1,33 @@
+/* From method and path to what is asked for. k8s.io/apiserver pkg/endpoints/request RequestInfo, surprises.md 22, 37, 62. */
+#ifndef SERVER_ROUTE_H
+#define SERVER_ROUTE_H
+
+#include "api/kind.h"
+#include "server/params.h"
+
+enum method { METHOD_GET, METHOD_HEAD, METHOD_POST, METHOD_PUT, METHOD_PATCH, METHOD_DELETE, METHOD_OPTIONS, METHOD_OTHER };
+
+struct route {
+	enum method method;
+	struct str path;             /* unescaped */
+	struct params params;
+	bool is_resource;            /* /api/V/... or /apis/G/V/...: authorized as a resource, whether it exists or not */
+	struct str group, version, resource, ns, name, subresource;
+	bool has_ns;                 /* .../namespaces/NS/... */
+	bool is_watch;
+	const char *verb;            /* for authorization: "get", "deletecollection", ...; non-resource: lower-case method */
+
+	const struct kind *kind;     /* NULL: no such resource */
+	const struct door *door;
+	const struct subresource *sub;
+	enum verb action;            /* when kind is set and route_resolve() found a verb */
+};
+
+/* 0; or 1 with a 400 in st (malformed escapes, too many parameters, "." and ".." as names). Only slices of `target` or arena memory. */
+int route_parse(struct route *ret, struct str method, struct str target, bool is_standalone, struct arena *a, struct status *st);
+/* For a resource route: finds what it does. 0; or 1 with 404 or 405 in st. */
+int route_resolve(struct route *r, struct status *st);
+/* Is this group one of ours? Unknown groups are answered like unknown paths, not with a Status. */
+bool route_group_is_known(const struct route *r, bool is_standalone);
+
+#endif

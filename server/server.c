@@ -1,0 +1,263 @@
+#include "server/request.h"
+
+#include "api/validate.h"
+#include "base/clock.h"
+#include "storage/keys.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define READS_DEFAULT 400
+#define WRITES_DEFAULT 200
+#define WATCHES_DEFAULT 16384
+
+/* ---- metrics that others hold ---- */
+
+static void write_http_metrics(void *ctx, struct buf *out)
+{
+	struct server *s = ctx;
+	struct http_stats h;
+
+	http_server_stats(s->http, &h);
+	metrics_gauge(out, "annals_http_connections", "Open connections.", (double)h.connections_open);
+	metrics_gauge(out, "annals_http_streams", "Open streams.", (double)h.streams_open);
+	metrics_counter(out, "annals_http_connections_total", "Connections accepted.", (double)h.connections_total);
+	metrics_counter(out, "annals_http_handshakes_failed_total", "TLS handshakes that failed or took too long.",
+			(double)h.handshakes_failed);
+	metrics_counter(out, "annals_http_requests_invalid_total", "Requests refused for their syntax.", (double)h.requests_invalid);
+	metrics_counter(out, "annals_http_sent_bytes_total", "Bytes of bodies sent.", (double)h.bytes_sent);
+}
+
+static void write_cache_metrics(void *ctx, struct buf *out)
+{
+	struct server *s = ctx;
+	struct cache *c = s->options.cache;
+	struct cache_stats stats;
+
+	cache_stats(c, NULL, &stats);
+	metrics_gauge(out, "annals_cache_ready", "1 when every object has been read once.", cache_is_ready(c));
+	metrics_gauge(out, "annals_cache_connected", "1 while the cache follows etcd.", cache_is_connected(c));
+	metrics_gauge(out, "annals_cache_revision", "The etcd revision the cache shows.", (double)cache_revision(c));
+	metrics_gauge(out, "annals_cache_objects", "Objects held.", (double)stats.n_objects);
+	metrics_gauge(out, "annals_cache_bytes", "Bytes of objects held.", (double)stats.n_bytes);
+	metrics_gauge(out, "annals_cache_watchers", "Open watches.", (double)stats.n_watchers);
+	metrics_gauge(out, "annals_cache_window_events", "Events kept for watches to resume from.", (double)stats.n_events_window);
+	metrics_counter(out, "annals_cache_events_total", "Events received from etcd.", (double)stats.n_events);
+	metrics_counter(out, "annals_cache_reloads_total", "Times everything had to be read again.", (double)stats.n_reloads);
+	metrics_counter(out, "annals_cache_undecodable_total", "Values that are no objects.", (double)stats.n_undecodable);
+	metrics_counter(out, "annals_read_index_rounds_total", "Quorum requests made for consistent reads.",
+			(double)stats.n_read_index_rounds);
+	metrics_counter(out, "annals_read_index_fences_total", "Writes made to see the cache catch up.", (double)stats.n_fences);
+}
+
+static void write_object_metrics(void *ctx, struct buf *out)
+{
+	struct server *s = ctx;
+
+	BUF_LITERAL(out, "# HELP apiserver_storage_objects Number of stored objects.\n# TYPE apiserver_storage_objects gauge\n");
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		struct cache_stats stats;
+		cache_stats(s->options.cache, k, &stats);
+		buf_printf(out, "apiserver_storage_objects{group=\"%s\",resource=\"%s\"} %zu\n", k->doors[0].group, k->resource,
+			   stats.n_objects);
+	}
+}
+
+static size_t resident_bytes(void)
+{
+	unsigned long total = 0, resident = 0;
+	FILE *f = fopen("/proc/self/statm", "re");
+
+	if (f) {
+		if (fscanf(f, "%lu %lu", &total, &resident) != 2) {
+			resident = 0;
+		}
+		fclose(f);
+	}
+	return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void write_process_metrics(void *ctx, struct buf *out)
+{
+	struct server *s = ctx;
+
+	metrics_counter(out, "process_cpu_seconds_total", "CPU time of this process.", (double)clock_cpu_ns() / 1e9);
+	metrics_gauge(out, "process_resident_memory_bytes", "Resident memory.", (double)resident_bytes());
+	metrics_gauge(out, "process_start_time_seconds", "Start time, seconds since 1970.", (double)s->started_s);
+}
+
+/* ---- life ---- */
+
+static void server_set_defaults(struct server *s)
+{
+	struct server_options *o = &s->options;
+
+	o->max_requests_inflight = o->max_requests_inflight ? o->max_requests_inflight : READS_DEFAULT;
+	o->max_mutating_inflight = o->max_mutating_inflight ? o->max_mutating_inflight : WRITES_DEFAULT;
+	o->max_watches = o->max_watches ? o->max_watches : WATCHES_DEFAULT;
+	o->http.max_body = o->http.max_body ? o->http.max_body : (size_t)3 << 20;
+	o->prefix = arena_dup(&s->arena, o->prefix);
+	o->version = arena_dup(&s->arena, o->version);
+	o->http.handler = (struct http_handler){.ctx = s,
+						.on_headers = request_on_headers,
+						.on_request = request_on_request,
+						.on_done = request_on_done};
+}
+
+static int server_open_security(struct server *s, struct buf *err)
+{
+	const struct server_options *o = &s->options;
+	const struct authn_options authn = {.token_file = o->token_auth_file,
+					    .anonymous = o->anonymous_auth,
+					    .client_certificates = o->http.client_ca_file != NULL};
+	const struct authz_options authz = {.policy_file = o->authorization_policy_file, .always_allow = o->always_allow};
+	int r = authn_new(&s->authn, &authn, err);
+
+	return r ? r : authz_new(&s->authz, &authz, err);
+}
+
+static int server_open_logs(struct server *s, struct buf *err)
+{
+	s->metrics = metrics_new();
+	metrics_add_source(s->metrics, write_http_metrics, s);
+	metrics_add_source(s->metrics, write_cache_metrics, s);
+	metrics_add_source(s->metrics, write_object_metrics, s);
+	metrics_add_source(s->metrics, write_process_metrics, s);
+	return s->options.access_log ? accesslog_new(&s->accesslog, s->options.access_log, s->options.log_format, err) : 0;
+}
+
+static void server_open_documents(struct server *s)
+{
+	const struct server_options *o = &s->options;
+	const struct discovery_options discovery = {
+		.is_standalone = o->is_standalone,
+		.storage_version_hash = o->storage_version_hash,
+		.server_address = arena_printf(&s->arena, "%s:%u", o->http.bind_address, http_server_port(s->http)),
+	};
+
+	s->discovery = discovery_new(&discovery);
+	s->openapi = openapi_new(o->is_standalone, o->version);
+}
+
+DEFINE_CLEANUP(struct server *, server_free)
+
+int server_new(struct server **ret, const struct server_options *options, struct buf *err)
+{
+	_cleanup_(server_freep) struct server *s = mem_new(struct server);
+	int r;
+
+	s->options = *options;
+	s->started_s = clock_wall_s();
+	pthread_mutex_init(&s->gate, NULL);
+	arena_init(&s->arena, (size_t)1 << 20);
+	server_set_defaults(s);
+	s->namespaces = s->options.is_standalone ? kind_by_hub(STR(""), STR("namespaces")) : NULL;
+	r = server_open_security(s, err);
+	if (r) {
+		return r;
+	}
+	r = server_open_logs(s, err);
+	if (r) {
+		return r;
+	}
+	/* Requests may come before the port is known here, which discovery tells: they wait at the gate. */
+	pthread_mutex_lock(&s->gate);
+	r = http_server_new(&s->http, &s->options.http, err);
+	if (!r) {
+		server_open_documents(s);
+		atomic_store(&s->is_open, true);
+	}
+	pthread_mutex_unlock(&s->gate);
+	if (r) {
+		return r;
+	}
+	*ret = take_ptr(s);
+	return 0;
+}
+
+void server_wait_open(struct server *s)
+{
+	if (!atomic_load_explicit(&s->is_open, memory_order_acquire)) {
+		pthread_mutex_lock(&s->gate);
+		pthread_mutex_unlock(&s->gate);
+	}
+}
+
+uint16_t server_port(const struct server *s)
+{
+	return http_server_port(s->http);
+}
+
+void server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms)
+{
+	struct timespec delay = {.tv_sec = delay_ms / 1000, .tv_nsec = delay_ms % 1000 * 1000000};
+
+	atomic_store(&s->is_draining, true);
+	while (delay_ms > 0 && nanosleep(&delay, &delay)) {
+	}
+	http_server_drain(s->http, timeout_ms);
+}
+
+struct server *server_free(struct server *s)
+{
+	if (!s) {
+		return NULL;
+	}
+	s->http = http_server_free(s->http);
+	s->accesslog = accesslog_free(s->accesslog);
+	s->openapi = openapi_free(s->openapi);
+	s->discovery = discovery_free(s->discovery);
+	s->metrics = metrics_free(s->metrics);
+	s->authz = authz_free(s->authz);
+	s->authn = authn_free(s->authn);
+	arena_done(&s->arena);
+	pthread_mutex_destroy(&s->gate);
+	return mem_free(s);
+}
+
+/* ---- what is there from the start ---- */
+
+static int bootstrap_namespace(struct server *s, const char *name, struct buf *err)
+{
+	struct arena a;
+	struct object *ns;
+	struct buf stored;
+	struct json *in;
+	struct str error;
+	size_t at;
+	int r;
+
+	arena_init(&a, (size_t)1 << 20);
+	buf_init(&stored, (size_t)1 << 20);
+	json_parse(&in, &a, arena_printf(&a, "{\"metadata\":{\"name\":\"%s\"}}", name), JSON_LIMITS_DEFAULT, &at);
+	object_decode(&ns, s->namespaces, &s->namespaces->doors[0], in, NULL, &a, NULL, &error);
+	meta_prepare_create(ns, STR(""), &a);
+	s->namespaces->prepare_create(ns, &a);
+	object_encode_stored(&stored, ns);
+	struct str key = key_object(&a, s->options.prefix, STR(""), str_of(s->namespaces->resource), STR(""), str_of(name));
+	struct storage_compare absent = {.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = 0};
+	struct storage_step put = {.kind = STEP_PUT, .key = key, .value = buf_str(&stored)};
+	struct storage_txn txn = {.compares = &absent, .n_compares = 1, .success = &put, .n_success = 1};
+	r = (int)storage_txn_wait(s->options.storage, &txn);
+	if (r) {
+		buf_printf(err, "namespace %s: %s: %s", name, storage_result_name(txn.op.result), txn.op.message);
+	}
+	storage_op_clear(&txn.op);
+	buf_done(&stored);
+	arena_done(&a);
+	return r;
+}
+
+int server_bootstrap(struct server *s, struct buf *err)
+{
+	static const char *const names[] = {"default", "kube-node-lease", "kube-public", "kube-system"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		int r = bootstrap_namespace(s, names[i], err);
+		if (r) {
+			return r;
+		}
+	}
+	return 0;
+}

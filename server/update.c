@@ -1,0 +1,302 @@
+/* PUT and PATCH of an object or a subresource of it. */
+#include "server/write.h"
+
+#include "api/patch.h"
+#include "api/validate.h"
+
+struct update {
+	struct write write;
+	struct write_options options;
+	struct write_rules rules;
+	struct body body;                /* PUT */
+	enum patch_type patch_type;      /* PATCH */
+	struct json *patch;              /* NULL until the object was found */
+};
+
+static enum decision update_not_found(struct request *q, const struct write *w)
+{
+	status_not_found(&q->st, request_group(q), q->route.resource, w->name);
+	return DECIDE_REFUSE;
+}
+
+static int update_refuse_modified(struct request *q, const struct write *w)
+{
+	status_conflict(&q->st, request_group(q), q->route.resource, w->name,
+			"the object has been modified; please apply your changes to the latest version and try again");
+	return 1;
+}
+
+/* A resourceVersion in what was sent is a precondition; absent, "" and "0" are not (surprises.md 23, 24). */
+static int update_check_version(struct request *q, const struct write *w, const struct object *sent)
+{
+	struct str text = sent->meta.resource_version;
+	uint64_t version = 0;
+
+	if (text.n > 0 && !str_to_uint64(text, &version)) {
+		status_bad_request(&q->st, "metadata.resourceVersion: Invalid value: \"" STR_FMT "\": must be an unsigned integer",
+				   STR_ARG(text));
+		return 1;
+	}
+	if (version == 0 && !q->route.kind->unconditional_update) {
+		struct field_errors errors;
+		field_errors_init(&errors, q->a);
+		field_invalid_str(&errors, STR("metadata.resourceVersion"), text, "must be specified for an update");
+		status_invalid(&q->st, request_group(q), str_of(q->route.kind->kind), w->name, &errors);
+		return 1;
+	}
+	return version != 0 && version != (uint64_t)w->present->mod_revision ? update_refuse_modified(q, w) : 0;
+}
+
+/* PUT alone: a uid names the object meant, not merely its name. */
+static int update_check_uid(struct request *q, const struct write *w, const struct object *sent)
+{
+	const struct meta *present = &w->present->meta;
+
+	if (sent->meta.uid.n == 0 || str_eq(sent->meta.uid, present->uid)) {
+		return 0;
+	}
+	status_conflict(&q->st, request_group(q), q->route.resource, w->name,
+			"Precondition failed: UID in precondition: " STR_FMT ", UID in object meta: " STR_FMT, STR_ARG(sent->meta.uid),
+			STR_ARG(present->uid));
+	return 1;
+}
+
+static bool update_may_remove(const struct object *o)
+{
+	if (!meta_is_deleting(&o->meta) || o->meta.finalizers) {
+		return false;
+	}
+	return !o->kind->may_remove || o->kind->may_remove(o);
+}
+
+/* What has been sent becomes the new version: rules, then: is there anything to do? */
+static enum decision update_settle(struct request *q, struct update *u, struct object *sent)
+{
+	struct write *w = &u->write;
+	const struct subresource *sub = q->route.sub;
+
+	w->object = sent;
+	if (sub && sub->merge) {
+		w->object = object_copy(w->present, q->a);
+		w->object->meta.managed_fields = sent->meta.managed_fields;
+		sub->merge(w->object, sent, q->a);
+	}
+	if (write_admit_update(q, w, &u->rules)) {
+		return DECIDE_REFUSE;
+	}
+	w->object->mod_revision = w->present->mod_revision;
+	if (update_may_remove(w->object)) {
+		return DECIDE_REMOVE;
+	}
+	return object_equal(w->object, w->present) ? DECIDE_KEEP : DECIDE_PUT;
+}
+
+static void update_finish(struct request *q, struct write *w)
+{
+	bool is_created = !w->present;
+
+	reply_object(q, is_created ? 201 : 200, w->object);
+}
+
+/* ---- PUT ---- */
+
+static enum decision put_decide(struct request *q, struct write *w)
+{
+	struct update *u = container_of(w, struct update, write);
+	struct object *sent;
+
+	if (!w->present) {
+		return update_not_found(q, w);
+	}
+	if (write_decode(q, &u->body, u->options.field_validation, w->present, &sent) || write_match_namespace(q, sent) ||
+	    update_check_uid(q, w, sent) || update_check_version(q, w, sent)) {
+		return DECIDE_REFUSE;
+	}
+	return update_settle(q, u, sent);
+}
+
+/* A body that is wrong in itself is told before anything is looked up. */
+static int put_parse(struct request *q, struct update *u)
+{
+	struct object *sent;
+
+	if (write_options_parse(&u->options, &q->route.params, "UpdateOptions", false, q->a, &q->st) || write_read_body(q, q->route.kind->kind, &u->body) ||
+	    write_decode(q, &u->body, u->options.field_validation, NULL, &sent) || write_match_namespace(q, sent) ||
+	    write_match_name(q, sent)) {
+		return 1;
+	}
+	q->n_warnings = q->route.door->deprecation ? 1 : 0;
+	return 0;
+}
+
+static void update_run(struct request *q, struct update *u, enum decision (*decide)(struct request *q, struct write *w))
+{
+	q->is_dry_run = u->options.dry_run;
+	u->rules.manager = request_manager(q, u->options.field_manager);
+	u->write.name = q->route.name;
+	u->write.decide = decide;
+	u->write.finish = update_finish;
+	write_run(q, &u->write);
+}
+
+void verb_update(struct request *q)
+{
+	struct update *u = arena_new(q->a, struct update);
+
+	if (put_parse(q, u)) {
+		reply_status(q);
+		return;
+	}
+	update_run(q, u, put_decide);
+}
+
+/* ---- PATCH ---- */
+
+/* kube's 422 for a patched object that is none: it has neither kind nor name in its text. */
+static int patch_refuse_result(struct request *q, const struct json *patched, struct str reason)
+{
+	struct field_errors errors;
+	struct buf text;
+
+	buf_init(&text, (size_t)64 << 20);
+	json_encode(&text, patched);
+	field_errors_init(&errors, q->a);
+	field_invalid_str(&errors, STR("patch"), arena_dup(q->a, buf_str(&text)), STR_FMT, STR_ARG(reason));
+	buf_done(&text);
+	status_invalid(&q->st, STR(""), STR(""), STR(""), &errors);
+	return 1;
+}
+
+static struct str report_text(struct request *q, const struct decode_report *report)
+{
+	struct str text = report->strict[0];
+
+	for (size_t i = 1; i < report->n_strict; i++) {
+		text = arena_printf(q->a, STR_FMT ", " STR_FMT, STR_ARG(text), STR_ARG(report->strict[i]));
+	}
+	return arena_printf(q->a, "strict decoding error: " STR_FMT, STR_ARG(text));
+}
+
+static int patch_report(struct request *q, const struct update *u, const struct json *patched, const struct decode_report *report)
+{
+	if (report->n_strict == 0 || u->options.field_validation == VALIDATE_IGNORE) {
+		return 0;
+	}
+	if (u->options.field_validation == VALIDATE_STRICT) {
+		return patch_refuse_result(q, patched, report_text(q, report));
+	}
+	for (size_t i = 0; i < report->n_strict; i++) {
+		request_warn(q, report->strict[i]);
+	}
+	return 0;
+}
+
+/* The body is looked at only when the object is there (api/patch.h). */
+static int patch_read(struct request *q, struct update *u)
+{
+	struct decode_report report = {0};
+
+	if (u->patch) {
+		return 0;
+	}
+	if (patch_parse(&u->patch, u->patch_type, http_body(q->x), BODY_JSON_LIMITS, q->a, &report, &q->st)) {
+		return 1;
+	}
+	if (patch_report(q, u, u->patch, &report)) {
+		return 1;
+	}
+	u->write.n_warnings = q->n_warnings;
+	return 0;
+}
+
+static int patch_make(struct request *q, struct update *u, struct object **ret)
+{
+	const struct route *r = &q->route;
+	struct decode_report report = {0};
+	struct json *doc = object_to_json(u->write.present, r->door, q->a), *patched;
+	struct str reason;
+
+	if (patch_read(q, u) || patch_apply(&patched, u->patch_type, doc, u->patch, door_type(r->kind, r->door), q->a, &q->st)) {
+		return 1;
+	}
+	if (object_decode(ret, r->kind, r->door, patched, u->write.present, q->a, &report, &reason)) {
+		return patch_refuse_result(q, patched, reason);
+	}
+	return patch_report(q, u, patched, &report);
+}
+
+static enum decision patch_decide(struct request *q, struct write *w)
+{
+	struct update *u = container_of(w, struct update, write);
+	struct object *sent;
+
+	if (!w->present) {
+		return update_not_found(q, w);
+	}
+	if (patch_make(q, u, &sent) || write_match_name(q, sent) || write_match_namespace(q, sent) ||
+	    update_check_version(q, w, sent)) {
+		return DECIDE_REFUSE;
+	}
+	return update_settle(q, u, sent);
+}
+
+/* ---- server-side apply ---- */
+
+static int apply_read(struct request *q, struct update *u)
+{
+	struct body body;
+
+	if (u->patch) {
+		return 0;
+	}
+	if (media_read_body(&body, MEDIA_YAML, http_body(q->x), NULL, BODY_JSON_LIMITS, q->a, &q->st)) {
+		return 1;
+	}
+	u->patch = body.json;
+	return 0;
+}
+
+static enum decision apply_create(struct request *q, struct update *u, struct object *applied)
+{
+	u->write.object = applied;
+	return write_admit_create(q, &u->write, &u->rules) ? DECIDE_REFUSE : DECIDE_PUT;
+}
+
+static enum decision apply_decide(struct request *q, struct write *w)
+{
+	struct update *u = container_of(w, struct update, write);
+	const struct route *r = &q->route;
+	struct object *applied;
+
+	if (!w->present && r->sub) {
+		return update_not_found(q, w);
+	}
+	if (apply_read(q, u) || managed_apply(&applied, w->present, u->patch, r->kind, r->door, r->subresource, u->rules.manager,
+					      u->options.force, write_now(q), q->a, &q->st)) {
+		return DECIDE_REFUSE;
+	}
+	if (write_match_name(q, applied) || write_match_namespace(q, applied)) {
+		return DECIDE_REFUSE;
+	}
+	if (!w->present) {
+		return apply_create(q, u, applied);
+	}
+	return update_check_version(q, w, applied) ? DECIDE_REFUSE : update_settle(q, u, applied);
+}
+
+void verb_patch(struct request *q)
+{
+	struct update *u = arena_new(q->a, struct update);
+
+	if (media_of_patch(&u->patch_type, http_header(q->x, "Content-Type"), &q->st)) {
+		reply_status(q);
+		return;
+	}
+	u->rules.is_applied = u->patch_type == PATCH_APPLY;
+	u->rules.is_patch = true;
+	if (write_options_parse(&u->options, &q->route.params, "PatchOptions", u->rules.is_applied, q->a, &q->st)) {
+		reply_status(q);
+		return;
+	}
+	update_run(q, u, u->rules.is_applied ? apply_decide : patch_decide);
+}

@@ -1,0 +1,484 @@
+/* WATCH: a stream fed from the cache's window. A watcher owns a cursor and at most one event that is being written; the bytes of
+ * objects are the cache's own. Order: existing objects (when asked for), the mark that they are all, then events and bookmarks. */
+#include "server/list.h"
+
+#include "base/clock.h"
+
+#define FUTURE_TIMEOUT_MS 3000
+#define BOOKMARK_EVERY_MS 60000
+#define BOOKMARK_BEFORE_END_MS 2000
+#define DEFAULT_MIN_S 1800 /* kube's --min-request-timeout: without timeoutSeconds, between this and twice this */
+#define PIECES_MAX 5
+
+struct watching {
+	struct request *q;
+	struct list_options options;
+	struct label_selector labels;
+	struct field_selector fields;
+	struct cache_filter filter;
+	struct str type_text;                /* {"kind":K,"apiVersion":V, */
+	struct cache_watcher *watcher;       /* NULL: only `pieces` are sent (an ERROR event) */
+	struct cache_snapshot *snapshot;     /* existing objects still to be sent; NULL when they are */
+	struct cache_iter existing;
+	bool marks_initial_end;
+	bool has_sent_columns;
+	bool is_over;
+	enum include_object include;
+	int64_t ends_ms, bookmark_ms;        /* monotonic */
+	int64_t shown_revision;              /* the newest the client knows of */
+	/* what is being written */
+	struct str pieces[PIECES_MAX];
+	unsigned n_pieces, piece;
+	struct cached *current;              /* keeps the piece's bytes */
+	struct buf made;                     /* events that are not just cache bytes */
+};
+
+/* ---- one event ---- */
+
+static void watching_set_pieces(struct watching *w, const struct str *pieces, unsigned n)
+{
+	memcpy(w->pieces, pieces, n * sizeof(*pieces));
+	w->n_pieces = n;
+	w->piece = 0;
+}
+
+static void watching_show_plain(struct watching *w, enum watch_type type, struct str body)
+{
+	const struct str pieces[] = {STR("{\"type\":\""), str_of(watch_type_name(type)), STR("\",\"object\":"), w->type_text, body};
+
+	watching_set_pieces(w, pieces, ARRAY_SIZE(pieces));
+}
+
+/* The tail `}\n` of a plain event follows its body as a piece of its own. */
+static const struct str event_tail = {"}\n", 2};
+
+static void watching_set_made(struct watching *w)
+{
+	struct str text = buf_str(&w->made);
+
+	watching_set_pieces(w, &text, 1);
+}
+
+static void watching_make_table(struct watching *w, const struct cached *o, struct arena *scratch)
+{
+	struct request *q = w->q;
+	struct str meta = arena_printf(scratch, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision);
+
+	table_begin(&w->made, q->route.kind, q->route.door, &q->media, meta, !w->has_sent_columns);
+	table_row(&w->made, q->route.kind, q->route.door, &q->media, w->include, o, true, scratch);
+	table_end(&w->made);
+	w->has_sent_columns = true;
+}
+
+static void watching_show_made(struct watching *w, enum watch_type type, const struct cached *o)
+{
+	struct arena scratch;
+
+	arena_init(&scratch, (size_t)64 << 20);
+	buf_clear(&w->made);
+	buf_printf(&w->made, "{\"type\":\"%s\",\"object\":", watch_type_name(type));
+	if (w->q->media.as == AS_TABLE) {
+		watching_make_table(w, o, &scratch);
+	} else if (w->q->media.as == AS_OBJECT) {
+		buf_add_str(&w->made, w->type_text);
+		buf_add_str(&w->made, show_body(o, w->q->route.door, &scratch));
+	} else {
+		partial_object(&w->made, &w->q->media, o);
+	}
+	BUF_LITERAL(&w->made, "}\n");
+	arena_done(&scratch);
+	watching_set_made(w);
+}
+
+static void watching_show(struct watching *w, enum watch_type type, const struct cached *o)
+{
+	if (w->q->media.as == AS_OBJECT && !w->q->route.door->from_hub) {
+		watching_show_plain(w, type, o->body);
+	} else {
+		watching_show_made(w, type, o);
+	}
+	w->shown_revision = MAX(w->shown_revision, o->revision);
+}
+
+/* An object of the kind with nothing but a resourceVersion, and the annotation that marks the end of the existing ones. */
+static struct json *bookmark_object(struct watching *w, int64_t revision, bool is_initial_end, struct arena *a)
+{
+	const struct route *r = &w->q->route;
+	struct json *sent = json_object(a);
+	struct object *o;
+	struct str error;
+
+	if (object_decode(&o, r->kind, r->door, sent, NULL, a, NULL, &error)) {
+		return sent;
+	}
+	o->meta.resource_version = arena_printf(a, "%lld", (long long)revision);
+	if (is_initial_end) {
+		o->meta.annotations = json_object(a);
+		json_add(a, o->meta.annotations, STR("k8s.io/initial-events-end"), json_string(a, STR("true")));
+	}
+	return object_to_json(o, r->door, a);
+}
+
+static void bookmark_partial(struct buf *out, const struct media *m, const struct json *o, struct arena *a)
+{
+	struct json *partial = json_object(a);
+
+	json_add(a, partial, STR("kind"), json_string(a, STR("PartialObjectMetadata")));
+	json_add(a, partial, STR("apiVersion"), json_string(a, m->is_v1beta1 ? STR("meta.k8s.io/v1beta1") : STR("meta.k8s.io/v1")));
+	json_add(a, partial, STR("metadata"), json_gets(o, "metadata"));
+	json_encode(out, partial);
+}
+
+static void bookmark_table(struct watching *w, struct json *o, struct arena *a)
+{
+	struct buf meta;
+
+	buf_init(&meta, 4096);
+	json_encode(&meta, json_gets(o, "metadata"));
+	table_begin(&w->made, w->q->route.kind, w->q->route.door, &w->q->media, arena_dup(a, buf_str(&meta)), !w->has_sent_columns);
+	table_end(&w->made);
+	w->has_sent_columns = true;
+	buf_done(&meta);
+}
+
+static void watching_show_bookmark(struct watching *w, int64_t revision, bool is_initial_end)
+{
+	struct arena a;
+
+	arena_init(&a, (size_t)1 << 20);
+	struct json *o = bookmark_object(w, revision, is_initial_end, &a);
+	buf_clear(&w->made);
+	BUF_LITERAL(&w->made, "{\"type\":\"BOOKMARK\",\"object\":");
+	if (w->q->media.as == AS_TABLE) {
+		bookmark_table(w, o, &a);
+	} else if (w->q->media.as == AS_PARTIAL) {
+		bookmark_partial(&w->made, &w->q->media, o, &a);
+	} else {
+		json_encode(&w->made, o);
+	}
+	BUF_LITERAL(&w->made, "}\n");
+	arena_done(&a);
+	watching_set_made(w);
+	w->shown_revision = MAX(w->shown_revision, revision);
+}
+
+/* ---- what comes next ---- */
+
+static void watching_existing_done(struct watching *w)
+{
+	int64_t revision = cache_snapshot_revision(w->snapshot);
+
+	w->snapshot = cache_snapshot_unref(w->snapshot);
+	w->shown_revision = MAX(w->shown_revision, revision);
+	if (w->marks_initial_end) {
+		watching_show_bookmark(w, revision, true);
+	}
+}
+
+static void watching_next_existing(struct watching *w)
+{
+	const struct cached *o = cache_iter_next(&w->existing);
+
+	if (o) {
+		watching_show(w, WATCH_ADDED, o);
+	} else {
+		watching_existing_done(w);
+	}
+}
+
+static void watching_plan_bookmark(struct watching *w, int64_t now)
+{
+	int64_t before_end = w->ends_ms - BOOKMARK_BEFORE_END_MS, next = now + BOOKMARK_EVERY_MS;
+
+	w->bookmark_ms = now < before_end && before_end < next ? before_end : next;
+}
+
+/* Nothing to send: is it time to end, or for a bookmark? Else sleep until one of both, or an event. */
+static void watching_idle(struct watching *w)
+{
+	int64_t now = clock_mono_ms(), revision = cache_watch_revision(w->watcher);
+
+	if (now >= w->ends_ms || http_is_draining(w->q->x)) {
+		w->is_over = true;
+		return;
+	}
+	if (w->options.allow_bookmarks && now >= w->bookmark_ms) {
+		watching_plan_bookmark(w, now);
+		if (revision > w->shown_revision) {
+			watching_show_bookmark(w, revision, false);
+		}
+	}
+	http_set_alarm(w->q->x, w->options.allow_bookmarks ? MIN(w->ends_ms, w->bookmark_ms) : w->ends_ms);
+}
+
+static void watching_next_event(struct watching *w)
+{
+	enum watch_type type;
+
+	w->current = cached_unref(w->current);
+	switch (cache_watch_next(w->watcher, &type, &w->current)) {
+	case CACHE_NEXT_EVENT:
+		watching_show(w, type, w->current);
+		break;
+	case CACHE_NEXT_NONE:
+		watching_idle(w);
+		break;
+	case CACHE_NEXT_LOST:
+		w->is_over = true;
+		break;
+	}
+}
+
+static void watching_advance(struct watching *w)
+{
+	if (w->snapshot) {
+		watching_next_existing(w);
+	} else if (w->watcher) {
+		watching_next_event(w);
+	} else {
+		w->is_over = true;
+	}
+}
+
+/* True when there is a piece to copy from. */
+static bool watching_has_piece(struct watching *w)
+{
+	while (w->piece < w->n_pieces && w->pieces[w->piece].n == 0) {
+		w->piece++;
+	}
+	if (w->piece < w->n_pieces) {
+		return true;
+	}
+	if (w->n_pieces == PIECES_MAX) {
+		watching_set_pieces(w, &event_tail, 1);
+		return true;
+	}
+	w->n_pieces = w->piece = 0;
+	return false;
+}
+
+static size_t watching_copy(struct watching *w, char *p, size_t max)
+{
+	struct str *piece = &w->pieces[w->piece];
+	size_t n = MIN(max, piece->n);
+
+	memcpy(p, piece->p, n);
+	*piece = (struct str){piece->p + n, piece->n - n};
+	return n;
+}
+
+static ssize_t watching_read(void *ctx, struct http_exchange *x, char *p, size_t max)
+{
+	struct watching *w = ctx;
+	size_t n = 0;
+
+	(void)x;
+	while (n < max && !w->is_over) {
+		bool was_initial = w->snapshot != NULL;
+		if (!watching_has_piece(w)) {
+			watching_advance(w);
+			if (!watching_has_piece(w) && !(was_initial && !w->snapshot)) {
+				break;
+			}
+			continue;
+		}
+		n += watching_copy(w, p + n, max - n);
+	}
+	return n > 0 ? (ssize_t)n : w->is_over ? -1 : 0;
+}
+
+static void watching_closed(void *ctx, struct http_exchange *x)
+{
+	struct watching *w = ctx;
+
+	(void)x;
+	w->watcher = cache_watch_close(w->watcher);
+	w->snapshot = cache_snapshot_unref(w->snapshot);
+	w->current = cached_unref(w->current);
+	buf_done(&w->made);
+}
+
+static const struct http_stream_ops watching_ops = {.read = watching_read, .closed = watching_closed};
+
+static void watching_wake(void *ctx)
+{
+	struct watching *w = ctx;
+
+	http_stream_wake(w->q->x);
+}
+
+/* ---- starting ---- */
+
+static void watching_stream(struct watching *w)
+{
+	reply_headers(w->q, STR("application/json"));
+	http_reply_stream(w->q->x, 200, HTTP_LENGTH_UNKNOWN, true, &watching_ops, w);
+}
+
+/* A start that is gone is told inside the stream (surprises.md 36). */
+static void watching_too_old(struct watching *w, int64_t from)
+{
+	struct request *q = w->q;
+
+	status_expired(&q->st, "too old resource version: %lld (%lld)", (long long)from,
+		       (long long)cache_revision(q->server->options.cache));
+	BUF_LITERAL(&w->made, "{\"type\":\"ERROR\",\"object\":");
+	json_encode(&w->made, status_to_json(&q->st, q->a));
+	BUF_LITERAL(&w->made, "}\n");
+	watching_set_made(w);
+	watching_stream(w);
+}
+
+static void watching_too_many(struct watching *w)
+{
+	status_set(&w->q->st, 429, REASON_TOO_MANY_REQUESTS, "Too many watches, please try again later.");
+	w->q->st.retry_after_s = 1;
+	buf_done(&w->made);
+	w->snapshot = cache_snapshot_unref(w->snapshot);
+	reply_status(w->q);
+}
+
+static void watching_open(struct watching *w, int64_t from)
+{
+	struct request *q = w->q;
+	const struct cache_watch_options options = {
+		.kind = q->route.kind, .filter = w->filter, .from_revision = from, .wake = watching_wake, .ctx = w};
+	int r = cache_watch_open(q->server->options.cache, &w->watcher, &options);
+
+	if (r == CACHE_EXPIRED) {
+		watching_too_old(w, from);
+	} else if (r < 0) {
+		watching_too_many(w);
+	} else {
+		w->shown_revision = from;
+		watching_stream(w);
+	}
+}
+
+static void watching_open_existing(struct request *q)
+{
+	struct watching *w = q->state;
+
+	w->snapshot = cache_snapshot(q->server->options.cache, q->route.kind);
+	cache_iter_init(&w->existing, w->snapshot, &w->filter, STR(""), STR(""));
+	w->marks_initial_end = w->options.allow_bookmarks;
+	watching_open(w, cache_snapshot_revision(w->snapshot));
+}
+
+static void watching_open_newest(struct request *q)
+{
+	watching_open(q->state, cache_revision(q->server->options.cache));
+}
+
+static bool watching_waited(struct request *q)
+{
+	if (q->wait.result == STORAGE_OK) {
+		return true;
+	}
+	struct watching *w = q->state;
+	buf_done(&w->made);
+	if (q->wait.wanted > 0) {
+		reply_future_version(q, q->wait.wanted);
+	} else {
+		request_storage_failed(q, q->wait.result, q->wait.message, false);
+	}
+	return false;
+}
+
+static void watching_waited_existing(struct request *q)
+{
+	if (watching_waited(q)) {
+		watching_open_existing(q);
+	}
+}
+
+static void watching_waited_newest(struct request *q)
+{
+	if (watching_waited(q)) {
+		watching_open_newest(q);
+	}
+}
+
+/* The start that resourceVersion and sendInitialEvents mean (kube's "Semantics for watch", surprises.md 34). */
+static void watching_choose(struct request *q, struct watching *w)
+{
+	const struct list_options *o = &w->options;
+	bool has_version = o->resource_version.n > 0;
+	bool wants_existing = o->has_send_initial ? o->send_initial : o->version == 0;
+
+	if (!has_version) {
+		request_wait_fresh(q, wants_existing ? watching_waited_existing : watching_waited_newest);
+	} else if (wants_existing && o->version > cache_revision(q->server->options.cache)) {
+		request_wait_revision(q, o->version, FUTURE_TIMEOUT_MS, watching_waited_existing);
+	} else if (wants_existing) {
+		watching_open_existing(q);
+	} else if (o->version == 0) {
+		watching_open_newest(q);
+	} else {
+		watching_open(w, o->version);
+	}
+}
+
+/* /watch/.../NAME is a watch of that name. */
+static void watching_add_name(struct watching *w)
+{
+	struct request *q = w->q;
+	struct field_term *terms = arena_array(q->a, struct field_term, w->fields.n + 1);
+
+	if (w->fields.n > 0) {
+		memcpy(terms, w->fields.v, w->fields.n * sizeof(*terms));
+	}
+	terms[w->fields.n] = (struct field_term){.path = STR("metadata.name"), .value = q->route.name, .field = -1};
+	w->fields = (struct field_selector){terms, w->fields.n + 1};
+	w->filter.fields = &w->fields;
+}
+
+static int64_t watch_duration_ms(const struct list_options *o)
+{
+	uint32_t random;
+
+	if (o->timeout_s > 0) {
+		return MIN(o->timeout_s, (int64_t)1 << 31) * 1000;
+	}
+	random_bytes(&random, sizeof(random));
+	return (DEFAULT_MIN_S + (int64_t)(random % DEFAULT_MIN_S)) * 1000;
+}
+
+static int watching_parse(struct watching *w)
+{
+	struct request *q = w->q;
+
+	if (list_options_parse(&w->options, &q->route.params, true, q->a, &q->st) ||
+	    selectors_parse(q, &w->options, &w->labels, &w->fields, &w->filter)) {
+		return 1;
+	}
+	if (q->media.as == AS_TABLE && include_object_parse(&w->include, params_get(&q->route.params, "includeObject"), &q->st)) {
+		return 1;
+	}
+	if (q->route.name.n > 0) {
+		watching_add_name(w);
+	}
+	return 0;
+}
+
+void verb_watch(struct request *q)
+{
+	struct watching *w = arena_new(q->a, struct watching);
+	int64_t now = clock_mono_ms();
+
+	w->q = q;
+	w->include = INCLUDE_METADATA;
+	q->state = w;
+	if (watching_parse(w)) {
+		reply_status(q);
+		return;
+	}
+	if (!request_is_cache_ready(q)) {
+		return;
+	}
+	w->type_text = show_type(q->route.kind, q->route.door, q->a);
+	w->ends_ms = now + watch_duration_ms(&w->options);
+	watching_plan_bookmark(w, now);
+	buf_init(&w->made, RESPONSE_CEILING);
+	watching_choose(q, w);
+}

@@ -1,0 +1,227 @@
+#include "server/write.h"
+
+#include "storage/keys.h"
+
+static void write_decide(struct request *q);
+
+static struct str write_key(struct request *q, struct str ns, struct str name)
+{
+	const struct kind *k = q->route.kind;
+
+	return key_object(q->a, q->server->options.prefix, str_of(k->doors[0].group), str_of(k->resource), ns, name);
+}
+
+/* ---- the present object ---- */
+
+static int write_set_present(struct write *w, struct request *q, struct str value, int64_t mod_revision)
+{
+	w->present = NULL;
+	if (value.n == 0) {
+		return 0;
+	}
+	if (object_decode_stored(&w->present, q->route.kind, value, mod_revision, q->a)) {
+		status_internal(&q->st, "the stored object %.*s cannot be read", STR_ARG(w->name));
+		return 1;
+	}
+	w->present->meta.resource_version = arena_printf(q->a, "%lld", (long long)mod_revision);
+	return 0;
+}
+
+static int write_load_cached(struct request *q, struct write *w)
+{
+	struct cached *o = cache_get(q->server->options.cache, q->route.kind, request_ns(q), w->name);
+	int r;
+
+	if (!o) {
+		return write_set_present(w, q, STR(""), 0);
+	}
+	r = write_set_present(w, q, cached_text(o, q->a), o->revision);
+	cached_unref(o);
+	return r;
+}
+
+static void write_reload(struct request *q)
+{
+	struct write *w = q->state;
+
+	if (q->wait.result != STORAGE_OK) {
+		request_storage_failed(q, q->wait.result, q->wait.message, false);
+		return;
+	}
+	w->is_fresh = true;
+	if (write_load_cached(q, w)) {
+		reply_status(q);
+		return;
+	}
+	write_decide(q);
+}
+
+/* ---- the transaction ---- */
+
+static struct storage_compare guard(struct str key, int64_t mod_revision)
+{
+	return (struct storage_compare){
+		.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = mod_revision};
+}
+
+static void write_build_txn(struct request *q, struct write *w)
+{
+	struct storage_txn *txn = &q->txn;
+
+	w->compares[0] = guard(w->key, w->present ? w->present->mod_revision : 0);
+	w->failure[0] = (struct storage_step){.kind = STEP_GET, .key = w->key};
+	w->success[0] = w->decision == DECIDE_REMOVE
+				? (struct storage_step){.kind = STEP_DELETE, .key = w->key}
+				: (struct storage_step){.kind = STEP_PUT, .key = w->key, .value = w->stored};
+	*txn = (struct storage_txn){.compares = w->compares,
+				    .n_compares = 1,
+				    .success = w->success,
+				    .n_success = 1,
+				    .failure = w->failure,
+				    .n_failure = 1};
+	if (w->guards_namespace) {
+		w->compares[1] = guard(w->namespace_key, w->namespace_revision);
+		txn->n_compares = 2;
+	}
+}
+
+/* The failure branch brought the object as it is now. */
+static int write_take_present(struct request *q, struct write *w)
+{
+	const struct storage_step *got = &w->failure[0];
+	struct str value = STR("");
+	int64_t revision = 0;
+
+	if (got->n_kvs > 0) {
+		value = arena_dup(q->a, got->kvs[0].value);
+		revision = got->kvs[0].mod_revision;
+	}
+	w->is_fresh = true;
+	return write_set_present(w, q, value, revision);
+}
+
+static void write_conflict(struct request *q)
+{
+	status_conflict(&q->st, request_group(q), q->route.resource, ((struct write *)q->state)->name,
+			"the object has been modified; please apply your changes to the latest version and try again");
+	reply_status(q);
+}
+
+static void write_again(struct request *q, struct write *w)
+{
+	int r = write_take_present(q, w);
+
+	storage_op_clear(&q->txn.op);
+	if (r) {
+		reply_status(q);
+	} else if (++w->attempts >= WRITE_ATTEMPTS_MAX) {
+		write_conflict(q);
+	} else if (w->guards_namespace) {
+		/* The namespace may be what changed: the cache must see at least what the transaction saw. */
+		request_wait_fresh(q, write_reload);
+	} else {
+		write_decide(q);
+	}
+}
+
+static void write_txn_done(struct request *q)
+{
+	struct write *w = q->state;
+
+	if (q->txn.op.result != STORAGE_OK) {
+		request_storage_failed(q, q->txn.op.result, q->txn.op.message, true);
+		return;
+	}
+	if (!q->txn.succeeded) {
+		write_again(q, w);
+		return;
+	}
+	w->revision = q->txn.op.revision;
+	if (w->decision == DECIDE_PUT) {
+		w->object->mod_revision = w->revision;
+	}
+	w->finish(q, w);
+}
+
+static bool write_encode(struct request *q, struct write *w)
+{
+	struct buf out;
+	bool ok;
+
+	buf_init(&out, (size_t)64 << 20);
+	ok = object_encode_stored(&out, w->object);
+	w->stored = ok ? arena_dup(q->a, buf_str(&out)) : STR("");
+	buf_done(&out);
+	if (!ok) {
+		status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "the object is too large to be stored");
+	}
+	return ok;
+}
+
+/* ---- deciding ---- */
+
+static void write_carry_out(struct request *q, struct write *w)
+{
+	if (q->is_dry_run) {
+		w->finish(q, w);
+		return;
+	}
+	if (w->decision == DECIDE_PUT && !write_encode(q, w)) {
+		reply_status(q);
+		return;
+	}
+	write_build_txn(q, w);
+	request_txn(q, write_txn_done);
+}
+
+static void write_decide(struct request *q)
+{
+	struct write *w = q->state;
+	bool needs_fresh;
+
+	status_init(&q->st, q->a);
+	w->object = NULL;
+	w->guards_namespace = false;
+	q->n_warnings = w->n_warnings;
+	w->decision = w->decide(q, w);
+	needs_fresh = w->decision == DECIDE_REFUSE || w->decision == DECIDE_KEEP || q->is_dry_run;
+	if (needs_fresh && !w->is_fresh) {
+		request_wait_fresh(q, write_reload);
+	} else if (w->decision == DECIDE_REFUSE) {
+		reply_status(q);
+	} else if (w->decision == DECIDE_KEEP) {
+		w->object = w->present;
+		w->finish(q, w);
+	} else {
+		write_carry_out(q, w);
+	}
+}
+
+void write_rename(struct request *q, struct write *w, struct str name)
+{
+	w->name = name;
+	w->key = write_key(q, request_ns(q), name);
+	w->present = NULL;
+	w->is_fresh = false;
+}
+
+void write_run(struct request *q, struct write *w)
+{
+	q->state = w;
+	w->n_warnings = q->n_warnings;
+	if (!request_is_cache_ready(q)) {
+		return;
+	}
+	w->key = write_key(q, request_ns(q), w->name);
+	w->namespace_key = key_object(q->a, q->server->options.prefix, STR(""), STR("namespaces"), STR(""), request_ns(q));
+	if (write_load_cached(q, w)) {
+		reply_status(q);
+		return;
+	}
+	/* Something that is not in the cache may just not have arrived there yet. */
+	if (!w->present && q->route.action != VERB_CREATE) {
+		request_wait_fresh(q, write_reload);
+	} else {
+		write_decide(q);
+	}
+}

@@ -1,0 +1,67 @@
+/* The one way objects change: decide against the present version, then one etcd transaction guarded by that version.
+ *
+ * A verb gives `decide`, a pure step from the present object to what should be, and `finish`, which answers. The engine starts from the
+ * cached object. When the guard fails, the transaction's failure branch has brought the present one, and it decides again. A
+ * refusal or a no-op decided on a cached object is decided once more on a fresh one before it is believed. */
+#ifndef SERVER_WRITE_H
+#define SERVER_WRITE_H
+
+#include "server/request.h"
+
+enum decision {
+	DECIDE_REFUSE,       /* q->st says why */
+	DECIDE_KEEP,         /* nothing to change: answer `present` */
+	DECIDE_PUT,          /* store w->object */
+	DECIDE_REMOVE,       /* remove the key; w->object is what the answer shows (or NULL) */
+};
+
+struct write {
+	struct str name;                       /* of the object: key and look-ups */
+	struct object *present;                /* NULL: not there */
+	struct object *object;                 /* what decide made */
+	bool is_fresh;                         /* present was read after the request began */
+	bool guards_namespace;                 /* the namespace must be as admission saw it, in the same transaction */
+	int64_t namespace_revision;            /* mod revision admission saw; 0: not there */
+	unsigned attempts;
+	int64_t revision;                      /* of the transaction that succeeded; 0: none was made */
+	enum decision decision;
+	size_t n_warnings;                     /* of the request before decide: kept when it decides again */
+	enum decision (*decide)(struct request *q, struct write *w);
+	void (*finish)(struct request *q, struct write *w);
+	/* private */
+	struct str key, namespace_key, stored; /* stored: the value being written */
+	struct storage_compare compares[2];
+	struct storage_step success[1], failure[2];
+};
+
+#define WRITE_ATTEMPTS_MAX 64
+
+/* Runs until finish() or an error answer. w lives in the request's arena; q->state points to it. */
+void write_run(struct request *q, struct write *w);
+/* For decide: the object shall have another name, where nothing is. */
+void write_rename(struct request *q, struct write *w, struct str name);
+
+/* The rules every new version passes: mutating admission, preparation, ownership, validation with all causes. */
+struct write_rules {
+	struct str manager;                    /* for managedFields */
+	bool is_applied;                       /* managedFields have been made by apply already */
+	bool is_patch;                         /* wording of some warnings */
+};
+/* 0 with w->object ready to be stored; or 1 with q->st. */
+int write_admit_create(struct request *q, struct write *w, const struct write_rules *rules);
+int write_admit_update(struct request *q, struct write *w, const struct write_rules *rules);
+int write_admit_delete(struct request *q, struct write *w);
+
+/* Body to JSON for POST, PUT and DELETE: media type, syntax. must_be: as in media_read_body(). 0, or 1 with q->st. */
+int write_read_body(struct request *q, const char *must_be, struct body *ret);
+/* JSON to object for POST and PUT: kind, types, strict fields. 0, or 1 with q->st. */
+int write_decode(struct request *q, const struct body *body, enum field_validation validation, const struct object *stored,
+		 struct object **ret);
+/* The namespace of a body must be empty or that of the path; it is the path's afterwards. 0, or 1 with q->st. */
+int write_match_namespace(struct request *q, struct object *o);
+/* The time that goes into objects: RFC 3339, seconds. */
+struct str write_now(struct request *q);
+/* Likewise the name, which must be there. */
+int write_match_name(struct request *q, const struct object *o);
+
+#endif

@@ -1,0 +1,286 @@
+/* What every new version of an object passes before it is stored, in kube's order (rest.BeforeCreate, rest.BeforeUpdate). */
+#include "server/write.h"
+
+#include "admission/admission.h"
+#include "api/validate.h"
+#include "base/clock.h"
+
+struct str write_now(struct request *q)
+{
+	char text[TIME_RFC3339_SIZE];
+
+	time_format_rfc3339(text, clock_wall_s());
+	return arena_dup(q->a, str_of(text));
+}
+
+/* ---- bodies ---- */
+
+int write_read_body(struct request *q, const char *must_be, struct body *ret)
+{
+	enum media_format format;
+
+	return media_of_body(&format, http_header(q->x, "Content-Type"), q->a, &q->st) ||
+	       media_read_body(ret, format, http_body(q->x), must_be, BODY_JSON_LIMITS, q->a, &q->st);
+}
+
+/* YAML's repeated keys are gone from the tree; they count as the first thing strict decoding noticed. */
+static void report_repeated(struct decode_report *report, const struct body *body, struct arena *a)
+{
+	struct str *all;
+
+	if (body->repeated.n == 0) {
+		return;
+	}
+	all = arena_array(a, struct str, report->n_strict + 1);
+	all[0] = body->repeated;
+	if (report->n_strict > 0) {
+		memcpy(all + 1, report->strict, report->n_strict * sizeof(*all));
+	}
+	*report = (struct decode_report){.strict = all, .n_strict = report->n_strict + 1, .cap = report->n_strict + 1};
+}
+
+int write_decode(struct request *q, const struct body *body, enum field_validation validation, const struct object *stored,
+		 struct object **ret)
+{
+	const struct route *r = &q->route;
+	struct decode_report report = {0};
+	struct str reason;
+	int error = object_decode(ret, r->kind, r->door, body->json, stored, q->a, &report, &reason);
+
+	if (error) {
+		object_refuse(&q->st, r->kind, r->door, http_body(q->x), body->json, error, reason);
+		return 1;
+	}
+	report_repeated(&report, body, q->a);
+	if (validation == VALIDATE_STRICT && report.n_strict > 0) {
+		object_refuse_strict(&q->st, r->kind, r->door, body->json, &report);
+		return 1;
+	}
+	for (size_t i = 0; validation == VALIDATE_WARN && i < report.n_strict; i++) {
+		request_warn(q, report.strict[i]);
+	}
+	return 0;
+}
+
+int write_match_namespace(struct request *q, struct object *o)
+{
+	struct str ns = request_ns(q);
+
+	if (!o->kind->is_namespaced) {
+		o->meta.ns = STR("");
+		return 0;
+	}
+	if (o->meta.ns.n > 0 && !str_eq(o->meta.ns, ns)) {
+		status_bad_request(&q->st, "the namespace of the provided object does not match the namespace sent on the request");
+		return 1;
+	}
+	o->meta.ns = ns;
+	return 0;
+}
+
+int write_match_name(struct request *q, const struct object *o)
+{
+	struct str name = q->route.name;
+
+	if (o->meta.name.n == 0) {
+		status_bad_request(&q->st, "the name of the object (" STR_FMT " based on URL) was undeterminable: name must be provided",
+				   STR_ARG(name));
+		return 1;
+	}
+	if (!str_eq(o->meta.name, name)) {
+		status_bad_request(&q->st, "the name of the object (" STR_FMT ") does not match the name on the URL (" STR_FMT ")",
+				   STR_ARG(o->meta.name), STR_ARG(name));
+		return 1;
+	}
+	return 0;
+}
+
+static void write_dedup_owners(struct request *q, struct object *o, bool is_patch)
+{
+	struct str warnings[2];
+	size_t n = meta_dedup_owners(&o->meta, is_patch, q->a, warnings);
+
+	for (size_t i = 0; i < n; i++) {
+		request_warn(q, warnings[i]);
+	}
+}
+
+static int write_verdict(struct request *q, const struct object *o, const struct field_errors *errors)
+{
+	if (errors->n == 0) {
+		return 0;
+	}
+	status_invalid(&q->st, request_group(q), str_of(o->kind->kind), o->meta.name, errors);
+	return 1;
+}
+
+/* ---- admission's view of the world ---- */
+
+static enum namespace_phase look_up_namespace(void *ctx, struct str name)
+{
+	struct request *q = ctx;
+	struct write *w = q->state;
+	const struct kind *k = q->server->namespaces;
+	_cleanup_(cached_unrefp) struct cached *ns = k ? cache_get(q->server->options.cache, k, STR(""), name) : NULL;
+
+	/* The same namespace, in the same state, is a guard of the transaction: a creation and a deletion of it cannot both win. */
+	w->guards_namespace = k != NULL;
+	w->namespace_revision = ns ? ns->revision : 0;
+	if (!ns) {
+		return NAMESPACE_ABSENT;
+	}
+	return ns->is_deleting ? NAMESPACE_TERMINATING : NAMESPACE_ACTIVE;
+}
+
+static const struct kind *owner_kind(const struct request *q, const struct owner_reference *owner)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		if (str_is(owner->kind, k->kind) && kind_door(k, owner->api_version) &&
+		    door_is_visible(kind_door(k, owner->api_version), q->server->options.is_standalone)) {
+			return k;
+		}
+	}
+	return NULL;
+}
+
+static bool look_up_owner_deleting(void *ctx, struct str ns, const struct owner_reference *owner)
+{
+	struct request *q = ctx;
+	const struct kind *k = owner_kind(q, owner);
+	_cleanup_(cached_unrefp) struct cached *o = NULL;
+
+	if (!k) {
+		return false;
+	}
+	o = cache_get(q->server->options.cache, k, k->is_namespaced ? ns : STR(""), owner->name);
+	return o && str_eq(o->uid, owner->uid) && o->is_deleting;
+}
+
+static void admission_fill(struct admission_attributes *at, struct admission_environment *env, struct request *q, struct write *w,
+			   enum admission_operation operation)
+{
+	*env = (struct admission_environment){
+		.ctx = q, .namespace_phase = look_up_namespace, .is_owner_deleting = look_up_owner_deleting};
+	*at = (struct admission_attributes){
+		.operation = operation,
+		.kind = q->route.kind,
+		.door = q->route.door,
+		.subresource = q->route.subresource,
+		.ns = request_ns(q),
+		.name = w->name,
+		.object = w->object,
+		.old = operation == ADMIT_CREATE ? NULL : w->present,
+		.user = q->user->name,
+		.groups = q->user->groups,
+		.n_groups = q->user->n_groups,
+		.is_dry_run = q->is_dry_run,
+		.environment = env,
+	};
+}
+
+/* ---- the rules in their order ---- */
+
+/* kube answers 500; it is the client's mistake, so 400 here (docs/deviations.md). */
+static int create_check_version(struct request *q, const struct object *o)
+{
+	uint64_t version;
+
+	if (str_to_uint64(o->meta.resource_version, &version) && version != 0) {
+		status_bad_request(&q->st, "resourceVersion should not be set on objects to be created");
+		return 1;
+	}
+	return 0;
+}
+
+int write_admit_create(struct request *q, struct write *w, const struct write_rules *rules)
+{
+	struct object *o = w->object;
+	const struct kind *k = o->kind;
+	struct admission_environment env;
+	struct admission_attributes at;
+	struct field_errors errors;
+
+	if (create_check_version(q, o)) {
+		return 1;
+	}
+	write_dedup_owners(q, o, rules->is_patch);
+	admission_fill(&at, &env, q, w, ADMIT_CREATE);
+	if (admission_mutate(&at, q->a, &q->st)) {
+		return 1;
+	}
+	meta_prepare_create(o, request_ns(q), q->a);
+	if (k->prepare_create) {
+		k->prepare_create(o, q->a);
+	}
+	if (!rules->is_applied) {
+		managed_update(o, NULL, q->route.door, q->route.subresource, rules->manager, write_now(q), q->a);
+	}
+	field_errors_init(&errors, q->a);
+	validate_meta(k, &o->meta, &errors);
+	if (k->validate) {
+		k->validate(o, &errors);
+	}
+	admission_validate(&at, &errors);
+	return write_verdict(q, o, &errors);
+}
+
+static void update_prepare(struct request *q, struct object *o, const struct object *old)
+{
+	const struct kind *k = o->kind;
+
+	meta_prepare_update(o, old, q->a);
+	if (k->prepare_update && !q->route.sub) {
+		k->prepare_update(o, old, q->a);
+	}
+	if (!k->keeps_generation && k->bumps_generation && k->bumps_generation(o, old)) {
+		o->meta.generation = old->meta.generation + 1;
+	}
+}
+
+static void update_validate(struct request *q, const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	const struct subresource *sub = q->route.sub;
+
+	validate_meta_update(o->kind, &o->meta, &old->meta, errors);
+	if (sub && sub->validate_update) {
+		sub->validate_update(o, old, errors);
+	} else if (!sub && o->kind->validate_update) {
+		o->kind->validate_update(o, old, errors);
+	}
+}
+
+int write_admit_update(struct request *q, struct write *w, const struct write_rules *rules)
+{
+	struct object *o = w->object;
+	struct admission_environment env;
+	struct admission_attributes at;
+	struct field_errors errors;
+
+	write_dedup_owners(q, o, rules->is_patch);
+	admission_fill(&at, &env, q, w, ADMIT_UPDATE);
+	if (admission_mutate(&at, q->a, &q->st)) {
+		return 1;
+	}
+	update_prepare(q, o, w->present);
+	field_errors_init(&errors, q->a);
+	update_validate(q, o, w->present, &errors);
+	admission_validate(&at, &errors);
+	if (write_verdict(q, o, &errors)) {
+		return 1;
+	}
+	if (!rules->is_applied) {
+		managed_update(o, w->present, q->route.door, q->route.subresource, rules->manager, write_now(q), q->a);
+	}
+	return 0;
+}
+
+int write_admit_delete(struct request *q, struct write *w)
+{
+	struct admission_environment env;
+	struct admission_attributes at;
+
+	w->object = NULL;
+	admission_fill(&at, &env, q, w, ADMIT_DELETE);
+	return admission_mutate(&at, q->a, &q->st);
+}
