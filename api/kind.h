@@ -25,9 +25,11 @@ struct door {
 	const char *definition;               /* OpenAPI name of the object at this door */
 	bool standalone_only;
 	const char *deprecation;              /* text of the Warning header, NULL: not deprecated */
-	/* NULL: the door shows the hub form as it is (reads then never parse). */
+	/* All three NULL: the door shows the hub form as it is (reads then never parse). Whole objects in normal form; the
+	 * conversions change what differs between the forms and leave kind, apiVersion and metadata alone. */
+	const struct type *type;
 	struct json *(*from_hub)(const struct json *hub, struct arena *a);
-	struct json *(*to_hub)(const struct json *sent, const struct json *stored_hub, struct arena *a);
+	struct json *(*to_hub)(const struct json *sent, const struct json *stored_hub, struct arena *a); /* stored_hub: NULL when new */
 };
 
 struct column {
@@ -37,6 +39,12 @@ struct column {
 	void (*cell)(const struct object *o, int64_t now_s, struct buf *out);
 	bool annals_only;                     /* left out at doors of upstream groups */
 };
+
+/* The first and the last column of every kind. */
+void column_write_name(const struct object *o, int64_t now_s, struct buf *out);
+void column_write_age(const struct object *o, int64_t now_s, struct buf *out);
+#define COLUMN_NAME {"Name", "string", "name", "Name of the object.", 0, column_write_name, false}
+#define COLUMN_AGE {"Age", "string", "", "Time since the object was created.", 0, column_write_age, false}
 
 /* A field selector beyond metadata.name and metadata.namespace. */
 struct selectable_field {
@@ -50,6 +58,9 @@ struct subresource {
 	unsigned verbs;                       /* of enum verb: GET, UPDATE, PATCH */
 	/* Moves into `stored` (a copy of what is stored) what this subresource may change of `sent`. */
 	void (*merge)(struct object *stored, const struct object *sent, struct arena *a);
+	/* Instead of the kind's own rules (metadata has been checked); NULL: none. */
+	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
+	const char *const *reset_fields;      /* see struct kind */
 };
 
 enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
@@ -71,14 +82,20 @@ struct kind {
 	bool create_on_update;                /* PUT of what is not there creates it */
 	bool keeps_generation;                /* generation is the client's (ControllerRevision); otherwise see bumps_generation */
 	bool delete_answers_object;           /* DELETE answers the object rather than a Status */
+	const char *const *retired_versions;  /* "apps/v1beta1": API versions that once named the kind; NULL-terminated or NULL */
+	/* Top-level members that writes through the resource itself never change ("status"), so nobody comes to own them that way. */
+	const char *const *reset_fields;
 
-	/* Rules, all optional. Decide only: no I/O. prepare_* may change the new object; validate* only report. */
+	/* Rules, all optional. Decide only: no I/O. prepare_* may change the new object; validate* only report. On create validate
+	 * is called, on update validate_update; neither looks at metadata, which validate.h does before them. */
+	void (*set_defaults)(struct object *o, struct arena *a); /* part of decoding, also of updates; before ownership is computed */
 	void (*prepare_create)(struct object *o, struct arena *a);
 	void (*prepare_update)(struct object *o, const struct object *old, struct arena *a);
 	bool (*bumps_generation)(const struct object *o, const struct object *old);
 	void (*validate)(const struct object *o, struct field_errors *errors);
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
-	/* Called for a delete of an object without finalizers left; true: mark as deleting, and keep (namespaces). */
+	/* Called for a delete of an object without finalizers left; true: mark as deleting (deletionTimestamp, but no grace period),
+	 * and keep what this has made of it (namespaces). */
 	bool (*keep_on_delete)(struct object *o, struct arena *a);
 	/* After an update or finalize of a deleting object: may it be removed now? NULL: when metadata.finalizers is empty. */
 	bool (*may_remove)(const struct object *o);
@@ -106,7 +123,11 @@ const struct kind *kind_at(size_t i);
 const struct kind *kind_by_resource(struct str group, struct str version, struct str resource, bool is_standalone,
 				    const struct door **ret_door);
 const struct kind *kind_by_hub(struct str group, struct str resource);       /* for storage keys */
+const struct subresource *kind_subresource(const struct kind *k, struct str name);
 bool door_is_visible(const struct door *d, bool is_standalone);
+const struct type *door_type(const struct kind *k, const struct door *d);
+/* The kind's door of that API version ("apps/v1"), or NULL. */
+const struct door *kind_door(const struct kind *k, struct str api_version);
 struct str door_api_version(const struct door *d, struct arena *a);          /* "apps/v1", "v1" */
 /* base64 of the first 8 bytes of SHA-256("group/version/Kind") of the storage version (seed 003). */
 void kind_storage_version_hash(const struct kind *k, char out[13]);

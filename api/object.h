@@ -47,9 +47,25 @@ bool meta_has_finalizer(const struct meta *m, struct str name);
 void meta_add_finalizer(struct meta *m, struct arena *a, struct str name); /* appends unless there */
 void meta_remove_finalizer(struct meta *m, struct arena *a, struct str name);
 
-/* From a client's JSON (already parsed, through `door`): decodes, normalises, fills meta and fields. 0, or 1 with kube's sentence. */
-int object_decode(struct object **ret, const struct kind *kind, const struct door *door, const struct json *in, struct arena *a,
-		  struct decode_report *report, struct str *ret_error);
+enum object_error {
+	OBJECT_UNRECOGNIZED = 1, /* not even kind and apiVersion can be read */
+	OBJECT_MISMATCH,         /* another kind, or fields of wrong types */
+	OBJECT_WRONG_VERSION,    /* the kind, but not through this door */
+};
+
+/* From a client's JSON (already parsed, through `door`): decodes, normalises, fills defaults, meta and fields. `stored` is what the
+ * write would change (NULL: nothing), for what the door cannot express. report may be NULL. 0, or an object_error with the bare
+ * reason in *ret_error, as patches quote it; object_refuse() makes the 400 of whole objects from it. */
+int object_decode(struct object **ret, const struct kind *kind, const struct door *door, const struct json *in,
+		  const struct object *stored, struct arena *a, struct decode_report *report, struct str *ret_error);
+/* kube's 400 for a body that object_decode() refused. */
+void object_refuse(struct status *st, const struct kind *kind, const struct door *door, struct str body, const struct json *in,
+		   int error, struct str reason);
+/* kube's 400 for a body that is no JSON (reason: json_error_text) or of no use. */
+void object_refuse_body(struct status *st, const struct kind *kind, struct str body, struct str reason);
+/* kube's 400 under fieldValidation=Strict for what the report holds. */
+void object_refuse_strict(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
+			  const struct decode_report *report);
 /* The whole object as a tree, as `door` shows it: kind, apiVersion, metadata, fields. resourceVersion appears when meta has one. */
 struct json *object_to_json(const struct object *o, const struct door *door, struct arena *a);
 struct object *object_copy(const struct object *o, struct arena *a);       /* shallow: nodes shared, structs own */

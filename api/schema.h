@@ -27,7 +27,7 @@ enum list_type { LIST_ATOMIC, LIST_SET, LIST_MAP };
 struct type {
 	enum type_kind kind;
 	const char *definition;      /* OpenAPI name "io.k8s.api.apps.v1.ControllerRevision"; NULL: written inline where used */
-	const char *go_name;         /* for messages of Go's decoder: "ControllerRevision", "ObjectMeta", "OwnerReference" */
+	const char *go_type;         /* as messages of Go's decoder name it: "v1.ObjectMeta", "types.UID"; NULL: by kind, "string" */
 	const char *doc;
 	const struct field *fields;  /* TYPE_OBJECT: ends with a NULL name */
 	const struct type *elem;     /* TYPE_MAP, TYPE_LIST */
@@ -43,8 +43,8 @@ enum {
 	FIELD_RETAIN_KEYS = 1 << 3,
 	FIELD_KEEP_EMPTY = 1 << 4,   /* a pointer in Go: present zero values are kept */
 	FIELD_UNOWNED = 1 << 5,      /* never in managedFields: metadata's system fields, kind, apiVersion */
-	FIELD_NO_OMIT_NULL = 1 << 6,
 };
+#define TYPE_FIELDS_MAX 64           /* of one object type */
 
 struct field {
 	const char *name;
@@ -52,7 +52,7 @@ struct field {
 	unsigned flags;
 	const char *doc;
 	const char *merge_key;       /* x-kubernetes-patch-merge-key */
-	const char *default_json;    /* OpenAPI default and what defaulting fills in; NULL: none */
+	const char *default_json;    /* OpenAPI default and what decoding fills in where the field is absent; NULL: none */
 };
 
 /* Shared types (api/schema_meta.c). */
@@ -60,18 +60,29 @@ extern const struct type type_string, type_bool, type_int32, type_int64, type_ti
 	type_int_or_string, type_quantity, type_string_map, type_string_list, type_string_set;
 extern const struct type type_object_meta, type_list_meta, type_owner_reference, type_managed_fields_entry;
 
-/* What strict decoding noticed: kube's texts, in kube's order (surprises.md 14). */
+/* The first members of every kind. */
+#define OBJECT_FIELDS                                                                                                            \
+	{"kind", &type_string, FIELD_UNOWNED, "What kind of object this is.", NULL, NULL},                                       \
+	{"apiVersion", &type_string, FIELD_UNOWNED, "The version of the API in which the object is written.", NULL, NULL},      \
+	{                                                                                                                        \
+		"metadata", &type_object_meta, FIELD_ALWAYS, "What every object has: names, versions, labels, owners.", NULL, NULL \
+	}
+
+/* What strict decoding noticed: kube's texts, in kube's order (surprises.md 14), each once and at most 100. */
 struct decode_report {
 	struct str *strict;          /* `unknown field "spec.x"`, `duplicate field "metadata.name"` */
 	size_t n_strict, cap;
 };
 
-/* Converts a JSON value into the normal form of `type`: known members only, in schema order, values as Go's decoder and encoder
- * would leave them (empty omitted unless FIELD_ALWAYS, nulls dropped, RAW verbatim). 0; or 1 with a sentence in *ret_error, worded as
+/* Converts a JSON value into the normal form of `type`: known members only, in schema order, maps sorted by key, values as Go's
+ * decoder and encoder would leave them (empty omitted unless FIELD_ALWAYS, nulls dropped, RAW verbatim). `in` and its text must
+ * outlive the result, which shares what is normal already. report may be NULL. 0; or 1 with a sentence in *ret_error, worded as
  * Go's json: "json: cannot unmarshal string into Go struct field ControllerRevision.revision of type int64". */
 int schema_decode(struct json **ret, const struct type *type, const struct json *in, struct arena *a, struct decode_report *report,
 		  struct str *ret_error);
 
 const struct field *type_field(const struct type *type, struct str name);
+/* The type's name in Go without its package: "ObjectMeta". */
+const char *type_go_name(const struct type *type);
 
 #endif

@@ -5,6 +5,7 @@
 #ifndef API_STATUS_H
 #define API_STATUS_H
 
+#include "api/gotext.h"
 #include "base/json.h"
 
 /* metav1.StatusReason; NULL reason is written as no reason at all (kube's 500s). */

@@ -8,13 +8,18 @@
 void validate_meta(const struct kind *kind, const struct meta *m, struct field_errors *errors);
 /* ValidateObjectMetaUpdate and its repetitions (surprises.md 13). */
 void validate_meta_update(const struct kind *kind, const struct meta *m, const struct meta *old, struct field_errors *errors);
-/* Name as a path segment: NULL, or kube's text ("may not be '.'", ...). */
-const char *validate_path_segment(struct str name);
-/* NULL or the text: util/validation IsDNS1123Subdomain, IsDNS1123Label, IsQualifiedName (first message), IsValidLabelValue. */
-const char *validate_dns_subdomain(struct str s);
-const char *validate_dns_label(struct str s);
-size_t validate_qualified_name(struct str s, struct arena *a, struct str ret[4]); /* number of messages */
-const char *validate_label_value(struct str s, struct arena *a);
+/* One finalizer: what is wrong with its characters at `path`, that it needs a domain at `item_path` (they differ in metadata). */
+void validate_finalizer(struct str path, struct str item_path, struct str name, struct field_errors *errors);
+/* Who manages fields: as an option of a request, and in managedFields. */
+void validate_field_manager(struct str path, struct str manager, struct field_errors *errors);
+/* util/validation IsDNS1123Subdomain, IsDNS1123Label, IsQualifiedName, IsValidLabelValue: how many messages there are, static texts. */
+#define VALIDATE_MESSAGES_MAX 4
+size_t validate_dns_subdomain(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
+size_t validate_dns_label(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
+size_t validate_qualified_name(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
+size_t validate_label_value(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
+/* What every name must satisfy to be found again: "may not be '.'", "may not contain '/'" ... */
+size_t validate_path_segment(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
 
 /* rest.BeforeCreate / BeforeUpdate for metadata: what the server owns (uid, timestamps, generation, ...). */
 void meta_prepare_create(struct object *o, struct str ns, struct arena *a);       /* fills uid, creationTimestamp, clears the rest */

@@ -1,0 +1,282 @@
+/* Namespace: the scope of names. One that is deleted stays, Terminating, until what is in it is gone and spec.finalizers is empty. */
+#include "api/kind.h"
+#include "api/validate.h"
+
+static const struct type condition_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "io.k8s.api.core.v1.NamespaceCondition",
+	.go_type = "v1.NamespaceCondition",
+	.doc = "One thing that was observed about a namespace.",
+	.fields = (const struct field[]){
+		{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "What was observed.", NULL, NULL},
+		{"status", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Whether it holds: True, False or Unknown.", NULL, NULL},
+		{"lastTransitionTime", &type_time, 0, "When the status last changed.", NULL, NULL},
+		{"reason", &type_string, 0, "Why, as one word for programs.", NULL, NULL},
+		{"message", &type_string, 0, "Why, as a sentence for people.", NULL, NULL},
+		{0},
+	},
+};
+
+static const struct type conditions_type = {
+	.kind = TYPE_LIST,
+	.elem = &condition_type,
+	.list_type = LIST_MAP,
+	.list_keys = (const char *const[]){"type", NULL},
+};
+
+static const struct type spec_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "io.k8s.api.core.v1.NamespaceSpec",
+	.go_type = "v1.NamespaceSpec",
+	.doc = "What keeps a namespace.",
+	.fields = (const struct field[]){
+		{"finalizers", &type_string_list, 0, "Who must agree before the namespace is removed; changed through finalize only.", NULL,
+		 NULL},
+		{0},
+	},
+};
+
+static const struct type status_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "io.k8s.api.core.v1.NamespaceStatus",
+	.go_type = "v1.NamespaceStatus",
+	.doc = "Where a namespace is in its life.",
+	.fields = (const struct field[]){
+		{"phase", &type_string, 0, "Active, or Terminating once deletion was asked for.", NULL, NULL},
+		{"conditions", &conditions_type, FIELD_PATCH_MERGE, "What was observed while the namespace was being emptied.", "type", NULL},
+		{0},
+	},
+};
+
+static const struct type namespace_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "io.k8s.api.core.v1.Namespace",
+	.go_type = "v1.Namespace",
+	.doc = "A scope for names: objects in different namespaces may have the same name, and go with their namespace.",
+	.fields = (const struct field[]){
+		OBJECT_FIELDS,
+		{"spec", &spec_type, FIELD_ALWAYS, "What keeps the namespace.", NULL, NULL},
+		{"status", &status_type, FIELD_ALWAYS, "Where the namespace is in its life.", NULL, NULL},
+		{0},
+	},
+};
+
+static const struct json *spec_finalizers(const struct object *o)
+{
+	return json_gets(json_gets(o->fields, "spec"), "finalizers");
+}
+
+static struct str phase(const struct object *o)
+{
+	return json_text(json_gets(json_gets(o->fields, "status"), "phase"));
+}
+
+static void set_phase(struct object *o, struct arena *a, struct str phase_name)
+{
+	struct json *status = json_copy(a, json_gets(o->fields, "status"));
+	json_set(a, status, STR("phase"), json_string(a, phase_name));
+	json_set(a, o->fields, STR("status"), status);
+}
+
+/* Keys of labels are sorted. */
+static void set_label(struct object *o, struct arena *a, struct str key, struct str value)
+{
+	struct json *labels = o->meta.labels ? json_copy(a, o->meta.labels) : json_object(a), *sorted = json_object(a);
+	uint32_t i = 0;
+	for (; i < labels->n && str_cmp(labels->members[i].name, key) < 0; i++) {
+		json_add(a, sorted, labels->members[i].name, labels->members[i].value);
+	}
+	json_add(a, sorted, key, json_string(a, value));
+	for (; i < labels->n; i++) {
+		if (!str_eq(labels->members[i].name, key)) {
+			json_add(a, sorted, labels->members[i].name, labels->members[i].value);
+		}
+	}
+	o->meta.labels = sorted;
+}
+
+static void label_with_name(struct object *o, struct arena *a)
+{
+	if (o->meta.name.n) {
+		set_label(o, a, STR("kubernetes.io/metadata.name"), o->meta.name);
+	}
+}
+
+static void set_defaults(struct object *o, struct arena *a)
+{
+	label_with_name(o, a);
+	if (!phase(o).n) {
+		set_phase(o, a, STR("Active"));
+	}
+}
+
+static bool has_finalizer(const struct json *finalizers, struct str name)
+{
+	for (uint32_t i = 0; finalizers && i < finalizers->n; i++) {
+		if (str_eq(json_text(finalizers->items[i]), name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void prepare_create(struct object *o, struct arena *a)
+{
+	label_with_name(o, a);
+	struct json *status = json_object(a);
+	json_add(a, status, STR("phase"), json_string(a, STR("Active")));
+	json_set(a, o->fields, STR("status"), status);
+
+	const struct json *given = spec_finalizers(o);
+	if (!has_finalizer(given, STR("kubernetes"))) {
+		struct json *spec = json_copy(a, json_gets(o->fields, "spec"));
+		struct json *finalizers = given ? json_copy(a, given) : json_array(a);
+		json_append(a, finalizers, json_string(a, STR("kubernetes")));
+		json_set(a, spec, STR("finalizers"), finalizers);
+		json_set(a, o->fields, STR("spec"), spec);
+	}
+}
+
+static void prepare_update(struct object *o, const struct object *old, struct arena *a)
+{
+	json_set(a, o->fields, STR("spec"), json_gets(old->fields, "spec"));
+	json_set(a, o->fields, STR("status"), json_gets(old->fields, "status"));
+}
+
+static void validate_finalizers(const struct object *o, bool by_index, struct field_errors *errors)
+{
+	const struct json *finalizers = spec_finalizers(o);
+	for (uint32_t i = 0; finalizers && i < finalizers->n; i++) {
+		struct str path = by_index ? field_index(errors->arena, STR("spec.finalizers"), i) : STR("spec.finalizers");
+		validate_finalizer(path, path, json_text(finalizers->items[i]), errors);
+	}
+}
+
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	validate_finalizers(o, false, errors);
+}
+
+static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	(void)old;
+	validate_finalizers(o, false, errors);
+}
+
+static void validate_status(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	(void)old;
+	bool is_deleting = meta_is_deleting(&o->meta);
+	if (!str_is(phase(o), is_deleting ? "Terminating" : "Active")) {
+		field_invalid_str(errors, STR("status.Phase"), phase(o), "may only be '%s' if `deletionTimestamp` is %s",
+				  is_deleting ? "Terminating" : "Active", is_deleting ? "not empty" : "empty");
+	}
+}
+
+static void validate_finalize(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	(void)old;
+	validate_finalizers(o, true, errors);
+}
+
+static void merge_field(struct object *stored, const struct object *sent, const char *name, struct arena *a)
+{
+	stored->meta = sent->meta;
+	json_set(a, stored->fields, str_of(name), json_gets(sent->fields, name));
+}
+
+static void merge_status(struct object *stored, const struct object *sent, struct arena *a)
+{
+	merge_field(stored, sent, "status", a);
+}
+
+static void merge_spec(struct object *stored, const struct object *sent, struct arena *a)
+{
+	merge_field(stored, sent, "spec", a);
+}
+
+static bool has_spec_finalizers(const struct object *o)
+{
+	const struct json *finalizers = spec_finalizers(o);
+	return finalizers && finalizers->n;
+}
+
+/* The first delete only says Terminating, even with nothing left to wait for; a later one removes. */
+static bool keep_on_delete(struct object *o, struct arena *a)
+{
+	bool is_kept = !meta_is_deleting(&o->meta) || has_spec_finalizers(o);
+	if (is_kept && !str_is(phase(o), "Terminating")) {
+		set_phase(o, a, STR("Terminating"));
+	}
+	return is_kept;
+}
+
+static bool may_remove(const struct object *o)
+{
+	return !has_spec_finalizers(o);
+}
+
+static void write_status(const struct object *o, int64_t now_s, struct buf *out)
+{
+	(void)now_s;
+	json_encode_string(out, phase(o));
+}
+
+static struct str select_phase(const struct object *o, struct arena *a)
+{
+	(void)a;
+	return phase(o);
+}
+
+static struct str select_name(const struct object *o, struct arena *a)
+{
+	(void)a;
+	return o->meta.name;
+}
+
+static const char *const resets_status[] = {"status", NULL};
+static const char *const resets_spec[] = {"spec", NULL};
+
+static struct kind namespaces = {
+	.kind = "Namespace",
+	.list_kind = "NamespaceList",
+	.resource = "namespaces",
+	.singular = "namespace",
+	.short_names = (const char *const[]){"ns", NULL},
+	.verbs = VERBS_ALL & ~VERB_DELETECOLLECTION,
+	.name_rule = NAME_DNS_LABEL,
+	.doors = (const struct door[]){
+		{.group = "", .version = "v1", .definition = "io.k8s.api.core.v1.Namespace", .standalone_only = true},
+	},
+	.n_doors = 1,
+	.type = &namespace_type,
+	.doc = "A scope for names.",
+	.unconditional_update = true,
+	.keeps_generation = true,
+	.delete_answers_object = true,
+	.reset_fields = resets_status,
+	.set_defaults = set_defaults,
+	.prepare_create = prepare_create,
+	.prepare_update = prepare_update,
+	.validate = validate,
+	.validate_update = validate_update,
+	.keep_on_delete = keep_on_delete,
+	.may_remove = may_remove,
+	.columns = (const struct column[]){
+		COLUMN_NAME,
+		{"Status", "string", "", "Where the namespace is in its life.", 0, write_status, false},
+		COLUMN_AGE,
+	},
+	.n_columns = 3,
+	.selectable = (const struct selectable_field[]){
+		{"status.phase", select_phase, false},
+		{"name", select_name, false},
+	},
+	.n_selectable = 2,
+	.subresources = (const struct subresource[]){
+		{"finalize", VERB_UPDATE, merge_spec, validate_finalize, resets_status},
+		{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec},
+	},
+	.n_subresources = 2,
+};
+KIND_REGISTER(namespaces)

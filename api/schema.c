@@ -1,0 +1,562 @@
+#include "api/schema.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { STRICT_MAX = 100 }; /* errors; sigs.k8s.io/json */
+
+const struct field *type_field(const struct type *type, struct str name)
+{
+	for (const struct field *f = type->fields; f && f->name; f++) {
+		if (str_is(name, f->name)) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+const char *type_go_name(const struct type *type)
+{
+	const char *dot = type->go_type ? strrchr(type->go_type, '.') : NULL;
+	return dot ? dot + 1 : type->go_type ? type->go_type : "";
+}
+
+/* Where decoding is: the way from the root, innermost first. */
+struct frame {
+	const struct frame *up;
+	const struct type *owner;    /* the object type whose field this is; NULL: an item or a map's key */
+	struct str name;             /* of a field or key */
+	size_t index;                /* of an item, where name is empty */
+	bool is_item;
+};
+
+struct decoder {
+	struct arena *arena;
+	struct decode_report *report;
+	struct str error;            /* the first, as Go's decoder reports it */
+};
+
+static struct json *decode(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at);
+
+/* Messages. */
+
+static void print_path(struct buf *out, const struct frame *at)
+{
+	if (at->up) {
+		print_path(out, at->up);
+	}
+	if (at->is_item) {
+		buf_printf(out, "[%zu]", at->index);
+		return;
+	}
+	if (at->up) {
+		buf_addc(out, '.');
+	}
+	buf_add_str(out, at->name);
+}
+
+/* Go's decoder names fields only, without items and keys. */
+static void print_fields(struct buf *out, const struct frame *at)
+{
+	if (at->up) {
+		print_fields(out, at->up);
+	}
+	if (at->owner) {
+		buf_adds(out, out->n ? "." : "");
+		buf_add_str(out, at->name);
+	}
+}
+
+static void print_go_type(struct buf *out, const struct type *t)
+{
+	static const char *const plain[] = {
+		[TYPE_STRING] = "string", [TYPE_BOOL] = "bool",      [TYPE_INT32] = "int32",
+		[TYPE_INT64] = "int64",   [TYPE_BYTES] = "[]uint8",
+	};
+	if (t->go_type) {
+		buf_adds(out, t->go_type);
+	} else if (t->kind == TYPE_MAP || t->kind == TYPE_LIST) {
+		buf_adds(out, t->kind == TYPE_MAP ? "map[string]" : "[]");
+		print_go_type(out, t->elem);
+	} else {
+		assert(t->kind < ARRAY_SIZE(plain) && plain[t->kind]);
+		buf_adds(out, plain[t->kind]);
+	}
+}
+
+static void refuse(struct decoder *d, struct buf *message)
+{
+	if (!d->error.n) {
+		d->error = arena_dup(d->arena, buf_str(message));
+	}
+	buf_done(message);
+}
+
+/* Two bytes can stand for a hundred times as much: a list of empty owner references, say. */
+static void refuse_memory(struct decoder *d)
+{
+	if (!d->error.n) {
+		d->error = STR("the object takes too much memory");
+	}
+}
+
+static bool is_integer_type(const struct type *t)
+{
+	return t->kind == TYPE_INT32 || t->kind == TYPE_INT64;
+}
+
+static const struct frame *innermost_field(const struct frame *at)
+{
+	while (at && !at->owner) {
+		at = at->up;
+	}
+	return at;
+}
+
+static void refuse_kind(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	static const char *const kinds[] = {
+		[JSON_NULL] = "null",     [JSON_BOOL] = "bool",   [JSON_NUMBER] = "number",
+		[JSON_STRING] = "string", [JSON_ARRAY] = "array", [JSON_OBJECT] = "object",
+	};
+	struct buf fields, message;
+	buf_init(&message, TEXT_MAX);
+	buf_printf(&message, "json: cannot unmarshal %s", kinds[in->kind]);
+	if (in->kind == JSON_NUMBER && is_integer_type(t)) {
+		buf_addc(&message, ' ');
+		buf_add_str(&message, json_text(in));
+	}
+	const struct frame *field = innermost_field(at);
+	if (field) {
+		buf_init(&fields, TEXT_MAX);
+		print_fields(&fields, at);
+		buf_printf(&message, " into Go struct field %s.", type_go_name(field->owner));
+		buf_add_str(&message, buf_str(&fields));
+		buf_done(&fields);
+	} else {
+		buf_adds(&message, " into Go value");
+	}
+	buf_adds(&message, " of type ");
+	print_go_type(&message, t);
+	refuse(d, &message);
+}
+
+static bool report_has(const struct decode_report *r, struct str text)
+{
+	for (size_t i = 0; i < r->n_strict; i++) {
+		if (str_eq(r->strict[i], text)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void report_add(struct decoder *d, const char *what, const struct frame *at, struct str name)
+{
+	struct decode_report *r = d->report;
+	if (!r || r->n_strict == STRICT_MAX) {
+		return;
+	}
+	struct buf path;
+	buf_init(&path, TEXT_MAX);
+	print_path(&path, &(struct frame){.up = at, .name = name});
+	struct str text = arena_printf(d->arena, "%s " STR_FMT, what, STR_ARG(go_quote(d->arena, buf_str(&path))));
+	buf_done(&path);
+	if (report_has(r, text)) {
+		return;
+	}
+	if (!r->strict) {
+		r->cap = STRICT_MAX;
+		r->strict = arena_array(d->arena, struct str, r->cap);
+	}
+	r->strict[r->n_strict++] = text;
+}
+
+/* Scalars. */
+
+/* A string whose source is just itself in quotes may be shared; any other would bring the client's escapes into the stored text. */
+static struct json *decode_string(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	if (in->kind != JSON_STRING) {
+		refuse_kind(d, t, in, at);
+		return NULL;
+	}
+	bool is_plain = !in->source.n || in->source.n == in->n + 2;
+	return is_plain ? (struct json *)in : json_string(d->arena, json_text(in));
+}
+
+static struct json *decode_bool(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	if (in->kind != JSON_BOOL) {
+		refuse_kind(d, t, in, at);
+		return NULL;
+	}
+	return (struct json *)in;
+}
+
+static struct json *decode_int(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	int64_t n;
+	if (!json_to_int64(in, &n) || (t->kind == TYPE_INT32 && (n < INT32_MIN || n > INT32_MAX))) {
+		refuse_kind(d, t, in, at);
+		return NULL;
+	}
+	bool is_negative_zero = n == 0 && in->text[0] == '-';
+	return is_negative_zero ? json_int(d->arena, 0) : (struct json *)in;
+}
+
+/* time.Parse's message names the first element of the layout that the text does not fit. */
+static void refuse_time(struct decoder *d, struct str text, const char *layout, const char *const *elements)
+{
+	struct str rest = text;
+	while (elements[1] && rest.n >= strlen(*elements)) {
+		size_t n = strlen(*elements), i = 0;
+		while (i < n && ((*elements)[i] >= '0' && (*elements)[i] <= '9' ? rest.p[i] >= '0' && rest.p[i] <= '9'
+										 : rest.p[i] == (*elements)[i])) {
+			i++;
+		}
+		if (i < n) {
+			break;
+		}
+		rest = (struct str){rest.p + n, rest.n - n};
+		elements++;
+	}
+	struct buf message;
+	buf_init(&message, TEXT_MAX);
+	buf_adds(&message, "parsing time ");
+	buf_add_str(&message, go_quote(d->arena, text));
+	buf_printf(&message, " as \"%s\": cannot parse ", layout);
+	buf_add_str(&message, go_quote(d->arena, rest));
+	buf_printf(&message, " as \"%s\"", *elements);
+	refuse(d, &message);
+}
+
+static bool decode_time_text(struct decoder *d, const struct json *in, const struct frame *at, const char *layout,
+			     const char *const *elements, int64_t *ret_us)
+{
+	if (in->kind != JSON_STRING) {
+		refuse_kind(d, &type_string, in, at);
+		return false;
+	}
+	if (!time_parse_rfc3339(json_text(in), ret_us)) {
+		refuse_time(d, json_text(in), layout, elements);
+		return false;
+	}
+	return true;
+}
+
+#define GO_ZERO_TIME_US (-62135596800LL * 1000000) /* 0001-01-01, which Go writes as null */
+
+static int64_t floor_div(int64_t n, int64_t by)
+{
+	return n / by - (n % by < 0);
+}
+
+static struct json *decode_time(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	static const char *const elements[] = {"2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", "Z07:00", NULL};
+	int64_t us;
+	(void)t;
+	if (!decode_time_text(d, in, at, "2006-01-02T15:04:05Z07:00", elements, &us) || us == GO_ZERO_TIME_US) {
+		return NULL;
+	}
+	char text[TIME_RFC3339_SIZE];
+	time_format_rfc3339(text, floor_div(us, 1000000));
+	return json_string(d->arena, arena_dup(d->arena, str_of(text)));
+}
+
+static struct json *decode_micro_time(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	static const char *const elements[] = {"2006", "-",  "01", "-",  "02", "T",       "15",    ":",
+					       "04",   ":",  "05", ".000000", "Z07:00", NULL};
+	int64_t us;
+	(void)t;
+	if (!decode_time_text(d, in, at, "2006-01-02T15:04:05.000000Z07:00", elements, &us) || us == GO_ZERO_TIME_US) {
+		return NULL;
+	}
+	char text[TIME_RFC3339_MICRO_SIZE];
+	time_format_rfc3339_micro(text, us);
+	return json_string(d->arena, arena_dup(d->arena, str_of(text)));
+}
+
+static bool is_base64(char c)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '/';
+}
+
+/* How far s is well-formed base64; all of it where it is. */
+static size_t base64_good(struct str s)
+{
+	size_t i = 0;
+	while (i < s.n && is_base64(s.p[i])) {
+		i++;
+	}
+	size_t padding = s.n - i;
+	bool is_padded = padding == 0 || (padding == 1 && s.p[i] == '=') || (padding == 2 && s.p[i] == '=' && s.p[i + 1] == '=');
+	return is_padded && s.n % 4 == 0 ? s.n : i;
+}
+
+static struct json *decode_bytes(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	struct json *text = decode_string(d, t, in, at);
+	if (text && base64_good(json_text(text)) < json_text(text).n) {
+		struct buf message;
+		buf_init(&message, TEXT_MAX);
+		buf_printf(&message, "illegal base64 data at input byte %zu", base64_good(json_text(text)));
+		refuse(d, &message);
+		return NULL;
+	}
+	return text;
+}
+
+static struct json *decode_int_or_string(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	(void)t;
+	return in->kind == JSON_STRING ? decode_string(d, &type_string, in, at) : decode_int(d, &type_int32, in, at);
+}
+
+static struct json *decode_quantity(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	return in->kind == JSON_NUMBER ? (struct json *)in : decode_string(d, t, in, at);
+}
+
+static struct json *decode_raw(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	(void)d, (void)t, (void)at;
+	return (struct json *)in;
+}
+
+/* Containers. */
+
+static struct json *zero_value(struct decoder *d, const struct type *t)
+{
+	static struct json null = {.kind = JSON_NULL, .is_frozen = true};
+	static struct json zero = {.kind = JSON_NUMBER, .is_frozen = true, .text = "0", .n = 1};
+	static struct json no = {.kind = JSON_BOOL, .is_frozen = true};
+	static struct json empty = {.kind = JSON_STRING, .is_frozen = true, .text = ""};
+	static struct json *const zeros[] = {
+		[TYPE_STRING] = &empty, [TYPE_QUANTITY] = &empty,      [TYPE_BOOL] = &no,       [TYPE_INT32] = &zero,
+		[TYPE_INT64] = &zero,   [TYPE_INT_OR_STRING] = &zero, [TYPE_FIELDS_V1] = NULL,
+	};
+	if (t->kind == TYPE_OBJECT) {
+		return decode(d, t, json_object(d->arena), NULL);
+	}
+	return zeros[t->kind] ? zeros[t->kind] : &null;
+}
+
+static bool is_empty(const struct type *t, const struct json *v)
+{
+	switch (t->kind) {
+	case TYPE_BOOL:
+		return !v->boolean;
+	case TYPE_INT32:
+	case TYPE_INT64:
+		return str_is(json_text(v), "0");
+	case TYPE_STRING:
+	case TYPE_BYTES:
+	case TYPE_OBJECT:
+	case TYPE_MAP:
+	case TYPE_LIST:
+		return v->n == 0;
+	default:
+		return false;
+	}
+}
+
+static struct json *default_value(struct decoder *d, const struct field *f)
+{
+	struct json *v;
+	size_t at;
+	int r = json_parse(&v, d->arena, str_of(f->default_json), JSON_LIMITS_DEFAULT, &at);
+	assert(r == 0);
+	(void)r;
+	return v;
+}
+
+/* What of a field's value is written, as Go's encoder decides it; NULL: nothing. */
+static struct json *written_value(struct decoder *d, const struct field *f, struct json *v)
+{
+	if (!v && f->default_json) {
+		v = default_value(d, f);
+	}
+	if (!v) {
+		return f->flags & FIELD_ALWAYS ? zero_value(d, f->type) : NULL;
+	}
+	return f->flags & (FIELD_ALWAYS | FIELD_KEEP_EMPTY) || !is_empty(f->type, v) ? v : NULL;
+}
+
+/* The index of the field called name, or -1. Members mostly come in the order of the fields, so looking starts at `hint`. */
+static int find_field(const struct type *t, struct str name, int hint)
+{
+	const struct field *f = t->fields;
+	if (f[hint].name && str_is(name, f[hint].name)) {
+		return hint;
+	}
+	for (int i = 0; f[i].name; i++) {
+		if (str_is(name, f[i].name)) {
+			return i;
+		}
+	}
+	return -1;
+}
+
+static struct json *decode_object(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	if (in->kind != JSON_OBJECT) {
+		refuse_kind(d, t, in, at);
+		return NULL;
+	}
+	struct json *values[TYPE_FIELDS_MAX];
+	bool is_seen[TYPE_FIELDS_MAX] = {false};
+	int hint = 0;
+	for (uint32_t i = 0; i < in->n; i++) {
+		const struct json_member *m = &in->members[i];
+		int k = find_field(t, m->name, hint);
+		if (k < 0) {
+			report_add(d, "unknown field", at, m->name);
+			continue;
+		}
+		assert(k < TYPE_FIELDS_MAX);
+		if (is_seen[k]) {
+			report_add(d, "duplicate field", at, m->name);
+		}
+		is_seen[k] = true;
+		values[k] = decode(d, t->fields[k].type, m->value, &(struct frame){.up = at, .owner = t, .name = m->name});
+		hint = k + 1;
+	}
+
+	struct json *out = json_object(d->arena);
+	for (int k = 0; t->fields[k].name; k++) {
+		struct json *v = written_value(d, &t->fields[k], is_seen[k] ? values[k] : NULL);
+		if (v) {
+			json_add(d->arena, out, str_of(t->fields[k].name), v);
+		}
+	}
+	return out;
+}
+
+struct map_member {
+	struct str name;
+	const struct json *value;
+	uint32_t position;           /* in the client's text */
+};
+
+static int compare_members(const void *x, const void *y)
+{
+	const struct map_member *a = x, *b = y;
+	int r = str_cmp(a->name, b->name);
+	return r ? r : (a->position > b->position) - (a->position < b->position);
+}
+
+/* Reports repeated keys in the order of the text: of sorted members, all but the first of a name. */
+static void report_repeated_keys(struct decoder *d, const struct map_member *sorted, uint32_t n, const struct frame *at)
+{
+	const struct map_member **repeated = arena_array(d->arena, const struct map_member *, n);
+	bool any = false;
+	for (uint32_t i = 1; i < n; i++) {
+		if (str_eq(sorted[i].name, sorted[i - 1].name)) {
+			repeated[sorted[i].position] = &sorted[i];
+			any = true;
+		}
+	}
+	for (uint32_t i = 0; any && i < n; i++) {
+		if (repeated[i]) {
+			report_add(d, "duplicate field", at, repeated[i]->name);
+		}
+	}
+}
+
+static struct map_member *sorted_members(struct decoder *d, const struct json *in, const struct frame *at)
+{
+	struct map_member *members = arena_array(d->arena, struct map_member, in->n);
+	bool is_sorted = true;
+	for (uint32_t i = 0; i < in->n; i++) {
+		members[i] = (struct map_member){in->members[i].name, in->members[i].value, i};
+		is_sorted = is_sorted && (i == 0 || str_cmp(members[i - 1].name, members[i].name) < 0);
+	}
+	if (!is_sorted) {
+		qsort(members, in->n, sizeof(*members), compare_members);
+		report_repeated_keys(d, members, in->n, at);
+	}
+	return members;
+}
+
+static struct json *decode_element(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	struct json *v = decode(d, t->elem, in, at);
+	return v ? v : zero_value(d, t->elem);
+}
+
+static struct json *decode_map(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	if (in->kind != JSON_OBJECT) {
+		refuse_kind(d, t, in, at);
+		return NULL;
+	}
+	struct json *out = json_object(d->arena);
+	struct map_member *members = in->n ? sorted_members(d, in, at) : NULL;
+	for (uint32_t i = 0; i < in->n; i++) {
+		const struct map_member *m = &members[i];
+		struct json *v = decode_element(d, t, m->value, &(struct frame){.up = at, .name = m->name});
+		if (i + 1 == in->n || !str_eq(m->name, members[i + 1].name)) {
+			json_add(d->arena, out, m->name, v);
+		}
+	}
+	return out;
+}
+
+static struct json *decode_list(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	if (in->kind != JSON_ARRAY) {
+		refuse_kind(d, t, in, at);
+		return NULL;
+	}
+	struct json *out = json_array(d->arena);
+	for (uint32_t i = 0; i < in->n; i++) {
+		json_append(d->arena, out,
+			    decode_element(d, t, in->items[i], &(struct frame){.up = at, .index = i, .is_item = true}));
+	}
+	return out;
+}
+
+/* NULL for null: the zero value. */
+static struct json *decode(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
+{
+	static struct json *(*const decoders[])(struct decoder *, const struct type *, const struct json *, const struct frame *) = {
+		[TYPE_STRING] = decode_string,
+		[TYPE_BOOL] = decode_bool,
+		[TYPE_INT32] = decode_int,
+		[TYPE_INT64] = decode_int,
+		[TYPE_TIME] = decode_time,
+		[TYPE_MICRO_TIME] = decode_micro_time,
+		[TYPE_BYTES] = decode_bytes,
+		[TYPE_INT_OR_STRING] = decode_int_or_string,
+		[TYPE_QUANTITY] = decode_quantity,
+		[TYPE_OBJECT] = decode_object,
+		[TYPE_MAP] = decode_map,
+		[TYPE_LIST] = decode_list,
+		[TYPE_RAW] = decode_raw,
+		[TYPE_FIELDS_V1] = decode_raw,
+	};
+	assert(t->kind < ARRAY_SIZE(decoders));
+	if (arena_is_full(d->arena)) {
+		refuse_memory(d);
+		return NULL;
+	}
+	return in->kind == JSON_NULL ? NULL : decoders[t->kind](d, t, in, at);
+}
+
+int schema_decode(struct json **ret, const struct type *type, const struct json *in, struct arena *a, struct decode_report *report,
+		  struct str *ret_error)
+{
+	struct decoder d = {.arena = a, .report = report};
+	struct json *out = decode_element(&d, &(struct type){.kind = TYPE_LIST, .elem = type}, in, NULL);
+	if (d.error.n) {
+		*ret_error = d.error;
+		return 1;
+	}
+	*ret = out;
+	return 0;
+}
