@@ -1,0 +1,45 @@
+#!/bin/bash
+# Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
+# kube-controller-manager and kubectl v1.36.3, etcd and etcdctl v3.6.16. Minutes the first time; what is there in the right version
+# stays.
+set -eu
+cd "$(dirname "$0")/peers"
+PEERS=${PEERS:-$HOME/.cache/peers}
+KUBE=v1.36.3
+
+# Executable, folder of its go.mod, package, and the module whose version it must have.
+peers="
+kube-apiserver           kube  ./apiserver           k8s.io/kubernetes
+kube-controller-manager  kube  ./controller-manager  k8s.io/kubernetes
+kubectl                  kube  ./kubectl             k8s.io/client-go
+etcd                     etcd  .                     go.etcd.io/etcd/server/v3
+etcdctl                  etcd  ./etcdctl             go.etcd.io/etcd/etcdctl/v3
+"
+
+if ! command -v go >/dev/null; then
+	echo "The cluster tests need Go 1.26 or newer to build kube-apiserver, and there is no \"go\" on the PATH." >&2
+	exit 1
+fi
+
+# Versions that the programs tell about themselves.
+stamps="-s -w
+	-X k8s.io/component-base/version.gitVersion=$KUBE
+	-X k8s.io/component-base/version.gitMajor=1
+	-X k8s.io/component-base/version.gitMinor=36
+	-X k8s.io/client-go/pkg/version.gitVersion=$KUBE"
+
+# Whether an executable was built from what go.mod asks for. A replaced module's version is on a line "=>".
+is_current() { # executable folder module
+	local version
+	version=$(cd "$2" && go list -m -f '{{if .Replace}}{{.Replace.Version}}{{else}}{{.Version}}{{end}}' "$3")
+	go version -m "$1" 2>/dev/null | grep -Eq "(dep|=>)\s+$3\s+$version\b"
+}
+
+mkdir -p "$PEERS"
+while read -r name folder package module; do
+	[ -n "$name" ] || continue
+	if ! is_current "$PEERS/$name" "$folder" "$module"; then
+		echo "building $name"
+		(cd "$folder" && go build -ldflags "${stamps//$'\n'/ }" -o "$PEERS/$name" "$package")
+	fi
+done <<<"$peers"
