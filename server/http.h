@@ -2,9 +2,15 @@
  *
  * An exchange is one request and its answer. The handler's `on_headers` runs when the request line and headers are there and valid,
  * before any body is read; `on_request` when the body is complete; both on an HTTP thread, and neither may block. A handler that
- * must wait for something calls http_suspend(), starts its operation, and returns; whoever finishes the operation calls http_wake(),
- * from any thread, perhaps before the handler has returned; then `on_request` is called again. An answer is given by exactly one
- * http_reply*() call, after which the handler returns. `on_done` is the last call for an exchange, always made.
+ * must wait for something calls http_suspend() in on_request, starts its operation, and returns; whoever finishes the operation calls
+ * http_wake(), from any thread, perhaps before the handler has returned; then `on_request` is called again. An answer is given by
+ * exactly one http_reply*() call, after which the handler returns. `on_done` is the last call for an exchange, always made once
+ * on_headers was (requests that are not valid HTTP are refused without asking the handler).
+ *
+ * A client that goes away ends a long-lived stream at once. A suspended exchange is never taken from its operation: it goes on when
+ * woken, and on_done learns that it was cut.
+ *
+ * Connection: keep-alive, one exchange at a time, pipelined requests in order.
  */
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
@@ -39,6 +45,8 @@ struct http_handler {
 	void (*on_headers)(void *ctx, struct http_exchange *x);
 	void (*on_request)(void *ctx, struct http_exchange *x);
 	void (*on_done)(void *ctx, struct http_exchange *x);
+	/* May be NULL. Something for the operator: a certificate that cannot be reloaded. From the housekeeping thread. */
+	void (*on_notice)(void *ctx, struct str text);
 };
 
 struct http_options {
@@ -49,10 +57,10 @@ struct http_options {
 	const char *client_ca_file;    /* PEM bundle or NULL; reloaded too */
 	size_t max_connections;        /* 0: 16,384; at the limit the oldest idle connection gives way or the new one is closed */
 	size_t max_body;               /* bytes; 0: 3 MiB (3145728, kube's) */
-	size_t max_header;             /* bytes for request line and headers; 0: 31 KiB */
+	size_t max_header;             /* bytes for request line and headers, each header counted with 80 more; 0: 31 KiB */
 	int64_t handshake_timeout_ms;  /* 0: 10,000 */
-	int64_t header_timeout_ms;     /* from connect or previous answer to complete headers, once the first byte came; 0: 32,000 */
-	int64_t body_timeout_ms;       /* whole body; 0: 60,000 */
+	int64_t header_timeout_ms;     /* from connect, later from the first byte, to complete headers; 0: 32,000 */
+	int64_t body_timeout_ms;       /* whole body; answer: without progress; 0: 60,000 */
 	int64_t idle_timeout_ms;       /* keep-alive; 0: 180,000 */
 	struct http_handler handler;
 };
@@ -60,9 +68,11 @@ struct http_options {
 /* 0, or -errno with a sentence in err: port in use, unreadable or mismatched certificate... */
 int http_server_new(struct http_server **ret, const struct http_options *options, struct buf *err);
 uint16_t http_server_port(const struct http_server *s);
-/* Stops accepting; idle connections close; exchanges under way may finish; streams are asked to end (their `read` sees is_draining).
- * Returns when all are done or after timeout_ms, then cuts what is left. */
+/* Stops accepting; idle connections close; exchanges under way may finish; streams are asked to end (their `read` is called and sees
+ * http_is_draining). Returns when all are done or after timeout_ms, then cuts what is left, except suspended exchanges: those wait for
+ * their operation. Not from an HTTP thread. */
 void http_server_drain(struct http_server *s, int64_t timeout_ms);
+/* Drains with no time given, and waits until every suspended exchange has been woken. */
 struct http_server *http_server_free(struct http_server *s);
 
 struct http_stats {
@@ -88,11 +98,13 @@ unsigned http_status(const struct http_exchange *x);
 uint64_t http_sent(const struct http_exchange *x);       /* body bytes */
 bool http_was_cut(const struct http_exchange *x);        /* the client went away or the answer could not be finished */
 
-void http_suspend(struct http_exchange *x);              /* before starting the operation */
-void http_wake(struct http_exchange *x);                 /* once per suspend, any thread */
+void http_suspend(struct http_exchange *x);              /* in on_request, before starting the operation */
+/* Once per suspend, any thread; x may be gone when it returns. */
+void http_wake(struct http_exchange *x);
 
 /* The answer. Headers are given first; Content-Length or chunking, Date and Connection are http.c's business. */
-void http_add_header(struct http_exchange *x, const char *name, struct str value);   /* value is copied */
+/* value is copied; one with a control byte in it is left out (nobody may add lines to a head). */
+void http_add_header(struct http_exchange *x, const char *name, struct str value);
 void http_reply(struct http_exchange *x, unsigned status, struct str body);          /* body is copied when small, else kept: must live in http_arena or be static */
 void http_reply_bytes(struct http_exchange *x, unsigned status, struct bytes *const *parts, size_t n); /* takes one reference of each; sent in order */
 
@@ -101,15 +113,19 @@ void http_reply_bytes(struct http_exchange *x, unsigned status, struct bytes *co
  * http_stream_wake() may be called from any thread at any time between http_reply_stream and `closed`, any number of times, cheaply. */
 struct http_stream_ops {
 	ssize_t (*read)(void *ctx, struct http_exchange *x, char *p, size_t max);
-	void (*closed)(void *ctx, struct http_exchange *x); /* no call to read follows; from an HTTP thread */
+	/* No call to read follows; from an HTTP thread. When it returns no http_stream_wake() may be under way or come. */
+	void (*closed)(void *ctx, struct http_exchange *x);
 };
 #define HTTP_LENGTH_UNKNOWN UINT64_MAX
 /* length: of the whole body when known (lists), else HTTP_LENGTH_UNKNOWN (watches: chunked). is_long_lived: a watch, ended at drain, and
- * whose client's going away is noticed while nothing is sent. */
+ * whose client's going away is noticed while nothing is sent; those should have no known length. A client that takes nothing for a
+ * minute is cut. For HEAD nothing is read. */
 void http_reply_stream(struct http_exchange *x, unsigned status, uint64_t length, bool is_long_lived,
 		       const struct http_stream_ops *ops, void *ctx);
 void http_stream_wake(struct http_exchange *x);
-/* A deadline for the stream or the suspended exchange: at this monotonic time it is woken (once). 0 cancels. */
+/* A deadline for the stream or the suspended exchange: at this monotonic time it is woken (once). 0 cancels. A suspended exchange is
+ * still owed its http_wake() then: on_request may take the operation back and answer, or else simply return, and goes on waiting. So
+ * whoever sets alarms looks at a flag of his own, as with a condition variable. */
 void http_set_alarm(struct http_exchange *x, int64_t mono_ms);
 
 #endif

@@ -1,0 +1,1236 @@
+#include "server/http.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "server/http_check.h"
+#include "server/http_keeper.h"
+#include "server/http_pump.h"
+#include "server/http_tls.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <gnutls/abstract.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	/* libmicrohttpd's memory for one connection: head, its index of the head, and the head of the answer share it. */
+	POOL_MIN = 32 << 10,
+	POOL_ANSWER = 1 << 10,        /* of it for the answer's head, at least */
+	FIELD_COST = 80,              /* of it for each field, query argument or cookie, besides the text */
+
+	EXCHANGE_SIZE = 2048,         /* struct http_exchange and the beginning of its arena */
+	ARENA_CEILING = 128 << 20,
+	ONE_BUFFER = 32 << 10,        /* bodies up to this are sent from one buffer */
+	RECORD = 16384,               /* a full TLS record */
+	BODY_FIRST = 64 << 10,        /* taken on a client's word before any of the body is there */
+	SWALLOW_MAX = 256 << 10,      /* of a body nobody wants, to keep the connection */
+	OVERFLOW_MAX = 64 << 20,      /* of a body that is too large, to be able to say so: there is no answering in the middle */
+	LISTEN_BACKLOG = 4096,
+	CUT_GRACE_MS = 5000,          /* for connections to notice that they have been cut */
+	ADDRESS_SIZE = INET6_ADDRSTRLEN + sizeof("[]:65535"),
+};
+
+struct http_server {
+	struct http_options options;  /* defaults filled in */
+	uint16_t port;
+	struct MHD_Daemon *daemon;
+	struct tls_files *tls;        /* NULL: plain */
+	struct keeper *keeper;
+	struct pump *pump;
+	_Atomic bool is_draining, is_cutting;
+	_Atomic uint32_t n_wakers;    /* threads that are waking an exchange just now */
+
+	pthread_mutex_t streams_lock;
+	struct list streams;          /* of http_exchange.stream_link */
+	uint64_t n_streams;
+
+	_Atomic uint64_t connections_total, handshakes_failed, requests_total, requests_invalid, bytes_sent;
+};
+
+struct connection {
+	struct keeper_connection kept;
+	struct http_server *server;
+	struct MHD_Connection *mhd;
+	gnutls_session_t session;     /* NULL: plain */
+	struct tls_identity *identity;
+	bool is_handshaken;
+	bool is_peer_known;
+	bool must_linger;             /* answered before the request's end */
+	struct http_peer peer;
+	struct arena peer_arena;
+	char address[ADDRESS_SIZE];
+};
+
+/* Of a suspended exchange. A wake that finds nobody waiting leaves its mark. */
+enum wait { WAIT_RUNNING, WAIT_PARKED, WAIT_WOKEN };
+
+enum stream_kind {
+	STREAM_NONE,
+	STREAM_DRIVEN,                /* libmicrohttpd asks for more when the socket takes more */
+	STREAM_PUMPED,                /* the pump does */
+};
+
+enum stream_end { END_OPEN, END_DONE, END_CUT };
+
+struct answer_header {
+	struct answer_header *next;
+	const char *name, *value;
+};
+
+struct http_exchange {
+	struct connection *connection;
+	struct arena arena;
+	struct str method, target;
+	struct http_header *fields;
+	size_t n_fields;
+	struct http_framing framing;
+	struct buf body;
+	size_t n_discarded;           /* bytes of the body */
+	bool is_body_too_large;
+	bool is_begun;                /* its head has been looked at */
+	bool is_announced;            /* to the handler */
+	int64_t started_ns;
+	void *context;
+
+	_Atomic int wait;             /* enum wait */
+	bool is_suspending;           /* http_suspend() was called in this call of on_request */
+	bool was_suspended;
+
+	unsigned status;              /* 0: not answered */
+	struct answer_header *answer_headers, **answer_headers_end;
+	struct MHD_Response *response;/* until it is queued */
+	uint64_t sent;                /* body bytes */
+	bool is_cut;
+
+	struct bytes **parts;         /* a body of several pieces: those from `part` on are referenced */
+	size_t n_parts, part, part_at;
+	char *flat;                   /* or their copy in one piece, owned */
+
+	_Atomic int stream_kind;      /* enum stream_kind */
+	_Atomic int stream_wait;      /* enum wait, of a driven one */
+	_Atomic int stream_end;       /* enum stream_end, of a pumped one */
+	const struct http_stream_ops *stream_ops;
+	void *stream_context;
+	uint64_t stream_length;
+	bool is_stream_closed;
+	struct list stream_link;
+	struct pump_stream pumped;
+	struct alarm alarm;
+	bool has_alarm;
+
+	_Alignas(16) char scratch[];
+};
+
+static struct http_server *server_of(const struct http_exchange *x)
+{
+	return x->connection->server;
+}
+
+static void count(_Atomic uint64_t *counter, uint64_t n)
+{
+	atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static int64_t now_ms(void)
+{
+	return clock_mono_ms();
+}
+
+/* Waking. */
+
+/* The exchange may be over before MHD_resume_connection() returns, but libmicrohttpd must not be: the server waits for wakers. */
+static void resume(struct http_server *s, struct MHD_Connection *mhd)
+{
+	MHD_resume_connection(mhd);
+	atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
+}
+
+static void begin_wake(struct http_server *s)
+{
+	atomic_fetch_add_explicit(&s->n_wakers, 1, memory_order_relaxed);
+}
+
+/* Who turns PARKED into something else resumes the connection, so that each suspension is resumed once. */
+static bool take_parked(_Atomic int *wait, int next)
+{
+	int expected = WAIT_PARKED;
+	return atomic_compare_exchange_strong_explicit(wait, &expected, next, memory_order_acq_rel, memory_order_acquire);
+}
+
+/* Suspends libmicrohttpd's connection. True: parked, someone will resume it; false: a wake came before, and it has been resumed. */
+static bool park(struct http_exchange *x, _Atomic int *wait)
+{
+	struct MHD_Connection *mhd = x->connection->mhd;
+	MHD_suspend_connection(mhd);
+	int expected = WAIT_RUNNING;
+	if (atomic_compare_exchange_strong_explicit(wait, &expected, WAIT_PARKED, memory_order_acq_rel, memory_order_acquire)) {
+		return true;
+	}
+	atomic_exchange_explicit(wait, WAIT_RUNNING, memory_order_acq_rel);
+	MHD_resume_connection(mhd);
+	return false;
+}
+
+void http_suspend(struct http_exchange *x)
+{
+	if (!x->is_suspending) {
+		x->is_suspending = true;
+		x->was_suspended = true;
+		park(x, &x->wait);
+	}
+}
+
+void http_wake(struct http_exchange *x)
+{
+	struct http_server *s = server_of(x);
+	struct MHD_Connection *mhd = x->connection->mhd;
+	begin_wake(s);
+	int before = atomic_load_explicit(&x->wait, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&x->wait, &before, before == WAIT_PARKED ? WAIT_RUNNING : WAIT_WOKEN,
+						      memory_order_acq_rel, memory_order_relaxed)) {
+	}
+	if (before == WAIT_PARKED) {
+		resume(s, mhd);
+	} else {
+		atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
+	}
+}
+
+/* The request. */
+
+struct str http_method(const struct http_exchange *x)
+{
+	return x->method;
+}
+
+struct str http_target(const struct http_exchange *x)
+{
+	return x->target;
+}
+
+struct str http_header(const struct http_exchange *x, const char *name)
+{
+	struct str wanted = str_of(name);
+	for (size_t i = 0; i < x->n_fields; i++) {
+		if (str_eq_nocase(x->fields[i].name, wanted)) {
+			return x->fields[i].value;
+		}
+	}
+	return (struct str){NULL, 0};
+}
+
+size_t http_headers(const struct http_exchange *x, const struct http_header **ret)
+{
+	*ret = x->fields;
+	return x->n_fields;
+}
+
+struct str http_body(const struct http_exchange *x)
+{
+	return buf_str(&x->body);
+}
+
+bool http_body_too_large(const struct http_exchange *x)
+{
+	return x->is_body_too_large;
+}
+
+const struct http_peer *http_peer(const struct http_exchange *x)
+{
+	return &x->connection->peer;
+}
+
+struct arena *http_arena(struct http_exchange *x)
+{
+	return &x->arena;
+}
+
+int64_t http_started_ns(const struct http_exchange *x)
+{
+	return x->started_ns;
+}
+
+void http_set_context(struct http_exchange *x, void *p)
+{
+	x->context = p;
+}
+
+void *http_context(const struct http_exchange *x)
+{
+	return x->context;
+}
+
+bool http_is_draining(const struct http_exchange *x)
+{
+	return atomic_load_explicit(&server_of(x)->is_draining, memory_order_acquire);
+}
+
+unsigned http_status(const struct http_exchange *x)
+{
+	return x->status;
+}
+
+uint64_t http_sent(const struct http_exchange *x)
+{
+	return x->sent;
+}
+
+bool http_was_cut(const struct http_exchange *x)
+{
+	return x->is_cut;
+}
+
+void http_set_alarm(struct http_exchange *x, int64_t mono_ms)
+{
+	if (mono_ms || x->has_alarm) {
+		x->has_alarm = mono_ms != 0;
+		keeper_set_alarm(server_of(x)->keeper, &x->alarm, mono_ms);
+	}
+}
+
+/* The answer. */
+
+void http_add_header(struct http_exchange *x, const char *name, struct str value)
+{
+	struct answer_header *header = arena_new(&x->arena, struct answer_header);
+	header->name = name;
+	header->value = arena_dup(&x->arena, value).p;
+	*x->answer_headers_end = header;
+	x->answer_headers_end = &header->next;
+}
+
+static void answer(struct http_exchange *x, unsigned status, struct MHD_Response *response)
+{
+	assert(x->status == 0 && response);
+	x->status = status;
+	x->response = response;
+	for (struct answer_header *h = x->answer_headers; h; h = h->next) {
+		MHD_add_response_header(response, h->name, h->value);
+	}
+	if (http_is_draining(x)) {
+		MHD_add_response_header(response, "Connection", "close");
+	}
+}
+
+/* The memory lives as long as the exchange. */
+static void answer_memory(struct http_exchange *x, unsigned status, struct str body)
+{
+	x->sent = body.n;
+	answer(x, status, MHD_create_response_from_buffer(body.n, (void *)(uintptr_t)body.p, MHD_RESPMEM_PERSISTENT));
+}
+
+void http_reply(struct http_exchange *x, unsigned status, struct str body)
+{
+	answer_memory(x, status, body.n <= ONE_BUFFER ? arena_dup(&x->arena, body) : body);
+}
+
+static void release_parts(struct http_exchange *x, size_t until)
+{
+	for (; x->part < until; x->part++) {
+		bytes_unref(x->parts[x->part]);
+	}
+}
+
+/* Fills records, however small the parts are. */
+static ssize_t read_parts(void *arg, uint64_t position, char *p, size_t max)
+{
+	struct http_exchange *x = arg;
+	size_t n = 0;
+	(void)position;
+	while (n < max && x->part < x->n_parts) {
+		const struct bytes *part = x->parts[x->part];
+		size_t take = MIN(max - n, part->n - x->part_at);
+		memcpy(p + n, part->p + x->part_at, take);
+		n += take;
+		x->part_at += take;
+		if (x->part_at == part->n) {
+			release_parts(x, x->part + 1);
+			x->part_at = 0;
+		}
+	}
+	x->sent += n;
+	return (ssize_t)n;
+}
+
+static void flatten(struct http_exchange *x, size_t total)
+{
+	x->flat = mem_alloc(total);
+	read_parts(x, 0, x->flat, total);
+}
+
+void http_reply_bytes(struct http_exchange *x, unsigned status, struct bytes *const *parts, size_t n)
+{
+	size_t total = 0;
+	x->parts = arena_array(&x->arena, struct bytes *, n);
+	x->n_parts = n;
+	for (size_t i = 0; i < n; i++) {
+		x->parts[i] = parts[i];
+		total += parts[i]->n;
+	}
+
+	if (n == 1) {
+		answer_memory(x, status, bytes_str(parts[0]));
+	} else if (total <= ONE_BUFFER) {
+		flatten(x, total);
+		answer_memory(x, status, (struct str){x->flat, total});
+	} else {
+		answer(x, status, MHD_create_response_from_callback(total, RECORD, read_parts, x, NULL));
+	}
+}
+
+/* Streams. */
+
+static enum stream_kind stream_kind_of(struct http_exchange *x)
+{
+	return (enum stream_kind)atomic_load_explicit(&x->stream_kind, memory_order_acquire);
+}
+
+static void wake_driven(struct http_exchange *x)
+{
+	struct http_server *s = server_of(x);
+	struct MHD_Connection *mhd = x->connection->mhd;
+	begin_wake(s);
+	if (atomic_exchange_explicit(&x->stream_wait, WAIT_WOKEN, memory_order_acq_rel) == WAIT_PARKED) {
+		resume(s, mhd);
+	} else {
+		atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
+	}
+}
+
+void http_stream_wake(struct http_exchange *x)
+{
+	if (stream_kind_of(x) == STREAM_PUMPED) {
+		pump_wake(&x->pumped);
+	} else {
+		wake_driven(x);
+	}
+}
+
+/* First everything in here that could wake it lets go of it, then the handler. */
+static void close_stream(struct http_exchange *x)
+{
+	struct http_server *s = server_of(x);
+	if (stream_kind_of(x) == STREAM_NONE || x->is_stream_closed) {
+		return;
+	}
+	x->is_stream_closed = true;
+	pthread_mutex_lock(&s->streams_lock);
+	list_remove(&x->stream_link);
+	s->n_streams--;
+	pthread_mutex_unlock(&s->streams_lock);
+	http_set_alarm(x, 0);
+	x->stream_ops->closed(x->stream_context, x);
+}
+
+static ssize_t read_stream(struct http_exchange *x, char *p, size_t max)
+{
+	ssize_t n = x->stream_ops->read(x->stream_context, x, p, max);
+	if (n > 0) {
+		x->sent += (uint64_t)n;
+	}
+	return n;
+}
+
+static ssize_t end_driven(struct http_exchange *x, bool is_cut)
+{
+	bool is_short = x->stream_length != HTTP_LENGTH_UNKNOWN && x->sent < x->stream_length;
+	x->is_cut = is_cut || is_short;
+	close_stream(x);
+	return x->is_cut ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+/* Between read's "nothing" and the parking a wake may come: then park() finds its mark. */
+static ssize_t drive(void *arg, uint64_t position, char *p, size_t max)
+{
+	struct http_exchange *x = arg;
+	(void)position;
+	if (atomic_load_explicit(&server_of(x)->is_cutting, memory_order_acquire)) {
+		return end_driven(x, true);
+	}
+	atomic_exchange_explicit(&x->stream_wait, WAIT_RUNNING, memory_order_acq_rel);
+	ssize_t n = read_stream(x, p, max);
+	if (n < 0) {
+		return end_driven(x, n != -1);
+	}
+	keeper_set_phase(&x->connection->kept, n ? KEEPER_SEND : KEEPER_WORK, now_ms());
+	if (n == 0) {
+		park(x, &x->stream_wait);
+	}
+	return n;
+}
+
+static struct http_exchange *exchange_of(struct pump_stream *s)
+{
+	return container_of(s, struct http_exchange, pumped);
+}
+
+static ssize_t on_pump_read(struct pump_stream *s, char *p, size_t max)
+{
+	return read_stream(exchange_of(s), p, max);
+}
+
+static void on_pump_closed(struct pump_stream *s)
+{
+	close_stream(exchange_of(s));
+}
+
+static void on_pump_finished(struct pump_stream *s, bool is_cut)
+{
+	struct http_exchange *x = exchange_of(s);
+	struct http_server *server = server_of(x);
+	struct MHD_Connection *mhd = x->connection->mhd;
+	begin_wake(server);
+	atomic_store_explicit(&x->stream_end, is_cut ? END_CUT : END_DONE, memory_order_release);
+	resume(server, mhd);
+}
+
+static const struct pump_ops pump_ops = {on_pump_read, on_pump_closed, on_pump_finished};
+
+/* Gives the kernel back the whole pages of a buffer whose contents do not matter. */
+static void release_pages(char *p, size_t n)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = ((uintptr_t)p + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t)p + n) & ~(page - 1);
+	if (from < to) {
+		madvise((void *)from, to - from, MADV_DONTNEED);
+	}
+}
+
+/* libmicrohttpd has sent the head and asks for the body: the connection goes to the pump, and the write buffer that libmicrohttpd
+ * would have us fill (most of its pool) to the kernel. When the pump is done the question comes again. */
+static ssize_t hand_over(void *arg, uint64_t position, char *p, size_t max)
+{
+	struct http_exchange *x = arg;
+	(void)position;
+	switch (atomic_load_explicit(&x->stream_end, memory_order_acquire)) {
+	case END_DONE:
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	case END_CUT:
+		x->is_cut = true;
+		return MHD_CONTENT_READER_END_WITH_ERROR;
+	default:
+		release_pages(p, max);
+		MHD_suspend_connection(x->connection->mhd);
+		pump_start(&x->pumped);
+		return 0;
+	}
+}
+
+static void prepare_pump(struct http_exchange *x)
+{
+	x->pumped = (struct pump_stream){
+		.ops = &pump_ops,
+		.fd = x->connection->kept.fd,
+		.tls = x->connection->session,
+		.is_chunked = !x->framing.is_http10,
+	};
+	pump_prepare(server_of(x)->pump, &x->pumped);
+}
+
+void http_reply_stream(struct http_exchange *x, unsigned status, uint64_t length, bool is_long_lived,
+		       const struct http_stream_ops *ops, void *ctx)
+{
+	struct http_server *s = server_of(x);
+	bool is_pumped = is_long_lived && length == HTTP_LENGTH_UNKNOWN;
+	x->stream_ops = ops;
+	x->stream_context = ctx;
+	x->stream_length = length;
+	if (is_pumped) {
+		prepare_pump(x);
+	}
+	atomic_store_explicit(&x->stream_kind, is_pumped ? STREAM_PUMPED : STREAM_DRIVEN, memory_order_release);
+
+	pthread_mutex_lock(&s->streams_lock);
+	list_append(&s->streams, &x->stream_link);
+	s->n_streams++;
+	pthread_mutex_unlock(&s->streams_lock);
+	/* The block is libmicrohttpd's own buffer, of no use to one that is pumped or chunked. */
+	answer(x, status,
+	       MHD_create_response_from_callback(length == HTTP_LENGTH_UNKNOWN ? MHD_SIZE_UNKNOWN : length,
+						 length == HTTP_LENGTH_UNKNOWN && !x->framing.is_http10 ? 1 : RECORD,
+						 is_pumped ? hand_over : drive, x, NULL));
+}
+
+static void wake_streams(struct http_server *s)
+{
+	pthread_mutex_lock(&s->streams_lock);
+	list_for_each(it, &s->streams) {
+		http_stream_wake(list_entry(it, struct http_exchange, stream_link));
+	}
+	pthread_mutex_unlock(&s->streams_lock);
+}
+
+static void on_alarm(struct alarm *a)
+{
+	struct http_exchange *x = container_of(a, struct http_exchange, alarm);
+	struct http_server *s = server_of(x);
+	struct MHD_Connection *mhd = x->connection->mhd;
+	if (stream_kind_of(x) != STREAM_NONE) {
+		http_stream_wake(x);
+		return;
+	}
+	begin_wake(s);
+	if (take_parked(&x->wait, WAIT_RUNNING)) {
+		resume(s, mhd);
+	} else {
+		atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
+	}
+}
+
+/* Who is there. */
+
+static void format_ipv4(char out[ADDRESS_SIZE], const struct in_addr *host, in_port_t port)
+{
+	char text[INET_ADDRSTRLEN];
+	inet_ntop(AF_INET, host, text, sizeof(text));
+	snprintf(out, ADDRESS_SIZE, "%s:%u", text, ntohs(port));
+}
+
+/* An IPv4 client of a socket that serves both comes as ::ffff:a.b.c.d. */
+static void format_ipv6(char out[ADDRESS_SIZE], const struct sockaddr_in6 *a)
+{
+	if (IN6_IS_ADDR_V4MAPPED(&a->sin6_addr)) {
+		struct in_addr host;
+		memcpy(&host, &a->sin6_addr.s6_addr[12], sizeof(host));
+		format_ipv4(out, &host, a->sin6_port);
+		return;
+	}
+	char text[INET6_ADDRSTRLEN];
+	inet_ntop(AF_INET6, &a->sin6_addr, text, sizeof(text));
+	snprintf(out, ADDRESS_SIZE, "[%s]:%u", text, ntohs(a->sin6_port));
+}
+
+static void format_address(char out[ADDRESS_SIZE], const struct sockaddr *a)
+{
+	if (a->sa_family == AF_INET6) {
+		format_ipv6(out, (const struct sockaddr_in6 *)(const void *)a);
+	} else {
+		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)a;
+		format_ipv4(out, &in->sin_addr, in->sin_port);
+	}
+}
+
+/* Once per connection, when the first request is there: only then the handshake is over. */
+static void learn_peer(struct connection *c)
+{
+	if (c->is_peer_known) {
+		return;
+	}
+	c->is_peer_known = true;
+	format_address(c->address, MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+	c->peer.address = str_of(c->address);
+	if (c->session) {
+		c->peer.is_tls = true;
+		tls_identify_peer(c->identity, c->session, &c->peer_arena, &c->peer);
+	}
+}
+
+/* The life of an exchange. */
+
+static struct http_exchange *exchange_new(struct connection *c, const char *target)
+{
+	struct http_exchange *x = mem_alloc(EXCHANGE_SIZE);
+	*x = (struct http_exchange){.connection = c};
+	arena_init_with(&x->arena, ARENA_CEILING, x->scratch, EXCHANGE_SIZE - sizeof(*x));
+	list_init(&x->stream_link);
+	buf_init(&x->body, c->server->options.max_body);
+	x->answer_headers_end = &x->answer_headers;
+	x->target = arena_dup(&x->arena, str_of(target));
+	return x;
+}
+
+static struct http_exchange *exchange_free(struct http_exchange *x)
+{
+	if (x->response) {
+		MHD_destroy_response(x->response);
+	}
+	release_parts(x, x->n_parts);
+	mem_free(x->flat);
+	buf_done(&x->body);
+	arena_done(&x->arena);
+	return mem_free(x);
+}
+
+static enum MHD_Result add_field(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_n, const char *value,
+				 size_t value_n)
+{
+	struct http_exchange *x = arg;
+	(void)kind;
+	x->fields[x->n_fields++] = (struct http_header){{name, name_n}, {value, value_n}};
+	return MHD_YES;
+}
+
+static int count_values(struct MHD_Connection *mhd, enum MHD_ValueKind kind)
+{
+	return MHD_get_connection_values(mhd, kind, NULL, NULL);
+}
+
+static void read_fields(struct http_exchange *x)
+{
+	struct MHD_Connection *mhd = x->connection->mhd;
+	size_t n = (size_t)count_values(mhd, MHD_HEADER_KIND);
+	x->fields = arena_alloc(&x->arena, n * sizeof(*x->fields));
+	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, add_field, x);
+}
+
+static void trim_fields(struct http_exchange *x)
+{
+	for (size_t i = 0; i < x->n_fields; i++) {
+		x->fields[i].value = str_trim(x->fields[i].value);
+	}
+}
+
+/* Whole head, text and index, as it weighs on libmicrohttpd's pool. */
+static size_t head_cost(struct http_exchange *x, size_t head_size)
+{
+	int n = count_values(x->connection->mhd, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND);
+	return head_size + (size_t)n * FIELD_COST + http_header(x, "Cookie").n;
+}
+
+/* The head begins with the method, in libmicrohttpd's buffer as in the request, and the field lines follow the version. */
+static unsigned check_head(struct http_exchange *x, const char *method, const char *version, const char **ret_problem)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(x->connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+	const char *lines = version + strlen(version) + sizeof("\r\n") - 1;
+	struct http_head head = {
+		.method = x->method,
+		.target = x->target,
+		.version = str_of(version),
+		.fields = x->fields,
+		.n_fields = x->n_fields,
+		.lines = {lines, (size_t)(method + info->header_size - lines)},
+	};
+	if (head_cost(x, info->header_size) > server_of(x)->options.max_header) {
+		*ret_problem = "the request's head is too large";
+		return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+	}
+	return http_check(&head, &x->framing, ret_problem);
+}
+
+static enum MHD_Result exchange_queue(struct http_exchange *x)
+{
+	keeper_set_phase(&x->connection->kept, stream_kind_of(x) == STREAM_PUMPED ? KEEPER_WORK : KEEPER_SEND, now_ms());
+	enum MHD_Result r = MHD_queue_response(x->connection->mhd, x->status, x->response);
+	MHD_destroy_response(x->response);
+	x->response = NULL;
+	return r;
+}
+
+/* Not HTTP as we know it: what follows on this connection cannot be trusted to be a request. */
+static enum MHD_Result refuse(struct http_exchange *x, unsigned status, const char *problem)
+{
+	struct str body = arena_printf(&x->arena, "%u %s: %s\n", status, MHD_get_reason_phrase_for(status), problem);
+	count(&server_of(x)->requests_invalid, 1);
+	x->connection->must_linger = true;
+	http_add_header(x, "Content-Type", STR("text/plain; charset=utf-8"));
+	answer_memory(x, status, body);
+	MHD_add_response_header(x->response, "Connection", "close");
+	return exchange_queue(x);
+}
+
+/* A body that is small and on its way is swallowed, then the answer goes out and the connection lives on. Else the answer goes out at
+ * once, and libmicrohttpd closes the connection behind it. */
+static bool will_swallow_body(const struct http_exchange *x)
+{
+	const struct http_framing *f = &x->framing;
+	return !f->has_body || (!f->awaits_continue && !f->is_chunked && f->length <= SWALLOW_MAX);
+}
+
+static enum MHD_Result exchange_announce(struct http_exchange *x)
+{
+	struct http_server *s = server_of(x);
+	x->is_announced = true;
+	x->is_body_too_large = x->framing.length > s->options.max_body;
+	keeper_set_phase(&x->connection->kept, x->framing.has_body ? KEEPER_BODY : KEEPER_WORK, x->started_ns / 1000000);
+	s->options.handler.on_headers(s->options.handler.ctx, x);
+	if (x->status && !will_swallow_body(x)) {
+		x->connection->must_linger = true;
+		return exchange_queue(x);
+	}
+	return MHD_YES;
+}
+
+static enum MHD_Result exchange_begin(struct http_exchange *x, const char *method, const char *version)
+{
+	const char *problem;
+	x->is_begun = true;
+	x->started_ns = clock_mono_ns();
+	x->method = str_of(method);
+	count(&server_of(x)->requests_total, 1);
+	read_fields(x);
+	unsigned status = check_head(x, method, version, &problem);
+	if (status) {
+		return refuse(x, status, problem);
+	}
+	trim_fields(x);
+	learn_peer(x->connection);
+	return exchange_announce(x);
+}
+
+/* What nobody wants or what goes beyond the limit is let go by, as far as is reasonable. */
+static enum MHD_Result exchange_receive(struct http_exchange *x, const char *p, size_t n)
+{
+	size_t max = server_of(x)->options.max_body;
+	if (!x->status && !x->is_body_too_large && n <= max - x->body.n) {
+		if (x->body.cap == 0) {
+			buf_reserve(&x->body, MAX(n, (size_t)MIN(x->framing.length, (uint64_t)BODY_FIRST)));
+		}
+		buf_add(&x->body, p, n);
+		return MHD_YES;
+	}
+	x->is_body_too_large |= !x->status;
+	buf_done(&x->body);
+	x->n_discarded += n;
+	return x->n_discarded <= OVERFLOW_MAX ? MHD_YES : MHD_NO;
+}
+
+/* A suspended connection is nobody's to watch: look before the answer is written. A client that has only closed its half gets the
+ * answer all the same. */
+static bool is_client_gone(struct http_exchange *x)
+{
+	char byte;
+	return recv(x->connection->kept.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* The request is complete, or a wake or an alarm came. */
+static enum MHD_Result exchange_run(struct http_exchange *x)
+{
+	struct http_server *s = server_of(x);
+	if (!x->status) {
+		keeper_set_phase(&x->connection->kept, KEEPER_WORK, 0);
+		atomic_load_explicit(&x->wait, memory_order_acquire);
+		x->is_cut = x->was_suspended && is_client_gone(x);
+		x->is_suspending = false;
+		s->options.handler.on_request(s->options.handler.ctx, x);
+	}
+	if (!x->status) {
+		http_suspend(x);
+		return MHD_YES;
+	}
+	if (x->is_suspending && take_parked(&x->wait, WAIT_RUNNING)) {
+		MHD_resume_connection(x->connection->mhd);
+	}
+	return exchange_queue(x);
+}
+
+static void exchange_end(struct http_exchange *x, enum MHD_RequestTerminationCode how)
+{
+	struct http_server *s = server_of(x);
+	x->is_cut |= how != MHD_REQUEST_TERMINATED_COMPLETED_OK;
+	http_set_alarm(x, 0);
+	close_stream(x);
+	keeper_set_phase(&x->connection->kept, KEEPER_IDLE, now_ms());
+	if (str_is(x->method, "HEAD")) {
+		x->sent = 0;
+	}
+	count(&s->bytes_sent, x->sent);
+	if (!x->is_begun) {
+		count(&s->requests_invalid, 1);
+	}
+	if (x->is_announced) {
+		s->options.handler.on_done(s->options.handler.ctx, x);
+	}
+	exchange_free(x);
+}
+
+/* TLS on a socket. libmicrohttpd calls gnutls_handshake() again and again while it waits for the client; so while it does, the
+ * connection is suspended. */
+
+static ssize_t tls_pull(gnutls_transport_ptr_t p, void *data, size_t n)
+{
+	struct connection *c = p;
+	ssize_t r = recv(c->kept.fd, data, n, 0);
+	int error = errno;
+	if (r < 0) {
+		if (error == EAGAIN && !c->is_handshaken) {
+			keeper_park(c->server->keeper, &c->kept);
+		}
+		gnutls_transport_set_errno(c->session, error);
+	}
+	return r;
+}
+
+static ssize_t tls_push(gnutls_transport_ptr_t p, const giovec_t *pieces, int n)
+{
+	struct connection *c = p;
+	struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)n};
+	ssize_t r = sendmsg(c->kept.fd, &message, MSG_NOSIGNAL);
+	if (r < 0) {
+		gnutls_transport_set_errno(c->session, errno);
+	}
+	return r;
+}
+
+static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned is_incoming, const gnutls_datum_t *message)
+{
+	(void)type;
+	(void)when;
+	(void)message;
+	struct connection *c = gnutls_session_get_ptr(session);
+	if (is_incoming) {
+		c->is_handshaken = true;
+		keeper_set_phase(&c->kept, KEEPER_FIRST, now_ms());
+	}
+	return 0;
+}
+
+static void prepare_tls(struct connection *c)
+{
+	c->identity = tls_files_identity(c->server->tls);
+	tls_identity_apply(c->identity, c->session);
+	gnutls_transport_set_ptr(c->session, c);
+	gnutls_transport_set_pull_function(c->session, tls_pull);
+	gnutls_transport_set_vec_push_function(c->session, tls_push);
+	gnutls_session_set_ptr(c->session, c);
+	gnutls_handshake_set_hook_function(c->session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST, on_finished);
+}
+
+/* The life of a connection. */
+
+static struct connection *connection_new(struct http_server *s, struct MHD_Connection *mhd)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	struct connection *c = mem_new(struct connection);
+	c->server = s;
+	c->mhd = mhd;
+	c->session = info ? info->tls_session : NULL;
+	c->kept.fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+	arena_init(&c->peer_arena, POOL_MIN);
+	if (c->session) {
+		prepare_tls(c);
+	}
+	count(&s->connections_total, 1);
+	keeper_add(s->keeper, &c->kept, c->session ? KEEPER_HANDSHAKE : KEEPER_FIRST);
+	return c;
+}
+
+static void connection_free(struct connection *c)
+{
+	struct http_server *s = c->server;
+	int duplicate = c->must_linger ? dup(c->kept.fd) : -1;
+	if (duplicate >= 0) {
+		keeper_linger(s->keeper, duplicate);
+	}
+	if (c->identity && !c->is_handshaken) {
+		count(&s->handshakes_failed, 1);
+	}
+	tls_identity_unref(c->identity);
+	arena_done(&c->peer_arena);
+	keeper_remove(s->keeper, &c->kept);
+	mem_free(c);
+}
+
+static struct connection *connection_of(struct keeper_connection *kept)
+{
+	return container_of(kept, struct connection, kept);
+}
+
+static void on_suspend(struct keeper_connection *kept)
+{
+	MHD_suspend_connection(connection_of(kept)->mhd);
+}
+
+static void on_resume(struct keeper_connection *kept)
+{
+	MHD_resume_connection(connection_of(kept)->mhd);
+}
+
+/* What libmicrohttpd calls. */
+
+static void on_connection(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_ConnectionNotificationCode what)
+{
+	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+		*context = connection_new(arg, mhd);
+	} else {
+		connection_free(*context);
+		*context = NULL;
+	}
+}
+
+/* The request line is there: the only time the target is seen as it was sent. */
+static void *on_target(void *arg, const char *target, struct MHD_Connection *mhd)
+{
+	(void)arg;
+	return exchange_new(MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context, target);
+}
+
+static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
+				 const char *upload, size_t *upload_n, void **context)
+{
+	struct http_exchange *x = *context;
+	(void)arg;
+	(void)mhd;
+	(void)url;
+	if (!x->is_begun) {
+		return exchange_begin(x, method, version);
+	}
+	if (*upload_n) {
+		size_t n = *upload_n;
+		*upload_n = 0;
+		return exchange_receive(x, upload, n);
+	}
+	return exchange_run(x);
+}
+
+static void on_completed(void *arg, struct MHD_Connection *mhd, void **context, enum MHD_RequestTerminationCode how)
+{
+	(void)arg;
+	(void)mhd;
+	exchange_end(*context, how);
+	*context = NULL;
+}
+
+/* Never asked: each session gets its own credentials before its handshake. But without it libmicrohttpd would not start. */
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int n_names, const gnutls_pk_algorithm_t *algorithms,
+			  int n_algorithms, gnutls_pcert_st **certificate, unsigned *n, gnutls_privkey_t *key)
+{
+	(void)session, (void)names, (void)n_names, (void)algorithms, (void)n_algorithms, (void)certificate, (void)n, (void)key;
+	return -1;
+}
+
+/* The server. */
+
+static bool on_accept(void *arg, int fd, const struct sockaddr *address, socklen_t size)
+{
+	struct http_server *s = arg;
+	return MHD_add_connection(s->daemon, fd, address, size) == MHD_YES;
+}
+
+static void on_tick(void *arg)
+{
+	struct http_server *s = arg;
+	struct buf problem;
+	buf_init(&problem, 1024);
+	if (s->tls && tls_files_refresh(s->tls, &problem) < 0 && s->options.handler.on_notice) {
+		s->options.handler.on_notice(s->options.handler.ctx, buf_str(&problem));
+	}
+	buf_done(&problem);
+}
+
+#define DEFAULT(option, value) ((option) = (option) ? (option) : (value))
+
+static void fill_in(struct http_options *o)
+{
+	DEFAULT(o->threads, 2);
+	DEFAULT(o->max_connections, 16384);
+	DEFAULT(o->max_body, 3145728);
+	DEFAULT(o->max_header, 31 << 10);
+	DEFAULT(o->handshake_timeout_ms, 10000);
+	DEFAULT(o->header_timeout_ms, 32000);
+	DEFAULT(o->body_timeout_ms, 60000);
+	DEFAULT(o->idle_timeout_ms, 180000);
+}
+
+static int fail_listen(const struct http_options *o, const char *why, int error, struct buf *err)
+{
+	buf_printf(err, "cannot listen on %s port %u: %s", o->bind_address, o->port, why);
+	return -error;
+}
+
+static int resolve(const struct http_options *o, struct sockaddr_storage *ret, socklen_t *ret_size, struct buf *err)
+{
+	struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found;
+	char port[8];
+	snprintf(port, sizeof(port), "%u", o->port);
+	int r = getaddrinfo(o->bind_address, port, &hints, &found);
+	if (r != 0) {
+		return fail_listen(o, gai_strerror(r), EINVAL, err);
+	}
+	memcpy(ret, found->ai_addr, found->ai_addrlen);
+	*ret_size = found->ai_addrlen;
+	freeaddrinfo(found);
+	return 0;
+}
+
+/* Accepted sockets inherit these. Keep-alive notices clients that vanish without a word; the time-out, those who do not acknowledge. */
+static void set_socket_options(int fd)
+{
+	static const struct {
+		int level, name, value;
+	} rows[] = {
+		{SOL_SOCKET, SO_REUSEADDR, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, 30},
+		{IPPROTO_TCP, TCP_KEEPINTVL, 15},
+		{IPPROTO_TCP, TCP_KEEPCNT, 4},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, 90000},
+		{IPPROTO_IPV6, IPV6_V6ONLY, 0},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		setsockopt(fd, rows[i].level, rows[i].name, &rows[i].value, sizeof(rows[i].value));
+	}
+}
+
+static int open_listener(const struct http_options *o, int *ret_fd, uint16_t *ret_port, struct buf *err)
+{
+	struct sockaddr_storage address;
+	struct sockaddr *a = (struct sockaddr *)&address;
+	socklen_t size;
+	int r = resolve(o, &address, &size, err);
+	if (r < 0) {
+		return r;
+	}
+	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0) {
+		return fail_listen(o, strerror(errno), errno, err);
+	}
+	set_socket_options(fd);
+	size = sizeof(address);
+	if (bind(fd, a, size) < 0 || listen(fd, LISTEN_BACKLOG) < 0 || getsockname(fd, a, &size) < 0) {
+		r = fail_listen(o, strerror(errno), errno, err);
+		close(fd);
+		return r;
+	}
+	*ret_fd = fd;
+	*ret_port = ntohs(((struct sockaddr_in *)(void *)a)->sin_port); /* at the same place in sockaddr_in6 */
+	return 0;
+}
+
+static void open_keeper(struct http_server *s, int listener)
+{
+	const struct http_options *o = &s->options;
+	s->keeper = keeper_new(&(struct keeper_options){
+		.ctx = s,
+		.listener = listener,
+		.accept = on_accept,
+		.suspend = on_suspend,
+		.resume = on_resume,
+		.alarm = on_alarm,
+		.tick = on_tick,
+		.max_connections = o->max_connections,
+		.handshake_ms = o->handshake_timeout_ms,
+		.header_ms = o->header_timeout_ms,
+		.body_ms = o->body_timeout_ms,
+		.idle_ms = o->idle_timeout_ms,
+	});
+}
+
+/* Each thread's share of the limit is as large as ours, which the keeper enforces. */
+static int open_daemon(struct http_server *s, struct buf *err)
+{
+	const struct http_options *o = &s->options;
+	size_t pool = MAX(o->max_header + POOL_ANSWER, (size_t)POOL_MIN);
+	unsigned limit = (unsigned)MIN((o->max_connections + 1) * o->threads, (size_t)INT32_MAX);
+	struct MHD_OptionItem options[] = {
+		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)pool, NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
+		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, s},
+		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, s},
+		{MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_target, s},
+		/* With one thread it must not be asked for a pool. */
+		{o->threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_CONNECTION_TIMEOUT, o->threads > 1 ? (intptr_t)o->threads : 0, NULL},
+		{s->tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0, (void *)(uintptr_t)TLS_PRIORITIES},
+		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)no_certificate},
+		{MHD_OPTION_END, 0, NULL},
+	};
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | (s->tls ? MHD_USE_TLS : 0);
+	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_access, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+	if (!s->daemon) {
+		buf_printf(err, "libmicrohttpd does not start");
+		return -EIO;
+	}
+	return 0;
+}
+
+int http_server_new(struct http_server **ret, const struct http_options *options, struct buf *err)
+{
+	struct http_server *s = mem_new(struct http_server);
+	struct http_options *o = &s->options;
+	*o = *options;
+	fill_in(o);
+	list_init(&s->streams);
+	pthread_mutex_init(&s->streams_lock, NULL);
+
+	int listener = -1;
+	int r = o->cert_file ? tls_files_new(&s->tls, o->cert_file, o->key_file, o->client_ca_file, err) : 0;
+	if (r == 0) {
+		r = open_listener(o, &listener, &s->port, err);
+	}
+	if (r == 0) {
+		open_keeper(s, listener);
+		s->pump = pump_new(o->threads);
+		r = open_daemon(s, err);
+	}
+	if (r < 0) {
+		http_server_free(s);
+		return r;
+	}
+	keeper_open(s->keeper);
+	*ret = s;
+	return 0;
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+	return s->port;
+}
+
+static void cut_what_is_left(struct http_server *s)
+{
+	atomic_store_explicit(&s->is_cutting, true, memory_order_release);
+	keeper_cut_all(s->keeper);
+	wake_streams(s);
+}
+
+void http_server_drain(struct http_server *s, int64_t timeout_ms)
+{
+	int64_t until = now_ms() + timeout_ms;
+	atomic_store_explicit(&s->is_draining, true, memory_order_release);
+	keeper_drain(s->keeper);
+	wake_streams(s);
+	if (!keeper_wait_until_empty(s->keeper, until)) {
+		cut_what_is_left(s);
+		keeper_wait_until_empty(s->keeper, now_ms() + CUT_GRACE_MS);
+	}
+}
+
+/* libmicrohttpd aborts when it is stopped with a suspended connection: so first there must be none at all, nor anyone waking one. */
+static void close_daemon(struct http_server *s)
+{
+	http_server_drain(s, 0);
+	keeper_wait_until_empty(s->keeper, INT64_MAX);
+	while (atomic_load_explicit(&s->n_wakers, memory_order_acquire)) {
+		sched_yield();
+	}
+	MHD_stop_daemon(s->daemon);
+}
+
+struct http_server *http_server_free(struct http_server *s)
+{
+	if (!s) {
+		return NULL;
+	}
+	if (s->daemon) {
+		close_daemon(s);
+	}
+	pump_free(s->pump);
+	keeper_free(s->keeper);
+	tls_files_free(s->tls);
+	pthread_mutex_destroy(&s->streams_lock);
+	return mem_free(s);
+}
+
+void http_server_stats(struct http_server *s, struct http_stats *ret)
+{
+	pthread_mutex_lock(&s->streams_lock);
+	ret->streams_open = s->n_streams;
+	pthread_mutex_unlock(&s->streams_lock);
+	ret->connections_open = keeper_count(s->keeper);
+	ret->connections_total = atomic_load_explicit(&s->connections_total, memory_order_relaxed);
+	ret->handshakes_failed = atomic_load_explicit(&s->handshakes_failed, memory_order_relaxed);
+	ret->requests_total = atomic_load_explicit(&s->requests_total, memory_order_relaxed);
+	ret->requests_invalid = atomic_load_explicit(&s->requests_invalid, memory_order_relaxed);
+	ret->bytes_sent = atomic_load_explicit(&s->bytes_sent, memory_order_relaxed);
+}
