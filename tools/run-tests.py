@@ -72,7 +72,7 @@ def run_meson(build, suite, env):
     if log.exists():
         for line in log.read_text().splitlines():
             tally.add(tally_meson_test(json.loads(line)))
-    if status and not tally.failed and log.exists() and log.stat().st_size:
+    if status and not tally.failed: # a test that was not built, say
         tally.failed += 1
     return tally
 
