@@ -54,7 +54,7 @@ static int create_parse(struct request *q, struct creation *c)
 {
 	struct body body;
 
-	if (write_options_parse(&c->options, &q->route.params, "CreateOptions", false, q->a, &q->st) || write_read_body(q, q->route.kind->kind, &body) ||
+	if (write_options_parse(&c->options, &q->route.params, "CreateOptions", false, q->a, &q->st) || write_read_body(q, &body) ||
 	    write_decode(q, &body, c->options.field_validation, NULL, &c->sent) || write_match_namespace(q, c->sent)) {
 		return 1;
 	}

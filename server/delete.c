@@ -117,19 +117,33 @@ static void delete_finish(struct request *q, struct write *w)
 	}
 }
 
+static int delete_read_body(struct request *q, struct json **ret)
+{
+	enum media_format format;
+	struct str kind;
+
+	if (media_of_body(&format, http_header(q->x, "Content-Type"), q->a, &q->st) ||
+	    media_parse_body(ret, format, http_body(q->x), q->a, &q->st)) {
+		return 1;
+	}
+	kind = json_text(json_gets(*ret, "kind"));
+	if (!json_is(*ret, JSON_OBJECT) && !json_is(*ret, JSON_NULL)) {
+		status_bad_request(&q->st, "couldn't get version/kind; the body must be a JSON object of kind DeleteOptions");
+		return 1;
+	}
+	if (kind.n > 0 && !str_is(kind, "DeleteOptions")) {
+		status_bad_request(&q->st, "the body must be of kind DeleteOptions, not " STR_FMT, STR_ARG(kind));
+		return 1;
+	}
+	return 0;
+}
+
 /* Any body makes the query's options void (surprises.md 52). */
 static int delete_parse(struct request *q, struct delete_options *ret)
 {
-	struct body body = {.json = NULL};
+	struct json *body = NULL;
 
-	if (http_body(q->x).n > 0 && write_read_body(q, NULL, &body)) {
-		return 1;
-	}
-	if (body.kind.n > 0 && !str_is(body.kind, "DeleteOptions")) {
-		status_bad_request(&q->st, "the body must be of kind DeleteOptions, not " STR_FMT, STR_ARG(body.kind));
-		return 1;
-	}
-	if (delete_options_parse(ret, &q->route.params, body.json, q->a, &q->st)) {
+	if ((http_body(q->x).n > 0 && delete_read_body(q, &body)) || delete_options_parse(ret, &q->route.params, body, q->a, &q->st)) {
 		return 1;
 	}
 	q->is_dry_run = ret->dry_run;

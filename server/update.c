@@ -120,7 +120,7 @@ static int put_parse(struct request *q, struct update *u)
 {
 	struct object *sent;
 
-	if (write_options_parse(&u->options, &q->route.params, "UpdateOptions", false, q->a, &q->st) || write_read_body(q, q->route.kind->kind, &u->body) ||
+	if (write_options_parse(&u->options, &q->route.params, "UpdateOptions", false, q->a, &q->st) || write_read_body(q, &u->body) ||
 	    write_decode(q, &u->body, u->options.field_validation, NULL, &sent) || write_match_namespace(q, sent) ||
 	    write_match_name(q, sent)) {
 		return 1;
@@ -244,16 +244,10 @@ static enum decision patch_decide(struct request *q, struct write *w)
 
 static int apply_read(struct request *q, struct update *u)
 {
-	struct body body;
-
 	if (u->patch) {
 		return 0;
 	}
-	if (media_read_body(&body, MEDIA_YAML, http_body(q->x), NULL, BODY_JSON_LIMITS, q->a, &q->st)) {
-		return 1;
-	}
-	u->patch = body.json;
-	return 0;
+	return media_parse_body(&u->patch, MEDIA_YAML, http_body(q->x), q->a, &q->st);
 }
 
 static enum decision apply_create(struct request *q, struct update *u, struct object *applied)

@@ -52,8 +52,13 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 int write_admit_update(struct request *q, struct write *w, const struct write_rules *rules);
 int write_admit_delete(struct request *q, struct write *w);
 
-/* Body to JSON for POST, PUT and DELETE: media type, syntax. must_be: as in media_read_body(). 0, or 1 with q->st. */
-int write_read_body(struct request *q, const char *must_be, struct body *ret);
+struct body {
+	struct json *json;
+	struct str repeated;                   /* media_repeated_keys() */
+};
+
+/* Body to JSON for POST and PUT: media type, syntax. 0, or 1 with q->st. */
+int write_read_body(struct request *q, struct body *ret);
 /* JSON to object for POST and PUT: kind, types, strict fields. 0, or 1 with q->st. */
 int write_decode(struct request *q, const struct body *body, enum field_validation validation, const struct object *stored,
 		 struct object **ret);

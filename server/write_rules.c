@@ -15,12 +15,20 @@ struct str write_now(struct request *q)
 
 /* ---- bodies ---- */
 
-int write_read_body(struct request *q, const char *must_be, struct body *ret)
+int write_read_body(struct request *q, struct body *ret)
 {
+	struct str text = http_body(q->x);
 	enum media_format format;
 
-	return media_of_body(&format, http_header(q->x, "Content-Type"), q->a, &q->st) ||
-	       media_read_body(ret, format, http_body(q->x), must_be, BODY_JSON_LIMITS, q->a, &q->st);
+	if (media_of_body(&format, http_header(q->x, "Content-Type"), q->a, &q->st)) {
+		return 1;
+	}
+	if (media_parse_body(&ret->json, format, text, q->a, &q->st)) {
+		object_refuse_body(&q->st, q->route.kind, text, q->st.message);
+		return 1;
+	}
+	ret->repeated = media_repeated_keys(format, text, q->a);
+	return 0;
 }
 
 /* YAML's repeated keys are gone from the tree; they count as the first thing strict decoding noticed. */
