@@ -1,7 +1,7 @@
 /* JSON as an arena-allocated tree that forgets nothing.
  *
  * Why not jansson: it re-spells numbers, refuses integers beyond int64, drops duplicate members silently, and costs ten times as
- * much (limits.md 3); `data` of a ControllerRevision must come back byte for byte and strict field validation must name every
+ * much; `data` of a ControllerRevision must come back byte for byte and strict field validation must name every
  * duplicate in order. So: a validating parser that keeps, beside each value, the text it came from.
  *
  * Rules

@@ -4,7 +4,7 @@ set -eu
 
 declare -A packages=(
 	[build]="gcc g++ libc6-dev make meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libgrpc-dev
-		libmicrohttpd-dev libgnutls28-dev libcurl4-gnutls-dev libjansson-dev libyaml-dev zlib1g-dev libcmocka-dev"
+		libmicrohttpd-dev libgnutls28-dev libjansson-dev libyaml-dev zlib1g-dev libcmocka-dev"
 	[run]="etcd-server curl openssl"
 	[test]="etcd-client python3 python3-pytest python3-yaml curl openssl git clang-format"
 	[fuzz]="clang"
