@@ -41,7 +41,9 @@ struct cached {
 	size_t n_labels;
 	const struct str *values;     /* kind->selectable, same order */
 	bool is_deleting;
-	/* private: the rest of one allocation */
+	/* private: the rest is in the same allocation */
+	uint32_t size;                /* bytes of the allocation */
+	uint32_t revision_at;         /* of the digits of resourceVersion in body */
 };
 struct cached *cached_ref(struct cached *o);
 struct cached *cached_unref(struct cached *o);
@@ -86,6 +88,7 @@ struct cache_wait {
 	/* private */
 	struct list node;
 	int64_t wanted, deadline_ms;
+	int64_t fence_ms;             /* from when on it is worth a fence; INT64_MAX: has had one */
 };
 void cache_wait_fresh(struct cache *c, struct cache_wait *w);                       /* read index */
 void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision);  /* at least this revision */
@@ -130,7 +133,7 @@ const char *watch_type_name(enum watch_type t);
 
 struct cache_watch_options {
 	const struct kind *kind;
-	struct cache_filter filter;       /* selectors must live as long as the watcher */
+	struct cache_filter filter;       /* its text and selectors must live as long as the watcher */
 	int64_t from_revision;            /* events after this one; the revision of a snapshot, or the client's */
 	/* There may be something to read. Completion thread, under the cache's lock: must only set a flag and signal. */
 	void (*wake)(void *ctx);

@@ -433,6 +433,46 @@ size_t ptree_bytes(const struct ptree *t)
 	return t->root ? node_bytes(t->root) : 0;
 }
 
+static struct ptree_node *leaf_build(const struct ptree_ops *ops, const struct ptree_entry *v, size_t n)
+{
+	struct ptree_node *leaf = node_new(0);
+
+	leaf->n = (uint16_t)n;
+	memcpy(leaf->entries, v, n * sizeof(*v));
+	entries_ref(ops, v, n);
+	return leaf;
+}
+
+/* Puts nodes above the nodes of one level, in place. How many there are then. */
+static size_t level_build(struct child *nodes, size_t n, unsigned height)
+{
+	size_t n_above = 0;
+
+	for (size_t i = 0; i < n; i += INNER_MAX) {
+		struct ptree_node *inner = node_new(height);
+
+		inner->n = (uint16_t)MIN(n - i, (size_t)INNER_MAX);
+		memcpy(inner->children, &nodes[i], inner->n * sizeof(*nodes));
+		nodes[n_above++] = child_of(inner);
+	}
+	return n_above;
+}
+
+void ptree_build(struct ptree *t, const struct ptree_entry *entries, size_t n)
+{
+	_cleanup_(mem_freep) struct child *nodes = mem_array(n / LEAF_MAX + 1, sizeof(*nodes));
+	size_t n_nodes = 0;
+
+	assert(!t->root);
+	for (size_t i = 0; i < n; i += LEAF_MAX) {
+		nodes[n_nodes++] = child_of(leaf_build(t->ops, &entries[i], MIN(n - i, (size_t)LEAF_MAX)));
+	}
+	for (unsigned height = 1; n_nodes > 1; height++) {
+		n_nodes = level_build(nodes, n_nodes, height);
+	}
+	t->root = n_nodes ? nodes[0].node : NULL;
+}
+
 void ptree_init(struct ptree *t, const struct ptree_ops *ops)
 {
 	*t = (struct ptree){.ops = ops};

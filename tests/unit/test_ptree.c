@@ -209,6 +209,29 @@ static void test_ptree__shares_keep_what_they_had(void **state _unused_)
 	assert_nothing_held();
 }
 
+static void test_ptree_build__makes_what_putting_makes(void **state _unused_)
+{
+	static struct ptree_entry entries[N_ITEMS];
+	static struct model m;
+	struct ptree t;
+
+	for (size_t n = 0; n < N_ITEMS; n = n * 3 / 2 + 1) {
+		m = (struct model){0};
+		for (size_t i = 0; i < n; i++) {
+			entries[i] = (struct ptree_entry){&items[i], i};
+			m.has[i] = true;
+		}
+		ptree_init(&t, &item_ops);
+		ptree_build(&t, entries, n);
+		assert_is(&t, &m);
+		m.has[n] = put(&t, n);
+		m.has[n / 2] = !ptree_remove(&t, &items[n / 2].number);
+		assert_is(&t, &m);
+		ptree_done(&t);
+		assert_nothing_held();
+	}
+}
+
 static void test_ptree__iterating_starts_at_any_rank(void **state _unused_)
 {
 	const struct ptree_entry *e;
@@ -239,6 +262,7 @@ int main(void)
 		cmocka_unit_test_setup(test_ptree__random_changes_follow_a_sorted_array, setup),
 		cmocka_unit_test_setup(test_ptree__removing_all_leaves_an_empty_tree, setup),
 		cmocka_unit_test_setup(test_ptree__shares_keep_what_they_had, setup),
+		cmocka_unit_test_setup(test_ptree_build__makes_what_putting_makes, setup),
 		cmocka_unit_test_setup(test_ptree__iterating_starts_at_any_rank, setup),
 	};
 

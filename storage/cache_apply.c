@@ -1,0 +1,283 @@
+#include "storage/cache_private.h"
+#include <assert.h>
+#include <stdlib.h>
+
+struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_rest)
+{
+	const struct kind *kind;
+	struct key_parts parts;
+
+	if (!str_starts(key, c->objects_key) || !key_split(key, c->objects_key, &parts)) {
+		return NULL;
+	}
+	kind = kind_by_hub(parts.group, parts.resource);
+	*ret_rest = parts.rest;
+	return kind ? &c->feeds[kind->index] : NULL;
+}
+
+struct cached *cache_decode(struct cache *c, const struct feed *f, struct str rest, const struct storage_kv *kv)
+{
+	struct cached *o = cached_new(f->kind, rest, kv->value, kv->create_revision, kv->mod_revision);
+
+	if (!o) {
+		atomic_fetch_add(&c->n_undecodable, 1);
+		cache_say(c, "what etcd holds at " STR_FMT " since revision %lld is not an object of kind %s and is not shown",
+			STR_ARG(kv->key), (long long)kv->mod_revision, f->kind->kind);
+	}
+	return o;
+}
+
+/* ---- changes ---- */
+
+static void feed_pend(struct feed *f, struct event *e)
+{
+	if (f->n_pending == f->cap_pending) {
+		f->cap_pending = MAX(f->cap_pending * 2, (size_t)16);
+		f->pending = mem_realloc_array(f->pending, f->cap_pending, sizeof(*f->pending));
+	}
+	f->pending[f->n_pending++] = e;
+	f->is_touched = true;
+}
+
+static void feed_count(struct feed *f, const struct cached *old, const struct cached *now)
+{
+	atomic_fetch_add_explicit(&f->n_bytes, (now ? now->size : 0) - (size_t)(old ? old->size : 0), memory_order_relaxed);
+}
+
+/* now: NULL when the key is gone. */
+static void feed_change(struct feed *f, struct str key, struct cached *now, int64_t revision)
+{
+	struct cached *old = roots_get(&f->work, key);
+
+	if (!old && !now) {
+		return;
+	}
+	feed_pend(f, event_new(revision, old, now)); /* keeps old alive while trees still name it */
+	feed_count(f, old, now);
+	roots_replace(&f->work, old, now);
+}
+
+static void cache_apply_object(struct cache *c, const struct storage_event *e)
+{
+	_cleanup_(cached_unrefp) struct cached *now = NULL;
+	struct str rest;
+	struct feed *f = cache_feed_of_key(c, e->kv.key, &rest);
+
+	if (!f) {
+		return;
+	}
+	if (e->type == EVENT_PUT) {
+		now = cache_decode(c, f, rest, &e->kv);
+	}
+	feed_change(f, rest, now, e->kv.mod_revision);
+}
+
+/* ---- publishing: see cache_private.h for the order ---- */
+
+static void feed_append_pending(struct feed *f)
+{
+	for (size_t i = 0; i < f->n_pending; i++) {
+		window_append(&f->window, f->pending[i]);
+	}
+	atomic_fetch_add_explicit(&f->cache->n_events, f->n_pending, memory_order_relaxed);
+	f->n_pending = 0;
+}
+
+static struct cache_snapshot *feed_swap(struct feed *f, struct cache_snapshot *newest)
+{
+	struct cache_snapshot *old = f->newest;
+
+	f->newest = newest;
+	return old;
+}
+
+/* Locks the feeds in question and appends; fresh[i] is what shall be feeds[i]'s newest snapshot. */
+static void publish_prepare(struct cache *c, struct cache_snapshot **fresh, int64_t revision)
+{
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		struct feed *f = &c->feeds[i];
+
+		if (f->is_touched) {
+			fresh[i] = snapshot_new(f->kind, revision, &f->work);
+			pthread_mutex_lock(&f->lock);
+			feed_append_pending(f);
+		}
+	}
+}
+
+static void publish_commit(struct cache *c, struct cache_snapshot **fresh, int64_t revision, int64_t forgotten)
+{
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		if (fresh[i]) {
+			fresh[i] = feed_swap(&c->feeds[i], fresh[i]);
+		}
+	}
+	atomic_store(&c->revision, revision);
+	atomic_store(&c->forgotten, MAX(forgotten, atomic_load(&c->forgotten)));
+	atomic_store(&c->is_ready, true);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void publish_finish(struct cache *c, struct cache_snapshot **old)
+{
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		if (c->feeds[i].is_touched) {
+			pthread_mutex_unlock(&c->feeds[i].lock);
+			cache_snapshot_unref(old[i]);
+		}
+	}
+	cache_fresh_advance(c);
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		if (c->feeds[i].is_touched) {
+			c->feeds[i].is_touched = false;
+			feed_dispatch(&c->feeds[i]);
+		}
+	}
+}
+
+static void cache_publish(struct cache *c, int64_t revision, int64_t forgotten)
+{
+	_cleanup_(mem_freep) struct cache_snapshot **snapshots = mem_array(c->n_feeds, sizeof(*snapshots));
+
+	publish_prepare(c, snapshots, revision);
+	publish_commit(c, snapshots, revision, forgotten);
+	publish_finish(c, snapshots);
+}
+
+/* ---- what the watch brings ---- */
+
+static int64_t compacted_by(const struct cache *c, const struct storage_event *e)
+{
+	int64_t revision = 0;
+
+	if (e->type == EVENT_PUT && str_eq(e->kv.key, c->compact_key)) {
+		str_to_int64(e->kv.value, &revision);
+	}
+	return revision;
+}
+
+void cache_apply(struct cache *c, const struct storage_event *events, size_t n, int64_t revision)
+{
+	int64_t known = cache_revision(c), compacted = 0;
+
+	if (revision <= known) {
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (events[i].kv.mod_revision > known) {
+			cache_apply_object(c, &events[i]);
+			compacted = MAX(compacted, compacted_by(c, &events[i]));
+		}
+	}
+	cache_publish(c, revision, 0);
+	if (compacted > 0) {
+		cache_forget(c, compacted);
+	}
+}
+
+void cache_forget(struct cache *c, int64_t revision)
+{
+	pthread_mutex_lock(&c->lock);
+	atomic_store(&c->forgotten, MAX(revision, atomic_load(&c->forgotten)));
+	pthread_mutex_unlock(&c->lock);
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		feed_expire_pins(&c->feeds[i], revision);
+	}
+}
+
+/* ---- what a load brings ---- */
+
+/* What happened to one key while we were not looking: at most a deletion and a creation. When exactly something was deleted is
+ * not known; it was before what came after it. */
+static void feed_change_unseen(struct feed *f, struct cached *old, struct cached *now, int64_t revision)
+{
+	if (!now) {
+		feed_pend(f, event_new(revision, old, NULL));
+	} else if (!old) {
+		feed_pend(f, event_new(now->revision, NULL, now));
+	} else if (old->create_revision != now->create_revision) {
+		feed_pend(f, event_new(now->create_revision - 1, old, NULL));
+		feed_pend(f, event_new(now->revision, NULL, now));
+	} else if (old->revision != now->revision) {
+		feed_pend(f, event_new(now->revision, old, now));
+	}
+}
+
+static struct cached *next_object(struct ptree_iter *it)
+{
+	const struct ptree_entry *e = ptree_iter_next(it);
+
+	return e ? e->item : NULL;
+}
+
+static void feed_compare(struct feed *f, const struct roots *fresh, int64_t revision)
+{
+	struct ptree_iter before, after;
+	struct cached *old, *now;
+
+	ptree_iter_init(&before, &f->work.objects, 0);
+	ptree_iter_init(&after, &fresh->objects, 0);
+	old = next_object(&before);
+	now = next_object(&after);
+	while (old || now) {
+		int order = !old ? 1 : !now ? -1 : str_cmp(cached_key(old), cached_key(now));
+
+		feed_change_unseen(f, order <= 0 ? old : NULL, order >= 0 ? now : NULL, revision);
+		old = order <= 0 ? next_object(&before) : old;
+		now = order >= 0 ? next_object(&after) : now;
+	}
+}
+
+static int event_cmp(const void *a, const void *b)
+{
+	int64_t x = (*(struct event *const *)a)->revision, y = (*(struct event *const *)b)->revision;
+
+	return x < y ? -1 : x > y;
+}
+
+static void feed_install(struct feed *f, int64_t revision, bool is_first)
+{
+	size_t n_bytes = 0;
+	struct roots fresh;
+
+	for (size_t i = 0; i < f->n_loaded; i++) {
+		n_bytes += f->loaded[i]->size;
+	}
+	roots_init(&fresh);
+	roots_load(&fresh, f->loaded, f->n_loaded);
+	f->n_loaded = 0;
+	if (!is_first) {
+		feed_compare(f, &fresh, revision);
+		qsort(f->pending, f->n_pending, sizeof(*f->pending), event_cmp);
+	}
+	roots_done(&f->work);
+	f->work = fresh;
+	f->is_touched = true;
+	atomic_store(&f->n_bytes, n_bytes);
+}
+
+/* Between the last revision seen and this one, history is lost: whoever wants to start there cannot. */
+static void feed_mark_gap(struct feed *f, int64_t from, int64_t to, bool is_first)
+{
+	pthread_mutex_lock(&f->lock);
+	if (is_first) {
+		f->window.floor = to;
+	} else {
+		feed_lose(f, from, to);
+	}
+	pthread_mutex_unlock(&f->lock);
+}
+
+void cache_install(struct cache *c, int64_t revision)
+{
+	int64_t known = cache_revision(c);
+	bool is_first = !cache_is_ready(c);
+
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		feed_install(&c->feeds[i], revision, is_first);
+		feed_mark_gap(&c->feeds[i], known, revision, is_first);
+	}
+	cache_publish(c, revision, revision);
+	cache_forget(c, revision);
+}

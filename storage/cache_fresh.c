@@ -1,0 +1,306 @@
+#include "storage/cache_private.h"
+
+enum {
+	ROUND_TIMEOUT_MS = 5000,
+	FENCE_RETRY_MS = 250,
+};
+
+/* Several waits may end at once, each with its own result; their `done` runs when no lock is held. */
+static void wait_end(struct cache_wait *w, enum storage_result result, struct list *over)
+{
+	w->result = result;
+	list_remove(&w->node);
+	list_append(over, &w->node);
+}
+
+static const char *result_message(enum storage_result r)
+{
+	switch (r) {
+	case STORAGE_OK:
+		return "";
+	case STORAGE_TIMEOUT:
+		return "timed out waiting for etcd";
+	default:
+		return "etcd cannot be reached";
+	}
+}
+
+static void waits_finish(struct cache *c, struct list *over)
+{
+	list_for_each_safe(it, over) {
+		struct cache_wait *w = list_entry(it, struct cache_wait, node);
+
+		list_remove(&w->node);
+		w->revision = cache_revision(c);
+		w->message = result_message(w->result);
+		w->done(w);
+	}
+}
+
+/* Lock held. */
+static void waits_end_satisfied(struct cache *c, struct list *over)
+{
+	int64_t revision = cache_revision(c);
+
+	list_for_each_safe(it, &c->fresh.waiting) {
+		struct cache_wait *w = list_entry(it, struct cache_wait, node);
+
+		if (w->wanted <= revision) {
+			wait_end(w, STORAGE_OK, over);
+		}
+	}
+}
+
+/* The one that waits longest without a fence having been written for it, or NULL. Lock held. */
+static struct cache_wait *fence_first_waiter(struct fresh *f)
+{
+	list_for_each(it, &f->waiting) {
+		struct cache_wait *w = list_entry(it, struct cache_wait, node);
+
+		if (w->fence_ms != INT64_MAX) {
+			return w;
+		}
+	}
+	return NULL;
+}
+
+/* Lock held. */
+static void fence_plan(struct cache *c)
+{
+	struct fresh *f = &c->fresh;
+	struct cache_wait *first;
+
+	if (f->fence_at_ms != 0 || f->is_fencing || !cache_is_ready(c)) {
+		return;
+	}
+	first = fence_first_waiter(f);
+	if (first) {
+		f->fence_at_ms = first->fence_ms;
+		cache_timer_by(c, f->fence_at_ms);
+	}
+}
+
+/* From now on it knows what it waits for. Lock held. */
+static void wait_begin(struct cache *c, struct cache_wait *w, int64_t revision)
+{
+	w->wanted = revision;
+	w->fence_ms = clock_mono_ms() + c->options.fence_after_ms;
+	list_remove(&w->node);
+	list_append(&c->fresh.waiting, &w->node);
+}
+
+void cache_fresh_advance(struct cache *c)
+{
+	struct list over = LIST_INIT(over);
+
+	pthread_mutex_lock(&c->lock);
+	waits_end_satisfied(c, &over);
+	fence_plan(c);
+	pthread_mutex_unlock(&c->lock);
+	waits_finish(c, &over);
+}
+
+/* ---- rounds of the read index ---- */
+
+static void round_done(struct storage_op *op);
+
+/* Lock held. True: the caller submits, without it. */
+static bool round_prepare(struct cache *c)
+{
+	struct fresh *f = &c->fresh;
+
+	if (f->is_asking || list_is_empty(&f->joining) || c->is_closing) {
+		return false;
+	}
+	list_splice(&f->asking, &f->joining);
+	f->is_asking = true;
+	c->n_busy++;
+	f->round = (struct storage_range){
+		.op = {.done = round_done, .timeout_ms = ROUND_TIMEOUT_MS},
+		.key = c->fence_key,
+		.limit = 1,
+		.keys_only = true,
+	};
+	atomic_fetch_add(&c->n_rounds, 1);
+	return true;
+}
+
+/* Lock held. What etcd had when it answered includes all that was acknowledged before it was asked. */
+static void round_settle(struct cache *c, enum storage_result result, int64_t revision, struct list *over)
+{
+	struct fresh *f = &c->fresh;
+
+	list_for_each_safe(it, &f->asking) {
+		struct cache_wait *w = list_entry(it, struct cache_wait, node);
+
+		if (result == STORAGE_OK) {
+			wait_begin(c, w, revision);
+		} else {
+			wait_end(w, result == STORAGE_TIMEOUT ? STORAGE_TIMEOUT : STORAGE_UNAVAILABLE, over);
+		}
+	}
+	waits_end_satisfied(c, over);
+	fence_plan(c);
+}
+
+static void round_done(struct storage_op *op)
+{
+	struct storage_range *r = container_of(op, struct storage_range, op);
+	struct cache *c = container_of(r, struct cache, fresh.round);
+	struct list over = LIST_INIT(over);
+	enum storage_result result = op->result;
+	int64_t revision = op->revision;
+	bool is_asking;
+
+	storage_op_clear(op);
+	pthread_mutex_lock(&c->lock);
+	c->fresh.is_asking = false;
+	round_settle(c, result, revision, &over);
+	is_asking = round_prepare(c);
+	pthread_mutex_unlock(&c->lock);
+	if (is_asking) {
+		storage_range(c->storage, &c->fresh.round);
+	}
+	waits_finish(c, &over);
+	cache_idle(c);
+}
+
+/* ---- the fence ---- */
+
+static void fence_mark_all(struct cache *c, int64_t fence_ms)
+{
+	list_for_each(it, &c->fresh.waiting) {
+		list_entry(it, struct cache_wait, node)->fence_ms = fence_ms;
+	}
+}
+
+static void fence_done(struct storage_op *op)
+{
+	struct storage_txn *t = container_of(op, struct storage_txn, op);
+	struct cache *c = container_of(t, struct cache, fresh.fence);
+	bool has_failed = op->result != STORAGE_OK;
+
+	storage_op_clear(op);
+	pthread_mutex_lock(&c->lock);
+	c->fresh.is_fencing = false;
+	if (has_failed) {
+		fence_mark_all(c, clock_mono_ms() + FENCE_RETRY_MS);
+	}
+	fence_plan(c);
+	pthread_mutex_unlock(&c->lock);
+	cache_idle(c);
+}
+
+/* Lock held; released while the store is called. */
+static void fence_write(struct cache *c)
+{
+	struct fresh *f = &c->fresh;
+
+	f->is_fencing = true;
+	f->fence_step = (struct storage_step){.kind = STEP_PUT, .key = c->fence_key};
+	f->fence = (struct storage_txn){
+		.op = {.done = fence_done, .timeout_ms = ROUND_TIMEOUT_MS},
+		.success = &f->fence_step,
+		.n_success = 1,
+	};
+	c->n_busy++;
+	atomic_fetch_add(&c->n_fences, 1);
+	pthread_mutex_unlock(&c->lock);
+	storage_txn(c->storage, &f->fence);
+	pthread_mutex_lock(&c->lock);
+}
+
+/* One fence serves all who wait now. */
+static int64_t fence_tick(struct cache *c, int64_t now_ms)
+{
+	struct fresh *f = &c->fresh;
+	struct cache_wait *first = fence_first_waiter(f);
+
+	f->fence_at_ms = first && !f->is_fencing ? first->fence_ms : 0;
+	if (f->fence_at_ms == 0 || c->is_closing) {
+		return INT64_MAX;
+	}
+	if (now_ms < f->fence_at_ms) {
+		return f->fence_at_ms;
+	}
+	f->fence_at_ms = 0;
+	fence_mark_all(c, INT64_MAX);
+	fence_write(c);
+	return INT64_MAX;
+}
+
+/* ---- waiting ---- */
+
+void cache_wait_fresh(struct cache *c, struct cache_wait *w)
+{
+	bool is_asking;
+
+	list_init(&w->node);
+	w->wanted = 0;
+	w->deadline_ms = clock_mono_ms() + w->timeout_ms;
+	pthread_mutex_lock(&c->lock);
+	list_append(&c->fresh.joining, &w->node);
+	cache_timer_by(c, w->deadline_ms);
+	is_asking = round_prepare(c);
+	pthread_mutex_unlock(&c->lock);
+	if (is_asking) {
+		storage_range(c->storage, &c->fresh.round);
+	}
+}
+
+void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision)
+{
+	struct list over = LIST_INIT(over);
+
+	list_init(&w->node);
+	w->deadline_ms = clock_mono_ms() + w->timeout_ms;
+	pthread_mutex_lock(&c->lock);
+	wait_begin(c, w, revision);
+	waits_end_satisfied(c, &over);
+	if (!list_is_empty(&c->fresh.waiting)) {
+		cache_timer_by(c, w->deadline_ms);
+		fence_plan(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+	waits_finish(c, &over);
+}
+
+/* Lock held. The earliest deadline of those that go on waiting. */
+static int64_t waits_end_late(struct list *waits, int64_t now_ms, struct list *over)
+{
+	int64_t earliest = INT64_MAX;
+
+	list_for_each_safe(it, waits) {
+		struct cache_wait *w = list_entry(it, struct cache_wait, node);
+
+		if (w->deadline_ms <= now_ms) {
+			wait_end(w, STORAGE_TIMEOUT, over);
+		} else {
+			earliest = MIN(earliest, w->deadline_ms);
+		}
+	}
+	return earliest;
+}
+
+int64_t cache_fresh_tick(struct cache *c, int64_t now_ms)
+{
+	struct list *lists[] = {&c->fresh.joining, &c->fresh.asking, &c->fresh.waiting};
+	struct list over = LIST_INIT(over);
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		next = MIN(next, waits_end_late(lists[i], now_ms, &over));
+	}
+	next = MIN(next, fence_tick(c, now_ms));
+	pthread_mutex_unlock(&c->lock);
+	waits_finish(c, &over);
+	pthread_mutex_lock(&c->lock);
+	return next;
+}
+
+void cache_fresh_init(struct cache *c)
+{
+	list_init(&c->fresh.joining);
+	list_init(&c->fresh.asking);
+	list_init(&c->fresh.waiting);
+}

@@ -1,0 +1,262 @@
+#include "storage/cache_private.h"
+
+enum {
+	PAGE_FIRST = 100,                /* keys; it shows how large objects are */
+	PAGE_MIN = 50,
+	PAGE_MAX = 5000,
+	PAGE_BYTES = 8 * 1024 * 1024,    /* what the pages after it should have */
+	PAGE_TIMEOUT_MS = 10 * 1000,
+	BACKOFF_FIRST_MS = 100,
+	BACKOFF_MAX_MS = 3000,
+};
+
+/* ---- state ---- */
+
+static void load_set_state(struct cache *c, enum load_state state)
+{
+	pthread_mutex_lock(&c->lock);
+	c->state = state;
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void load_later(struct cache *c, enum load_state state)
+{
+	int64_t delay_ms = c->load.backoff_ms;
+
+	c->load.backoff_ms = MIN(delay_ms * 2, (int64_t)BACKOFF_MAX_MS);
+	pthread_mutex_lock(&c->lock);
+	c->state = state;
+	c->retry_at_ms = clock_mono_ms() + delay_ms;
+	cache_timer_by(c, c->retry_at_ms);
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void load_drop(struct cache *c)
+{
+	for (size_t i = 0; i < c->n_feeds; i++) {
+		struct feed *f = &c->feeds[i];
+
+		while (f->n_loaded > 0) {
+			cached_unref(f->loaded[--f->n_loaded]);
+		}
+		f->loaded = mem_free(f->loaded);
+		f->cap_loaded = 0;
+	}
+}
+
+/* ---- watching ---- */
+
+static struct cache *cache_of_watch(struct storage_watch *w)
+{
+	return container_of(w, struct cache, watch);
+}
+
+static void on_events(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision)
+{
+	cache_apply(cache_of_watch(w), events, n, revision);
+}
+
+static void on_connection(struct storage_watch *w, bool is_connected, const char *message)
+{
+	struct cache *c = cache_of_watch(w);
+
+	atomic_store(&c->is_connected, is_connected);
+	if (is_connected) {
+		c->load.backoff_ms = BACKOFF_FIRST_MS;
+		cache_say(c, "following etcd from revision %lld on", (long long)cache_revision(c));
+	} else {
+		cache_say(c, "lost etcd at revision %lld: %s", (long long)cache_revision(c), message);
+	}
+}
+
+static void on_watch_end(struct storage_watch *w, enum storage_result why, int64_t compact_revision, const char *message)
+{
+	struct cache *c = cache_of_watch(w);
+
+	atomic_store(&c->is_connected, false);
+	if (why == STORAGE_COMPACTED) {
+		cache_say(c, "etcd has compacted history up to %lld, which is needed from %lld on: loading everything again",
+			(long long)compact_revision, (long long)cache_revision(c));
+		atomic_fetch_add(&c->n_reloads, 1);
+		cache_load_start(c);
+	} else if (why != STORAGE_CANCELED) {
+		cache_say(c, "etcd ended the watch: %s", message);
+		load_later(c, LOAD_REWATCH);
+	}
+	cache_idle(c);
+}
+
+static void watch_start(struct cache *c)
+{
+	c->watch = (struct storage_watch){
+		.key = c->prefix_key,
+		.range_end = c->prefix_end,
+		.from_revision = cache_revision(c) + 1,
+		.on_events = on_events,
+		.on_state = on_connection,
+		.on_end = on_watch_end,
+	};
+	pthread_mutex_lock(&c->lock);
+	if (!c->is_closing) {
+		c->n_busy++;
+		c->state = LOAD_WATCH;
+		storage_watch(c->storage, &c->watch);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+/* ---- loading ---- */
+
+static void load_finish(struct cache *c)
+{
+	cache_install(c, c->load.revision);
+	load_drop(c);
+	cache_say(c, "loaded at revision %lld", (long long)c->load.revision);
+	watch_start(c);
+}
+
+/* As many keys as make a page of the wanted size, going by what this one has. */
+static int64_t page_next_limit(const struct storage_range *r)
+{
+	size_t bytes = 1;
+
+	for (size_t i = 0; i < r->n_kvs; i++) {
+		bytes += r->kvs[i].key.n + r->kvs[i].value.n;
+	}
+	return (int64_t)MAX(MIN(PAGE_BYTES * r->n_kvs / bytes, (size_t)PAGE_MAX), (size_t)PAGE_MIN);
+}
+
+static void feed_add_loaded(struct feed *f, struct cached *o)
+{
+	if (f->n_loaded == f->cap_loaded) {
+		f->cap_loaded = MAX(f->cap_loaded * 2, (size_t)64);
+		f->loaded = mem_realloc_array(f->loaded, f->cap_loaded, sizeof(struct cached *));
+	}
+	f->loaded[f->n_loaded++] = o;
+}
+
+static void page_decode(struct cache *c, const struct storage_range *r)
+{
+	for (size_t i = 0; i < r->n_kvs; i++) {
+		struct str rest;
+		struct feed *f = cache_feed_of_key(c, r->kvs[i].key, &rest);
+		struct cached *o = f ? cache_decode(c, f, rest, &r->kvs[i]) : NULL;
+
+		if (o) {
+			feed_add_loaded(f, o);
+		}
+	}
+}
+
+static void page_done(struct storage_op *op);
+
+/* Everything from `from` on, at the revision of the first page. */
+static void page_request(struct cache *c, struct load_page *p, struct str from)
+{
+	char *key;
+
+	arena_clear(&p->arena);
+	key = arena_text(&p->arena, from.n + 1);
+	memcpy(key, from.p, from.n);
+	key[from.n] = '\0';
+	p->range = (struct storage_range){
+		.op = {.done = page_done, .timeout_ms = PAGE_TIMEOUT_MS},
+		.key = {key, c->load.revision ? from.n + 1 : from.n}, /* a first page includes `from`, others do not */
+		.range_end = c->objects_end,
+		.at_revision = c->load.revision,
+		.limit = c->load.limit,
+	};
+	if (cache_busy(c)) {
+		storage_range(c->storage, &p->range);
+	}
+}
+
+static void page_request_next(struct cache *c, const struct storage_range *r)
+{
+	c->load.page ^= 1;
+	c->load.limit = page_next_limit(r);
+	page_request(c, &c->load.pages[c->load.page], r->kvs[r->n_kvs - 1].key);
+}
+
+/* The next page is asked for before this one is decoded: etcd works meanwhile. */
+static void page_take(struct cache *c, const struct storage_range *r)
+{
+	bool is_last = !r->has_more || r->n_kvs == 0;
+
+	if (c->load.revision == 0) {
+		c->load.revision = r->op.revision;
+	}
+	if (!is_last) {
+		page_request_next(c, r);
+	}
+	page_decode(c, r);
+	if (is_last) {
+		load_finish(c);
+	}
+}
+
+static void page_done(struct storage_op *op)
+{
+	struct storage_range *r = container_of(op, struct storage_range, op);
+	struct load_page *p = container_of(r, struct load_page, range);
+	struct cache *c = p->cache;
+	bool has_failed = op->result != STORAGE_OK;
+
+	if (has_failed) {
+		cache_say(c, "cannot load from etcd, will try again: %s", op->message);
+		load_drop(c);
+	} else {
+		page_take(c, r);
+	}
+	storage_op_clear(op);
+	if (has_failed) {
+		load_later(c, LOAD_RETRY);
+	}
+	cache_idle(c);
+}
+
+void cache_load_start(struct cache *c)
+{
+	c->load.revision = 0;
+	c->load.limit = PAGE_FIRST;
+	load_set_state(c, LOAD_PAGES);
+	page_request(c, &c->load.pages[c->load.page ^= 1], c->objects_key);
+}
+
+void cache_load_init(struct cache *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(c->load.pages); i++) {
+		c->load.pages[i].cache = c;
+		arena_init(&c->load.pages[i].arena, SIZE_MAX);
+	}
+	c->load.backoff_ms = BACKOFF_FIRST_MS;
+}
+
+void cache_load_done(struct cache *c)
+{
+	load_drop(c);
+	for (size_t i = 0; i < ARRAY_SIZE(c->load.pages); i++) {
+		arena_done(&c->load.pages[i].arena);
+	}
+}
+
+int64_t cache_load_tick(struct cache *c, int64_t now_ms)
+{
+	enum load_state state = c->state;
+
+	if (state != LOAD_RETRY && state != LOAD_REWATCH) {
+		return INT64_MAX;
+	}
+	if (now_ms < c->retry_at_ms) {
+		return c->retry_at_ms;
+	}
+	c->state = LOAD_IDLE;
+	pthread_mutex_unlock(&c->lock);
+	if (state == LOAD_RETRY) {
+		cache_load_start(c);
+	} else {
+		watch_start(c);
+	}
+	pthread_mutex_lock(&c->lock);
+	return INT64_MAX;
+}

@@ -1,0 +1,361 @@
+#include "storage/cache_private.h"
+#include <errno.h>
+
+enum {
+	BATCH_MAX = 8,       /* events a watcher takes along each time it holds the feed */
+	DISPATCH_CHUNK = 64, /* events offered before the feed is let go for a moment */
+};
+
+/* Between calls a watcher is either at work, with a cursor of its own, or armed: it has seen everything, waits in its list, and
+ * the dispatcher moves its cursor to the first event that concerns it. So watchers whom nothing concerns cost nothing but the
+ * look at them, and never fall out of the window. */
+struct cache_watcher {
+	struct list node;
+	struct feed *feed;
+	struct ns_watchers *home;     /* NULL: all namespaces */
+	struct cache_filter filter;
+	void (*wake)(void *ctx);
+	void *ctx;
+
+	/* feed.lock */
+	uint64_t next;                /* number of the next event to look at; armed: none before it concerns us */
+	int64_t from_revision;        /* events up to here are not wanted */
+	int64_t revision;             /* see cache_watch_revision(), when not armed */
+	bool is_armed, is_lost;
+
+	/* of the thread that calls cache_watch_next() */
+	struct event *batch[BATCH_MAX];
+	size_t at, n;
+};
+
+/* Watchers of one namespace, gone with the last one. */
+struct ns_watchers {
+	struct list watchers;
+};
+
+const char *watch_type_name(enum watch_type t)
+{
+	static const char *const names[] = {
+		[WATCH_ADDED] = "ADDED",
+		[WATCH_MODIFIED] = "MODIFIED",
+		[WATCH_DELETED] = "DELETED",
+	};
+
+	return names[t];
+}
+
+/* ---- what an event is to a watcher ---- */
+
+enum concern { CONCERN_NONE, CONCERN_ADDED, CONCERN_MODIFIED, CONCERN_DELETED };
+
+/* [matched before][matches now] */
+static const enum concern concerns[2][2] = {
+	{CONCERN_NONE, CONCERN_ADDED},
+	{CONCERN_DELETED, CONCERN_MODIFIED},
+};
+
+static enum concern watcher_concern(const struct cache_watcher *w, const struct event *e)
+{
+	bool before = e->old && cache_filter_matches(&w->filter, e->old);
+	bool now = e->now && cache_filter_matches(&w->filter, e->now);
+
+	return e->revision > w->from_revision ? concerns[before][now] : CONCERN_NONE;
+}
+
+/* ---- dispatching ---- */
+
+/* seen: the revision up to which it has seen everything. */
+static void watcher_disarm(struct cache_watcher *w, int64_t seen)
+{
+	w->is_armed = false;
+	w->revision = MAX(w->revision, seen);
+}
+
+static void watchers_offer(struct list *watchers, uint64_t number, const struct event *e)
+{
+	list_for_each(it, watchers) {
+		struct cache_watcher *w = list_entry(it, struct cache_watcher, node);
+
+		if (w->is_armed && w->next <= number && watcher_concern(w, e) != CONCERN_NONE) {
+			w->next = number;
+			watcher_disarm(w, e->revision - 1);
+			w->wake(w->ctx);
+		}
+	}
+}
+
+static void feed_offer(struct feed *f, uint64_t number)
+{
+	const struct event *e = window_at(&f->window, number);
+	struct ns_watchers *home = map_get(&f->namespaces, (e->now ? e->now : e->old)->ns);
+
+	watchers_offer(&f->everywhere, number, e);
+	if (home) {
+		watchers_offer(&home->watchers, number, e);
+	}
+}
+
+/* Offers some of what has been appended; false: that was all. */
+static bool feed_dispatch_some(struct feed *f)
+{
+	uint64_t stop = MIN(f->window.end, f->dispatched + DISPATCH_CHUNK);
+
+	while (f->dispatched < stop) {
+		feed_offer(f, f->dispatched);
+		f->dispatched++;
+	}
+	return f->dispatched < f->window.end;
+}
+
+static void watchers_for_each(struct feed *f, void (*call)(struct cache_watcher *w, const void *arg), const void *arg)
+{
+	list_for_each(it, &f->everywhere) {
+		call(list_entry(it, struct cache_watcher, node), arg);
+	}
+	for (struct map_entry *e = map_next(&f->namespaces, NULL); e; e = map_next(&f->namespaces, e)) {
+		list_for_each(it, &((struct ns_watchers *)e->value)->watchers) {
+			call(list_entry(it, struct cache_watcher, node), arg);
+		}
+	}
+}
+
+static void watcher_lose(struct cache_watcher *w)
+{
+	w->is_lost = true;
+	if (w->is_armed) {
+		watcher_disarm(w, 0);
+		w->wake(w->ctx);
+	}
+}
+
+/* Armed, and something it has not been offered has left the window: more came in one batch than fits. */
+static void watcher_lose_behind(struct cache_watcher *w, const void *arg)
+{
+	const struct feed *f = arg;
+
+	if (w->is_armed && MAX(w->next, f->dispatched) < f->window.first) {
+		watcher_lose(w);
+	}
+}
+
+void feed_dispatch(struct feed *f)
+{
+	bool has_more = true;
+
+	while (has_more) {
+		pthread_mutex_lock(&f->lock);
+		if (f->dispatched < f->window.first) {
+			watchers_for_each(f, watcher_lose_behind, f);
+			f->dispatched = f->window.first;
+		}
+		has_more = feed_dispatch_some(f);
+		pthread_mutex_unlock(&f->lock);
+	}
+}
+
+struct gap {
+	int64_t from, to;
+};
+
+static void watcher_lose_within(struct cache_watcher *w, const void *arg)
+{
+	const struct gap *gap = arg;
+
+	if (w->from_revision > gap->from && w->from_revision < gap->to) {
+		watcher_lose(w);
+	}
+}
+
+void feed_lose(struct feed *f, int64_t from, int64_t to)
+{
+	watchers_for_each(f, watcher_lose_within, &(struct gap){from, to});
+}
+
+/* ---- opening and closing ---- */
+
+static struct ns_watchers *home_get(struct feed *f, struct str ns)
+{
+	struct ns_watchers *home = map_get(&f->namespaces, ns);
+
+	if (!home) {
+		home = mem_new(struct ns_watchers);
+		list_init(&home->watchers);
+		map_set(&f->namespaces, ns, home, NULL);
+	}
+	return home;
+}
+
+static void watcher_join(struct cache_watcher *w, struct feed *f)
+{
+	if (w->filter.ns.n > 0) {
+		w->home = home_get(f, w->filter.ns);
+	}
+	list_append(w->home ? &w->home->watchers : &f->everywhere, &w->node);
+}
+
+static void watcher_leave(struct cache_watcher *w, struct feed *f)
+{
+	list_remove(&w->node);
+	if (w->home && list_is_empty(&w->home->watchers)) {
+		map_remove(&f->namespaces, w->filter.ns);
+		w->home = mem_free(w->home);
+	}
+}
+
+/* Feed locked. */
+static bool feed_has_history(const struct feed *f, int64_t from_revision)
+{
+	return from_revision >= f->window.floor && from_revision >= atomic_load(&f->cache->forgotten);
+}
+
+static bool cache_admit_watcher(struct cache *c)
+{
+	if (atomic_fetch_add(&c->n_watchers, 1) < c->options.max_watchers) {
+		return true;
+	}
+	atomic_fetch_sub(&c->n_watchers, 1);
+	return false;
+}
+
+static struct cache_watcher *watcher_free(struct cache_watcher *w)
+{
+	while (w->at < w->n) {
+		event_unref(w->batch[w->at++]);
+	}
+	atomic_fetch_sub(&w->feed->cache->n_watchers, 1);
+	return mem_free(w);
+}
+
+int cache_watch_open(struct cache *c, struct cache_watcher **ret, const struct cache_watch_options *options)
+{
+	struct feed *f = &c->feeds[options->kind->index];
+	struct cache_watcher *w;
+	bool has_history;
+
+	if (!cache_admit_watcher(c)) {
+		return -EMFILE;
+	}
+	w = mem_new(struct cache_watcher);
+	w->feed = f;
+	w->filter = options->filter;
+	w->wake = options->wake;
+	w->ctx = options->ctx;
+	w->from_revision = w->revision = options->from_revision;
+	pthread_mutex_lock(&f->lock);
+	has_history = feed_has_history(f, options->from_revision);
+	if (has_history) {
+		w->next = window_after(&f->window, options->from_revision);
+		watcher_join(w, f);
+	}
+	pthread_mutex_unlock(&f->lock);
+	if (!has_history) {
+		watcher_free(w);
+		return CACHE_EXPIRED;
+	}
+	*ret = w;
+	return CACHE_OK;
+}
+
+struct cache_watcher *cache_watch_close(struct cache_watcher *w)
+{
+	if (!w) {
+		return NULL;
+	}
+	pthread_mutex_lock(&w->feed->lock);
+	watcher_leave(w, w->feed);
+	pthread_mutex_unlock(&w->feed->lock);
+	return watcher_free(w);
+}
+
+void feed_watchers_done(struct feed *f)
+{
+	map_done(&f->namespaces);
+}
+
+/* ---- reading ---- */
+
+/* Up to where an armed watcher has seen everything. Feed locked. */
+static int64_t feed_dispatched_revision(const struct feed *f)
+{
+	if (f->dispatched < f->window.end) {
+		return window_at(&f->window, f->dispatched)->revision - 1;
+	}
+	return cache_revision(f->cache);
+}
+
+/* Feed locked. */
+static enum cache_next watcher_refill(struct cache_watcher *w, struct feed *f)
+{
+	if (w->is_armed) {
+		watcher_disarm(w, feed_dispatched_revision(f));
+		w->next = MAX(w->next, f->dispatched);
+	}
+	if (w->is_lost || w->next < f->window.first) {
+		return CACHE_NEXT_LOST;
+	}
+	if (w->next == f->window.end) {
+		w->is_armed = true;
+		return CACHE_NEXT_NONE;
+	}
+	w->at = w->n = 0;
+	while (w->n < BATCH_MAX && w->next < f->window.end) {
+		w->batch[w->n++] = event_ref(window_at(&f->window, w->next++));
+	}
+	return CACHE_NEXT_EVENT;
+}
+
+static struct cached *event_object(struct event *e, enum concern concern)
+{
+	return concern == CONCERN_DELETED ? event_gone(e) : cached_ref(e->now);
+}
+
+/* The next of the batch that concerns us; false: the batch is used up. */
+static bool watcher_take(struct cache_watcher *w, enum watch_type *ret_type, struct cached **ret_object)
+{
+	static const enum watch_type types[] = {
+		[CONCERN_ADDED] = WATCH_ADDED,
+		[CONCERN_MODIFIED] = WATCH_MODIFIED,
+		[CONCERN_DELETED] = WATCH_DELETED,
+	};
+	enum concern concern = CONCERN_NONE;
+
+	while (concern == CONCERN_NONE && w->at < w->n) {
+		struct event *e = w->batch[w->at++];
+
+		concern = watcher_concern(w, e);
+		if (concern != CONCERN_NONE) {
+			*ret_type = types[concern];
+			*ret_object = event_object(e, concern);
+		}
+		event_unref(e);
+	}
+	return concern != CONCERN_NONE;
+}
+
+enum cache_next cache_watch_next(struct cache_watcher *w, enum watch_type *ret_type, struct cached **ret_object)
+{
+	struct feed *f = w->feed;
+	enum cache_next next;
+
+	while (!watcher_take(w, ret_type, ret_object)) {
+		pthread_mutex_lock(&f->lock);
+		next = watcher_refill(w, f);
+		pthread_mutex_unlock(&f->lock);
+		if (next != CACHE_NEXT_EVENT) {
+			return next;
+		}
+	}
+	return CACHE_NEXT_EVENT;
+}
+
+int64_t cache_watch_revision(const struct cache_watcher *w)
+{
+	int64_t revision = w->revision;
+
+	pthread_mutex_lock(&w->feed->lock);
+	if (w->is_armed) {
+		revision = MAX(revision, feed_dispatched_revision(w->feed));
+	}
+	pthread_mutex_unlock(&w->feed->lock);
+	return revision;
+}

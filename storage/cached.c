@@ -1,0 +1,383 @@
+#include "storage/cache_private.h"
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Decoding an object of the usual size stays within the stack; a hostile one may want a node for every byte or two. */
+enum {
+	SCRATCH_SIZE = 16 * 1024,
+	DECODE_CEILING = 512 * 1024 * 1024,
+	REVISION_SIZE = 64,
+};
+
+/* Stored text, taken apart: {"kind":K,"apiVersion":V, and what we keep of it. */
+struct layout {
+	struct str api_version;
+	struct str body;     /* `"metadata":{` to the end */
+	struct str metadata; /* within body */
+	const char *uid_end; /* behind metadata.uid; NULL: it has none */
+};
+
+/* A copy of text, one place of which is replaced. */
+struct splice {
+	struct str from;
+	size_t at, cut;      /* these bytes of `from` give way to ... */
+	struct str insert;
+};
+
+struct cached *cached_ref(struct cached *o)
+{
+	if (o) {
+		atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
+	}
+	return o;
+}
+
+struct cached *cached_unref(struct cached *o)
+{
+	if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_release) == 1) {
+		atomic_thread_fence(memory_order_acquire);
+		mem_free(o);
+	}
+	return NULL;
+}
+
+static bool take(struct str *text, struct str prefix)
+{
+	if (!str_starts(*text, prefix)) {
+		return false;
+	}
+	text->p += prefix.n;
+	text->n -= prefix.n;
+	return true;
+}
+
+/* p: at the opening quote. The closing one, or end. */
+static const char *string_end(const char *p, const char *end)
+{
+	for (p++; p < end && *p != '"'; p++) {
+		p += *p == '\\';
+	}
+	return MIN(p, end);
+}
+
+/* Finds metadata's closing brace and where uid ends. False: it has a resourceVersion, which ours would contradict. */
+static bool metadata_scan(struct layout *l, const char *p, const char *end)
+{
+	const char *start = p;
+	struct str key = {NULL, 0};
+	unsigned depth = 0;
+
+	for (; p < end; p++) {
+		const char *quote = p;
+
+		if (*p == '{' || *p == '[') {
+			depth++;
+		} else if ((*p == '}' || *p == ']') && --depth == 0) {
+			l->metadata = (struct str){start, (size_t)(p - start) + 1};
+			return true;
+		} else if (*p == '"') {
+			p = string_end(p, end);
+			if (depth == 1 && p + 1 < end && p[1] == ':') {
+				key = (struct str){quote + 1, (size_t)(p - quote) - 1};
+				if (str_is(key, "resourceVersion")) {
+					return false;
+				}
+			} else if (depth == 1 && str_is(key, "uid")) {
+				l->uid_end = p + 1;
+			}
+		}
+	}
+	return false;
+}
+
+/* False for text which object_encode_stored() would have spelled otherwise. Watch events are lines: no line breaks. */
+static bool layout_read(struct layout *l, const struct kind *kind, struct str text)
+{
+	struct str rest;
+
+	*l = (struct layout){0};
+	if (memchr(text.p, '\n', text.n) || memchr(text.p, '\r', text.n) || !take(&text, STR("{\"kind\":\"")) ||
+		!take(&text, str_of(kind->kind)) || !take(&text, STR("\",\"apiVersion\":\"")) ||
+		!str_cut(text, '"', &l->api_version, &rest) || !take(&rest, STR(","))) {
+		return false;
+	}
+	l->body = rest;
+	return take(&rest, STR("\"metadata\":")) && str_starts(rest, STR("{")) &&
+	       metadata_scan(l, rest.p, rest.p + rest.n);
+}
+
+/* The same object in the spelling of object_encode_stored(), for what others wrote into the store. */
+static bool text_normalize(struct buf *out, struct str text, struct arena *a)
+{
+	struct json *in, *object = json_object(a), *metadata;
+	size_t at;
+
+	if (json_parse(&in, a, text, JSON_LIMITS_DEFAULT, &at) != 0 || !json_is(json_gets(in, "metadata"), JSON_OBJECT)) {
+		return false;
+	}
+	metadata = json_copy(a, json_gets(in, "metadata"));
+	json_remove(metadata, STR("resourceVersion"));
+	json_set(a, object, STR("kind"), json_gets(in, "kind"));
+	json_set(a, object, STR("apiVersion"), json_gets(in, "apiVersion"));
+	json_set(a, object, STR("metadata"), metadata);
+	for (size_t i = 0; i < in->n; i++) {
+		if (!json_get(object, in->members[i].name)) {
+			json_add(a, object, in->members[i].name, json_get(in, in->members[i].name));
+		}
+	}
+	return json_encode(out, object);
+}
+
+static bool key_read(const struct kind *kind, struct str rest, struct str *ret_ns, struct str *ret_name)
+{
+	*ret_ns = (struct str){NULL, 0};
+	*ret_name = rest;
+	if (kind->is_namespaced && (!str_cut(rest, '/', ret_ns, ret_name) || ret_ns->n == 0)) {
+		return false;
+	}
+	return ret_name->n > 0 && !memchr(ret_name->p, '/', ret_name->n);
+}
+
+static bool str_is_within(struct str s, struct str text)
+{
+	uintptr_t p = (uintptr_t)s.p, start = (uintptr_t)text.p;
+
+	return p >= start && p + s.n <= start + text.n;
+}
+
+static size_t splice_size(const struct splice *s)
+{
+	return s->from.n - s->cut + s->insert.n;
+}
+
+static void splice_write(const struct splice *s, char *out)
+{
+	size_t behind = s->at + s->cut;
+
+	memcpy(out, s->from.p, s->at);
+	memcpy(out + s->at, s->insert.p, s->insert.n);
+	memcpy(out + s->at + s->insert.n, s->from.p + behind, s->from.n - behind);
+}
+
+/* Where a slice of `from` is in the copy at `out`. One that spans the replaced place grows or shrinks with it. */
+static struct str splice_move(const struct splice *s, const char *out, struct str slice)
+{
+	size_t first = (size_t)(slice.p - s->from.p), last = first + slice.n;
+	size_t gain = s->insert.n - s->cut; /* modulo 2^64 where negative */
+
+	if (first >= s->at + s->cut) {
+		return (struct str){out + first + gain, slice.n};
+	}
+	return (struct str){out + first, last > s->at ? slice.n + gain : slice.n};
+}
+
+/* What is being put together: the splice's text, then the tail: strings that are not in it. */
+struct building {
+	const struct splice *splice;
+	struct cached *o;
+	char *text, *tail;
+};
+
+static struct str building_str(struct building *b, struct str s)
+{
+	char *p = b->tail;
+
+	if (s.n == 0) {
+		return (struct str){NULL, 0};
+	}
+	if (str_is_within(s, b->splice->from)) {
+		return splice_move(b->splice, b->text, s);
+	}
+	memcpy(p, s.p, s.n);
+	b->tail += s.n;
+	return (struct str){p, s.n};
+}
+
+/* Everything but the text; slices as yet where they come from. */
+struct draft {
+	struct cached o;
+	struct label *labels;
+	struct str *values;
+	struct str key;
+};
+
+static size_t tail_size(const struct draft *d, const struct splice *s)
+{
+	size_t size = d->key.n;
+
+	size += str_is_within(d->o.uid, s->from) ? 0 : d->o.uid.n;
+	size += str_is_within(d->o.stored_version, s->from) ? 0 : d->o.stored_version.n;
+	for (size_t i = 0; i < d->o.n_labels; i++) {
+		size += str_is_within(d->labels[i].key, s->from) ? 0 : d->labels[i].key.n;
+		size += str_is_within(d->labels[i].value, s->from) ? 0 : d->labels[i].value.n;
+	}
+	for (size_t i = 0; i < d->o.kind->n_selectable; i++) {
+		size += str_is_within(d->values[i], s->from) ? 0 : d->values[i].n;
+	}
+	return size;
+}
+
+/* Namespace and name share one text, `ns/name`: it is what trees compare (cached_key). */
+static void building_key(struct building *b, const struct draft *d)
+{
+	const char *p = b->tail;
+	size_t n_ns = d->o.ns.n, n_skip = n_ns ? n_ns + 1 : 0;
+
+	memcpy(b->tail, d->key.p, d->key.n);
+	b->tail += d->key.n;
+	b->o->ns = (struct str){n_ns ? p : NULL, n_ns};
+	b->o->name = (struct str){p + n_skip, d->key.n - n_skip};
+}
+
+static struct cached *draft_build(const struct draft *d, const struct splice *s)
+{
+	size_t n_values = d->o.kind->n_selectable;
+	size_t head = sizeof(struct cached) + d->o.n_labels * sizeof(struct label) + n_values * sizeof(struct str);
+	size_t size = head + splice_size(s) + tail_size(d, s);
+	struct cached *o = mem_alloc(size);
+	struct label *labels = (struct label *)(void *)(o + 1);
+	struct str *values = (struct str *)(void *)(labels + d->o.n_labels);
+	struct building b = {s, o, (char *)o + head, (char *)o + head + splice_size(s)};
+
+	memcpy(o, &d->o, sizeof(*o));
+	atomic_init(&o->refs, 1);
+	o->size = (uint32_t)size;
+	splice_write(s, b.text);
+	building_key(&b, d);
+	o->body = splice_move(s, b.text, d->o.body);
+	o->metadata = splice_move(s, b.text, d->o.metadata);
+	o->uid = building_str(&b, d->o.uid);
+	o->stored_version = building_str(&b, d->o.stored_version);
+	for (size_t i = 0; i < o->n_labels; i++) {
+		labels[i].key = building_str(&b, d->labels[i].key);
+		labels[i].value = building_str(&b, d->labels[i].value);
+	}
+	for (size_t i = 0; i < n_values; i++) {
+		values[i] = building_str(&b, d->values[i]);
+	}
+	o->labels = labels;
+	o->values = values;
+	return o;
+}
+
+/* They are few, and stored in order. */
+static void labels_read(struct draft *d, const struct json *labels, struct arena *a)
+{
+	size_t n = json_is(labels, JSON_OBJECT) ? labels->n : 0, at;
+
+	d->labels = arena_array(a, struct label, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		struct label l = {labels->members[i].name, json_text(labels->members[i].value)};
+
+		for (at = i; at > 0 && str_cmp(d->labels[at - 1].key, l.key) > 0; at--) {
+			d->labels[at] = d->labels[at - 1];
+		}
+		d->labels[at] = l;
+	}
+	d->o.n_labels = n;
+}
+
+static void draft_fill(struct draft *d, const struct object *object, struct arena *a)
+{
+	const struct kind *kind = object->kind;
+
+	d->o.uid = object->meta.uid;
+	d->o.is_deleting = meta_is_deleting(&object->meta);
+	labels_read(d, object->meta.labels, a);
+	d->values = arena_array(a, struct str, kind->n_selectable + 1);
+	for (size_t i = 0; i < kind->n_selectable; i++) {
+		d->values[i] = kind->selectable[i].value(object, a);
+	}
+}
+
+/* kube-apiserver writes resourceVersion behind uid; where there is none it comes first. */
+static struct cached *draft_with_revision(struct draft *d, const struct layout *l)
+{
+	const char *before = l->uid_end ? "," : "", *behind = l->uid_end ? "" : ",", *at = l->uid_end ? l->uid_end : l->metadata.p + 1;
+	char text[REVISION_SIZE];
+	int n = snprintf(text, sizeof(text), "%s\"resourceVersion\":\"%" PRId64 "\"%s", before, d->o.revision, behind);
+	struct splice s = {.from = l->body, .at = (size_t)(at - l->body.p), .insert = {text, (size_t)n}};
+
+	d->o.body = l->body;
+	d->o.metadata = l->metadata;
+	d->o.stored_version = l->api_version;
+	d->o.revision_at = (uint32_t)(s.at + strlen(before) + STR("\"resourceVersion\":\"").n);
+	return draft_build(d, &s);
+}
+
+static struct cached *cached_decode(struct draft *d, struct str value, struct arena *a)
+{
+	_cleanup_(buf_done) struct buf normal;
+	struct object *object;
+	struct layout l;
+
+	buf_init(&normal, DECODE_CEILING);
+	if (!layout_read(&l, d->o.kind, value)) {
+		if (!text_normalize(&normal, value, a) || !layout_read(&l, d->o.kind, buf_str(&normal))) {
+			return NULL;
+		}
+		value = buf_str(&normal);
+	}
+	if (object_decode_stored(&object, d->o.kind, value, d->o.revision, a) != 0 ||
+		!str_eq(object->meta.ns, d->o.ns) || !str_eq(object->meta.name, d->o.name)) {
+		return NULL;
+	}
+	draft_fill(d, object, a);
+	return draft_with_revision(d, &l);
+}
+
+struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struct str value, int64_t create_revision, int64_t mod_revision)
+{
+	struct draft d = {
+		.o = {.kind = kind, .revision = mod_revision, .create_revision = create_revision},
+		.key = rest_of_key,
+	};
+	_cleanup_(arena_done) struct arena a;
+	char scratch[SCRATCH_SIZE];
+
+	arena_init_with(&a, DECODE_CEILING, scratch, sizeof(scratch));
+	if (value.n == 0 || !key_read(kind, rest_of_key, &d.o.ns, &d.o.name)) {
+		return NULL;
+	}
+	return cached_decode(&d, value, &a);
+}
+
+struct cached *cached_at_revision(const struct cached *o, int64_t revision)
+{
+	const char *digits = o->body.p + o->revision_at;
+	char text[REVISION_SIZE];
+	int n = snprintf(text, sizeof(text), "%" PRId64, revision);
+	struct splice s = {
+		.from = o->body,
+		.at = o->revision_at,
+		.cut = (size_t)((const char *)memchr(digits, '"', o->body.n - o->revision_at) - digits),
+		.insert = {text, (size_t)n},
+	};
+	struct draft d = {
+		.labels = (struct label *)(uintptr_t)o->labels,
+		.values = (struct str *)(uintptr_t)o->values,
+		.key = cached_key(o),
+	};
+
+	memcpy(&d.o, o, sizeof(d.o));
+	d.o.revision = revision;
+	return draft_build(&d, &s);
+}
+
+struct str cached_text(const struct cached *o, struct arena *a)
+{
+	struct str kind = str_of(o->kind->kind);
+	struct str parts[] = {STR("{\"kind\":\""), kind, STR("\",\"apiVersion\":\""), o->stored_version, STR("\","), o->body};
+	size_t n = 0;
+	char *text, *at;
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		n += parts[i].n;
+	}
+	text = at = arena_text(a, n);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		memcpy(at, parts[i].p, parts[i].n);
+		at += parts[i].n;
+	}
+	return (struct str){text, n};
+}
