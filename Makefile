@@ -41,7 +41,9 @@ check-cluster:
 
 sanitize: sanitize-address sanitize-thread
 
-sanitize-%: build-%/build.ninja
+sanitize-%:
+	tools/install-deps.sh build run test
+	$(MAKE) --no-print-directory build-$*/build.ninja
 	ninja -C build-$*
 	tools/run-tests.py --build build-$* $(SANITIZED_SUITES)
 

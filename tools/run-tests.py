@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,9 @@ SANITIZER_OPTIONS = {
     # gRPC and libmicrohttpd are not instrumented: what they synchronise by themselves would look like races.
     "TSAN_OPTIONS": "ignore_noninstrumented_modules=1:second_deadlock_stack=1:halt_on_error=0",
 }
+
+# A suite that hangs must not hang whoever started it.
+SUITE_SECONDS = int(os.environ.get("SUITE_SECONDS", "1200"))
 
 # What cmocka prints for each test case.
 CMOCKA_OK = re.compile(r"^\[ +OK \] ", re.MULTILINE)
@@ -52,6 +56,20 @@ def environment(build, reports):
     return env
 
 
+def run(command, env):
+    """The exit status of a suite's runner. One that takes too long is stopped with all it started."""
+    with subprocess.Popen(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True) as process:
+        try:
+            return process.wait(SUITE_SECONDS)
+        except subprocess.TimeoutExpired:
+            print(f"stopped after {SUITE_SECONDS} s", flush=True)
+            os.killpg(process.pid, signal.SIGKILL)
+            return process.wait()
+        except KeyboardInterrupt:
+            os.killpg(process.pid, signal.SIGINT)
+            raise
+
+
 def tally_meson_test(entry):
     """The cases within one executable, or the executable itself where it tells none."""
     output = (entry.get("stdout") or "") + (entry.get("stderr") or "")
@@ -67,12 +85,12 @@ def run_meson(build, suite, env):
     log = build / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
     command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--suite", f"annals:{suite}"]
-    status = subprocess.run(command, env=env, check=False).returncode
+    status = run(command, env)
     tally = Tally()
     if log.exists():
         for line in log.read_text().splitlines():
             tally.add(tally_meson_test(json.loads(line)))
-    if status and not tally.failed: # a test that was not built, say
+    if status and not tally.failed:  # a test that was not built, say
         tally.failed += 1
     return tally
 
@@ -91,7 +109,7 @@ def run_pytest(folder, env, reports):
     result = reports / "pytest.xml"
     result.unlink(missing_ok=True)
     command = [python_with_pytest(), "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", f"--junitxml={result}", folder]
-    status = subprocess.run(command, env=env, cwd=ROOT, check=False).returncode
+    status = run(command, env)
     if not result.exists():
         return Tally(0, 1)
     suite = xml.parse(result).getroot().find("testsuite")
