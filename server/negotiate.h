@@ -2,6 +2,7 @@
 #ifndef SERVER_NEGOTIATE_H
 #define SERVER_NEGOTIATE_H
 
+#include "api/patch.h"
 #include "api/status.h"
 
 enum media_format { MEDIA_JSON, MEDIA_YAML };
@@ -15,7 +16,7 @@ struct media {
 	bool accepts_gzip;
 };
 
-/* What an endpoint can answer with. */
+/* What an endpoint can answer with. 0: plain documents. */
 enum {
 	ALLOW_TABLE = 1 << 0,
 	ALLOW_PARTIAL = 1 << 1,
@@ -23,17 +24,26 @@ enum {
 	ALLOW_STREAM_ONLY = 1 << 3, /* watch: YAML is not acceptable */
 };
 
-/* 0, or 1 with 406 in st (still setting format and pretty, so that the error can be shown). accept may be empty. */
+/* 0; or 1 with 406 in st, and *ret as media_of_status() makes it. accept and the others may be empty. Clauses are tried by quality, then in
+ * order, but quality 0 refuses nothing. `pretty_param` counts before the User-Agent, which makes curl's and browsers' answers pretty. */
 int media_negotiate(struct media *ret, struct str accept, struct str accept_encoding, struct str user_agent, struct str pretty_param,
 		    unsigned allowed, struct arena *a, struct status *st);
+/* The form of a Status that reports a failure: never a Table; where no clause fits, indented JSON. */
+void media_of_status(struct media *ret, struct str accept, struct str accept_encoding, struct str user_agent, struct str pretty_param);
 struct str media_content_type(const struct media *m);
+/* JSON text to what the client wants: compact with a final newline, indented, or YAML. */
+bool media_write(struct buf *out, const struct media *m, struct str json_text);
 
 /* Request bodies of POST, PUT, DELETE: JSON or YAML by Content-Type (empty: JSON). 0, or 1 with 415 in st. */
 int media_of_body(enum media_format *ret, struct str content_type, struct arena *a, struct status *st);
-/* The body as one JSON tree. YAML is turned into JSON text first (YAML 1.1 as sigs.k8s.io/yaml reads it: surprises.md 17).
- * 0, or 1 with 400 in st. */
+/* Those of PATCH, which are looked at before Accept is. 0, or 1 with 415 in st. */
+int media_of_patch(enum patch_type *ret, struct str content_type, struct status *st);
+
+/* The body as one JSON tree; body must outlive it. YAML is turned into JSON text first (base/yaml.h); where a YAML body is JSON, it is read as
+ * such and keeps its spelling. 0, or 1 with 400 in st, whose message is the parser's bare sentence: the caller knows what to say around it. */
 int media_parse_body(struct json **ret, enum media_format format, struct str body, struct arena *a, struct status *st);
-/* JSON text to what the client wants: compact with a final newline, indented, or YAML. */
-bool media_write(struct buf *out, const struct media *m, struct str json_text);
+/* What fieldValidation has against keys that a YAML body repeats, in one text: "yaml: unmarshal errors:\n  line 2: key ...". Empty: nothing,
+ * or it is JSON, in which object_decode() finds them. */
+struct str media_repeated_keys(enum media_format format, struct str body, struct arena *a);
 
 #endif

@@ -1,0 +1,674 @@
+#include "server/negotiate.h"
+
+#include "base/yaml.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+
+/* What we read and write, the default first. */
+static const struct serializer {
+	const char *type, *subtype;
+	enum media_format format;
+	bool streams;
+} serializers[] = {
+	{"application", "json", MEDIA_JSON, true},
+	{"application", "yaml", MEDIA_YAML, false},
+};
+
+enum {
+	ALLOW_FORMS = ALLOW_TABLE | ALLOW_PARTIAL | ALLOW_PARTIAL_LIST,
+	ROUTE_STREAMS = ALLOW_PARTIAL_LIST | ALLOW_STREAM_ONLY, /* lists and watches share a route */
+};
+
+/* ---- texts ---- */
+
+static struct str media_type_names(struct arena *a, bool plain, bool streams)
+{
+	struct str text = {NULL, 0};
+
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < ARRAY_SIZE(serializers); i++) {
+			const struct serializer *s = &serializers[i];
+			if (pass == 0 ? !plain : !streams || !s->streams) {
+				continue;
+			}
+			text = arena_printf(a, STR_FMT "%s%s/%s%s", STR_ARG(text), text.n > 0 ? ", " : "", s->type, s->subtype,
+					    pass == 0 ? "" : ";stream=watch");
+		}
+	}
+	return text;
+}
+
+/* The router's: no route makes what is wanted. */
+static int refuse_route(struct arena *a, unsigned allowed, struct status *st)
+{
+	status_set(st, 406, REASON_NOT_ACCEPTABLE, "406: Not Acceptable\n\nAvailable representations: " STR_FMT,
+		   STR_ARG(media_type_names(a, true, allowed & ROUTE_STREAMS)));
+	st->has_details = true;
+	return 1;
+}
+
+static int refuse_clauses(struct arena *a, bool is_stream, struct status *st)
+{
+	status_set(st, 406, REASON_NOT_ACCEPTABLE, "only the following media types are accepted: " STR_FMT,
+		   STR_ARG(media_type_names(a, !is_stream, is_stream)));
+	return 1;
+}
+
+static int refuse_form(const struct media *m, struct status *st)
+{
+	static const char *const reasons[] = {
+		[AS_TABLE] = "you requested Table, but the requested object has none",
+		[AS_PARTIAL] = "you requested PartialObjectMetadata, but the requested object is a list",
+		[AS_PARTIAL_LIST] = "you requested PartialObjectMetadataList, but the requested object is not a list",
+	};
+
+	status_set(st, 406, REASON_NOT_ACCEPTABLE, "%s", reasons[m->as]);
+	return 1;
+}
+
+/* ---- the router's look at Accept ---- */
+
+/* As str_cut(), with nothing behind a separator that is not there. The parts may be s itself. */
+static void split(struct str s, char sep, struct str *ret_head, struct str *ret_rest)
+{
+	struct str head, rest = {NULL, 0};
+
+	str_cut(s, sep, &head, &rest);
+	*ret_head = head;
+	*ret_rest = rest;
+}
+
+static struct str trim_spaces(struct str s)
+{
+	while (s.n > 0 && s.p[0] == ' ') {
+		s = (struct str){s.p + 1, s.n - 1};
+	}
+	while (s.n > 0 && s.p[s.n - 1] == ' ') {
+		s.n--;
+	}
+	return s;
+}
+
+static bool route_makes(struct str type)
+{
+	struct str major, minor;
+
+	if (str_is(type, "*/*")) {
+		return true;
+	}
+	split(type, '/', &major, &minor);
+	for (size_t i = 0; i < ARRAY_SIZE(serializers); i++) {
+		if (str_is(major, serializers[i].type) && str_is(minor, serializers[i].subtype)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* go-restful's: types without parameters, exact case, no application/wildcard. */
+static bool route_accepts(struct str accept)
+{
+	struct str element, type, parameters;
+
+	if (accept.n == 0) {
+		return true;
+	}
+	do {
+		split(accept, ',', &element, &accept);
+		split(element, ';', &type, &parameters);
+		if (route_makes(trim_spaces(type))) {
+			return true;
+		}
+	} while (accept.n > 0);
+	return false;
+}
+
+/* ---- clauses of Accept, as munnerz/goautoneg reads them ---- */
+
+struct clause {
+	struct str type, subtype, parameters;
+	float quality;
+};
+
+enum { CLAUSES_MAX = 64 }; /* what follows is ignored: sorting is quadratic */
+
+/* What stands before sep; false when anything stands behind it. */
+static bool head_alone(struct str s, char sep, struct str *ret)
+{
+	struct str tail;
+
+	split(s, sep, ret, &tail);
+	return tail.n == 0;
+}
+
+/* name=value; those without a value, or with two, are skipped. */
+static bool next_parameter(struct str *rest, struct str *ret_name, struct str *ret_value)
+{
+	struct str parameter, value;
+
+	while (rest->n > 0) {
+		split(*rest, ';', &parameter, rest);
+		split(parameter, '=', ret_name, &value);
+		if (value.n > 0 && head_alone(value, '=', ret_value)) {
+			*ret_name = trim_spaces(*ret_name);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* strconv.ParseFloat: 0 for what is no number. */
+static float parse_quality(struct str value)
+{
+	char text[32], *end;
+
+	if (value.n == 0 || value.n >= sizeof(text) || isspace((unsigned char)value.p[0])) {
+		return 0;
+	}
+	memcpy(text, value.p, value.n);
+	text[value.n] = '\0';
+	float quality = strtof(text, &end);
+	return end == text + value.n ? quality : 0;
+}
+
+static bool parse_type(struct str text, struct clause *ret)
+{
+	struct str subtype;
+
+	split(text, '/', &ret->type, &subtype);
+	ret->type = trim_spaces(ret->type);
+	if (subtype.n == 0) {
+		ret->subtype = STR("*");
+		return str_is(ret->type, "*");
+	}
+	if (!head_alone(subtype, '/', &ret->subtype)) {
+		return false;
+	}
+	ret->subtype = trim_spaces(ret->subtype);
+	return true;
+}
+
+static bool parse_clause(struct str text, struct clause *ret)
+{
+	struct str type, name, value;
+
+	*ret = (struct clause){.quality = 1};
+	split(trim_spaces(text), ';', &type, &ret->parameters);
+	if (!parse_type(type, ret)) {
+		return false;
+	}
+	for (struct str rest = ret->parameters; next_parameter(&rest, &name, &value);) {
+		if (str_is(name, "q")) {
+			ret->quality = parse_quality(value);
+		}
+	}
+	return true;
+}
+
+/* Not an order in the strict sense; upstream's, with upstream's insertion sort, decides all the same. */
+static bool goes_before(const struct clause *a, const struct clause *b)
+{
+	return a->quality > b->quality || (!str_is(a->type, "*") && str_is(b->type, "*")) ||
+	       (!str_is(a->subtype, "*") && str_is(b->subtype, "*"));
+}
+
+static void insert_clause(struct clause *clauses, size_t n, const struct clause *c)
+{
+	size_t i = n;
+
+	for (; i > 0 && goes_before(c, &clauses[i - 1]); i--) {
+		clauses[i] = clauses[i - 1];
+	}
+	clauses[i] = *c;
+}
+
+static size_t parse_accept(struct str accept, struct clause clauses[CLAUSES_MAX])
+{
+	struct str element;
+	struct clause c;
+	size_t n = 0;
+
+	while (accept.n > 0 && n < CLAUSES_MAX) {
+		split(accept, ',', &element, &accept);
+		if (parse_clause(element, &c)) {
+			insert_clause(clauses, n, &c);
+			n++;
+		}
+	}
+	return n;
+}
+
+/* ---- choosing ---- */
+
+/* Parameters that mean something, the last of each. */
+struct parameters {
+	struct str as, group, version, stream, server_version;
+	bool converts, pretty;
+};
+
+static void read_parameters(struct parameters *ret, struct str text)
+{
+	struct {
+		const char *name;
+		struct str *value;
+	} known[] = {
+		{"as", &ret->as},
+		{"g", &ret->group},
+		{"v", &ret->version},
+		{"stream", &ret->stream},
+		{"sv", &ret->server_version},
+	};
+	struct str name, value;
+
+	*ret = (struct parameters){0};
+	while (next_parameter(&text, &name, &value)) {
+		value = trim_spaces(value);
+		for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+			if (str_is(name, known[i].name)) {
+				*known[i].value = value;
+				ret->converts = ret->converts || i < 3;
+			}
+		}
+		if (str_is(name, "pretty")) {
+			ret->pretty = str_is(value, "1");
+		}
+	}
+}
+
+static const struct {
+	const char *name;
+	enum media_as as;
+} forms[] = {
+	{"Table", AS_TABLE},
+	{"PartialObjectMetadata", AS_PARTIAL},
+	{"PartialObjectMetadataList", AS_PARTIAL_LIST},
+};
+
+static bool choose_form(struct media *ret, const struct parameters *p, unsigned allowed)
+{
+	if (!p->converts) {
+		return true;
+	}
+	ret->is_v1beta1 = str_is(p->version, "v1beta1");
+	if (!(allowed & ALLOW_FORMS) || !str_is(p->group, "meta.k8s.io") || (!ret->is_v1beta1 && !str_is(p->version, "v1"))) {
+		return false;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		if (str_is(p->as, forms[i].name)) {
+			ret->as = forms[i].as;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool choose_serializer(struct media *ret, const struct clause *c, const struct serializer *s, unsigned allowed)
+{
+	struct parameters p;
+
+	read_parameters(&p, c->parameters);
+	*ret = (struct media){.format = s->format, .pretty = p.pretty};
+	if (p.stream.n > 0 && (!s->streams || !str_is(p.stream, "watch"))) {
+		return false;
+	}
+	if (p.server_version.n > 0 && !((allowed & ALLOW_FORMS) && str_is(p.server_version, "v1"))) {
+		return false;
+	}
+	return choose_form(ret, &p, allowed);
+}
+
+static bool clause_covers(const struct clause *c, const struct serializer *s)
+{
+	bool any_subtype = str_is(c->subtype, "*");
+
+	return (str_is(c->type, s->type) && (any_subtype || str_is(c->subtype, s->subtype))) || (str_is(c->type, "*") && any_subtype);
+}
+
+static bool choose(struct media *ret, struct str accept, unsigned allowed)
+{
+	struct clause clauses[CLAUSES_MAX];
+
+	*ret = (struct media){.format = MEDIA_JSON};
+	if (accept.n == 0 || str_is(accept, "application/json") || str_is(accept, "*/*")) {
+		return true;
+	}
+	size_t n = parse_accept(accept, clauses);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(serializers); j++) {
+			if (clause_covers(&clauses[i], &serializers[j]) && choose_serializer(ret, &clauses[i], &serializers[j], allowed)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* ---- pretty and gzip ---- */
+
+/* strconv.ParseBool's words for true. */
+static bool is_true(struct str s)
+{
+	static const char *const words[] = {"1", "t", "T", "TRUE", "true", "True"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (str_is(s, words[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool wants_pretty(struct str user_agent, struct str pretty_param)
+{
+	if (pretty_param.n > 0) {
+		return is_true(pretty_param);
+	}
+	return str_starts(user_agent, STR("curl")) || str_starts(user_agent, STR("Wget")) || str_starts(user_agent, STR("Mozilla/5.0"));
+}
+
+/* An element that is "gzip" and nothing else: "gzip;q=1" is not. */
+static bool wants_gzip(struct str accept_encoding)
+{
+	struct str element;
+
+	while (accept_encoding.n > 0) {
+		split(accept_encoding, ',', &element, &accept_encoding);
+		if (str_is(str_trim(element), "gzip")) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void finish(struct media *m, struct str accept_encoding, struct str user_agent, struct str pretty_param)
+{
+	m->pretty = m->format == MEDIA_JSON && (m->pretty || wants_pretty(user_agent, pretty_param));
+	m->accepts_gzip = wants_gzip(accept_encoding);
+}
+
+/* ---- answers ---- */
+
+void media_of_status(struct media *ret, struct str accept, struct str accept_encoding, struct str user_agent, struct str pretty_param)
+{
+	if (!choose(ret, accept, 0)) {
+		*ret = (struct media){.format = MEDIA_JSON, .pretty = true};
+	}
+	finish(ret, accept_encoding, user_agent, pretty_param);
+}
+
+static unsigned form_bit(enum media_as as)
+{
+	static const unsigned bits[] = {[AS_TABLE] = ALLOW_TABLE, [AS_PARTIAL] = ALLOW_PARTIAL, [AS_PARTIAL_LIST] = ALLOW_PARTIAL_LIST};
+
+	return bits[as];
+}
+
+static int choose_or_refuse(struct media *ret, struct str accept, unsigned allowed, struct arena *a, struct status *st)
+{
+	if (!route_accepts(accept)) {
+		return refuse_route(a, allowed, st);
+	}
+	if (!choose(ret, accept, allowed)) {
+		return refuse_clauses(a, false, st);
+	}
+	if ((allowed & ALLOW_STREAM_ONLY) && ret->as == AS_PARTIAL_LIST) {
+		ret->as = AS_OBJECT; /* upstream notices when the stream has begun, and sends objects */
+	}
+	if (ret->as != AS_OBJECT && !(form_bit(ret->as) & allowed)) {
+		return refuse_form(ret, st);
+	}
+	if ((allowed & ALLOW_STREAM_ONLY) && ret->format != MEDIA_JSON) {
+		return refuse_clauses(a, true, st);
+	}
+	return 0;
+}
+
+int media_negotiate(struct media *ret, struct str accept, struct str accept_encoding, struct str user_agent, struct str pretty_param,
+		    unsigned allowed, struct arena *a, struct status *st)
+{
+	if (choose_or_refuse(ret, accept, allowed, a, st)) {
+		media_of_status(ret, accept, accept_encoding, user_agent, pretty_param);
+		return 1;
+	}
+	finish(ret, accept_encoding, user_agent, pretty_param);
+	return 0;
+}
+
+struct str media_content_type(const struct media *m)
+{
+	return m->format == MEDIA_YAML ? STR("application/yaml") : STR("application/json");
+}
+
+static bool write_yaml(struct buf *out, struct str json_text)
+{
+	struct arena a;
+	struct json *j;
+	size_t at;
+
+	arena_init(&a, SIZE_MAX / 2);
+	bool ok = json_parse(&j, &a, json_text, (struct json_limits){.depth = UINT32_MAX, .values = SIZE_MAX}, &at) == 0 &&
+		  yaml_from_json(out, j);
+	arena_done(&a);
+	return ok;
+}
+
+bool media_write(struct buf *out, const struct media *m, struct str json_text)
+{
+	if (m->format == MEDIA_YAML) {
+		return write_yaml(out, json_text);
+	}
+	if (m->pretty) {
+		return json_indent(out, json_text, 2);
+	}
+	return buf_add_str(out, json_text) && buf_addc(out, '\n');
+}
+
+/* ---- Content-Type, as Go's mime.ParseMediaType reads it ---- */
+
+static bool is_token_char(char c)
+{
+	return c > ' ' && c < 0x7f && !strchr("()<>@,;:\\\"/[]?=", c);
+}
+
+static struct str skip_blanks(struct str s)
+{
+	while (s.n > 0 && isspace((unsigned char)s.p[0])) {
+		s = (struct str){s.p + 1, s.n - 1};
+	}
+	return s;
+}
+
+static bool cut_token(struct str *s, struct str *ret)
+{
+	size_t n = 0;
+
+	while (n < s->n && is_token_char(s->p[n])) {
+		n++;
+	}
+	*ret = (struct str){s->p, n};
+	*s = (struct str){s->p + n, s->n - n};
+	return n > 0;
+}
+
+static bool cut_char(struct str *s, char c)
+{
+	if (s->n == 0 || s->p[0] != c) {
+		return false;
+	}
+	*s = (struct str){s->p + 1, s->n - 1};
+	return true;
+}
+
+/* With its quotes: only sameness matters. */
+static bool cut_quoted(struct str *s, struct str *ret)
+{
+	for (size_t i = 1; i < s->n; i++) {
+		if (s->p[i] == '"') {
+			*ret = (struct str){s->p, i + 1};
+			*s = (struct str){s->p + i + 1, s->n - i - 1};
+			return true;
+		}
+		if (s->p[i] == '\\' && i + 1 < s->n && !is_token_char(s->p[i + 1])) {
+			i++;
+		}
+	}
+	return false;
+}
+
+struct mime_parameter {
+	struct str name, value;
+};
+
+static bool cut_mime_parameter(struct str *s, struct mime_parameter *ret)
+{
+	if (!cut_char(s, ';')) {
+		return false;
+	}
+	*s = skip_blanks(*s);
+	if (!cut_token(s, &ret->name)) {
+		return false;
+	}
+	*s = skip_blanks(*s);
+	if (!cut_char(s, '=')) {
+		return false;
+	}
+	*s = skip_blanks(*s);
+	return s->n > 0 && s->p[0] == '"' ? cut_quoted(s, &ret->value) : cut_token(s, &ret->value);
+}
+
+enum { MIME_PARAMETERS_MAX = 16 };
+
+/* Nobody needs the parameters, but a malformed or contradictory one makes the whole type unknown. */
+static bool mime_parameters_are_valid(struct str s)
+{
+	struct mime_parameter seen[MIME_PARAMETERS_MAX];
+
+	for (size_t n = 0; n < ARRAY_SIZE(seen); n++) {
+		s = skip_blanks(s);
+		if (s.n == 0 || str_is(str_trim(s), ";")) {
+			return true;
+		}
+		if (!cut_mime_parameter(&s, &seen[n])) {
+			return false;
+		}
+		for (size_t i = 0; i < n; i++) {
+			if (str_eq_nocase(seen[i].name, seen[n].name) && !str_eq(seen[i].value, seen[n].value)) {
+				return false;
+			}
+		}
+	}
+	return false;
+}
+
+static bool find_body_format(enum media_format *ret, struct str content_type)
+{
+	const char *semicolon = content_type.n > 0 ? memchr(content_type.p, ';', content_type.n) : NULL;
+	size_t n = semicolon ? (size_t)(semicolon - content_type.p) : content_type.n;
+	struct str base = str_trim((struct str){content_type.p, n}), type, subtype;
+
+	split(base, '/', &type, &subtype);
+	if (!mime_parameters_are_valid((struct str){content_type.p + n, content_type.n - n})) {
+		return false;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(serializers); i++) {
+		if (str_eq_nocase(type, str_of(serializers[i].type)) && str_eq_nocase(subtype, str_of(serializers[i].subtype))) {
+			*ret = serializers[i].format;
+			return true;
+		}
+	}
+	return false;
+}
+
+int media_of_body(enum media_format *ret, struct str content_type, struct arena *a, struct status *st)
+{
+	if (content_type.n == 0) {
+		*ret = serializers[0].format;
+		return 0;
+	}
+	if (find_body_format(ret, content_type)) {
+		return 0;
+	}
+	status_set(st, 415, REASON_UNSUPPORTED_MEDIA_TYPE,
+		   "the body of the request was in an unknown format - accepted media types include: " STR_FMT,
+		   STR_ARG(media_type_names(a, true, false)));
+	return 1;
+}
+
+/* The router's again: the first of a list that some patch type has. */
+int media_of_patch(enum patch_type *ret, struct str content_type, struct status *st)
+{
+	struct str element, type, parameters;
+
+	while (content_type.n > 0) {
+		split(content_type, ',', &element, &content_type);
+		split(element, ';', &type, &parameters);
+		if (patch_type_of(trim_spaces(type), ret)) {
+			return 0;
+		}
+	}
+	status_set(st, 415, REASON_UNSUPPORTED_MEDIA_TYPE, "415: Unsupported Media Type");
+	st->has_details = true;
+	return 1;
+}
+
+/* ---- bodies ---- */
+
+enum { YAML_JSON_MAX = 16 << 20 }; /* bytes; a body is 3 MiB, aliases and escapes make it grow */
+
+static int parse_json(struct json **ret, struct str text, struct arena *a, struct status *st)
+{
+	size_t at;
+	int error = json_parse(ret, a, text, JSON_LIMITS_DEFAULT, &at);
+
+	if (error) {
+		status_bad_request(st, "%s", json_error_text(a, error, text, at));
+		return 1;
+	}
+	return 0;
+}
+
+static int parse_yaml(struct json **ret, struct str text, struct arena *a, struct status *st)
+{
+	struct str error, json_text;
+	struct buf json;
+
+	buf_init(&json, YAML_JSON_MAX);
+	if (yaml_to_json(&json, text, YAML_LIMITS_DEFAULT, a, &error, NULL)) {
+		buf_done(&json);
+		status_bad_request(st, STR_FMT, STR_ARG(error));
+		return 1;
+	}
+	json_text = arena_dup(a, buf_str(&json));
+	buf_done(&json);
+	return parse_json(ret, json_text, a, st);
+}
+
+int media_parse_body(struct json **ret, enum media_format format, struct str body, struct arena *a, struct status *st)
+{
+	size_t at;
+
+	if (format == MEDIA_JSON) {
+		return parse_json(ret, body, a, st);
+	}
+	if (json_parse(ret, a, body, JSON_LIMITS_DEFAULT, &at) == 0) {
+		return 0;
+	}
+	return parse_yaml(ret, body, a, st);
+}
+
+struct str media_repeated_keys(enum media_format format, struct str body, struct arena *a)
+{
+	struct str error, repeated = {NULL, 0};
+	struct json *j;
+	struct buf json;
+	size_t at;
+
+	if (format == MEDIA_JSON || json_parse(&j, a, body, JSON_LIMITS_DEFAULT, &at) == 0) {
+		return repeated;
+	}
+	buf_init(&json, YAML_JSON_MAX);
+	yaml_to_json(&json, body, YAML_LIMITS_DEFAULT, a, &error, &repeated);
+	buf_done(&json);
+	return repeated;
+}
