@@ -1,5 +1,5 @@
 /* Label and field selectors: parsed once per request, matched against parsed labels without touching JSON.
- * k8s.io/apimachinery/pkg/labels and pkg/fields, same grammar and messages (surprises.md 30). */
+ * k8s.io/apimachinery/pkg/labels and pkg/fields, same grammar and messages (surprises.md 30). Matching allocates nothing. */
 #ifndef API_SELECTOR_H
 #define API_SELECTOR_H
 
@@ -11,17 +11,17 @@ struct label {
 
 enum selector_op { SELECTOR_IN, SELECTOR_NOT_IN, SELECTOR_EXISTS, SELECTOR_NOT_EXISTS, SELECTOR_GREATER, SELECTOR_LESS };
 
-/* a=b and a==b are IN with one value, a!=b is NOT_IN with one value. */
+/* a=b and a==b are IN with one value, a!=b is NOT_IN with one value. NOT_IN holds where the label is absent, too. */
 struct requirement {
 	enum selector_op op;
 	struct str key;
-	struct str *values;     /* sorted, without repetitions */
+	struct str *values; /* sorted, without repetitions */
 	size_t n_values;
-	int64_t number;         /* GREATER, LESS */
+	int64_t number; /* GREATER, LESS */
 };
 
 struct label_selector {
-	struct requirement *v;  /* all must hold; none: everything matches */
+	struct requirement *v; /* sorted by key; all must hold; none: everything matches */
 	size_t n;
 };
 
@@ -29,23 +29,28 @@ struct label_selector {
 int label_selector_parse(struct label_selector *ret, struct str text, struct arena *a, struct status *st);
 /* labels sorted by key. */
 bool label_selector_matches(const struct label_selector *s, const struct label *labels, size_t n);
+bool requirement_matches(const struct requirement *r, const struct label *labels, size_t n);
 struct str label_selector_string(const struct label_selector *s, struct arena *a); /* canonical text, sorted by key */
+
+enum { FIELD_TERM_NAME = -1, FIELD_TERM_NAMESPACE = -2 };
 
 struct field_term {
 	struct str path, value;
 	bool is_not;
-	int field;              /* -1: metadata.name, -2: metadata.namespace, else index into kind->selectable */
+	int field; /* FIELD_TERM_NAME, FIELD_TERM_NAMESPACE, else index into kind->selectable */
 };
 
 struct field_selector {
-	struct field_term *v;
+	struct field_term *v; /* sorted by their text; all must hold */
 	size_t n;
 };
 
-/* 0, or 1 with 400 "field label not supported" and the like. */
+/* Slices point into text or the arena. 0, or 1 with 400 "field label not supported" and the like. */
 int field_selector_parse(struct field_selector *ret, struct str text, const struct kind *kind, const struct door *door,
-			 struct arena *a, struct status *st);
-/* values[i]: of kind->selectable[i]. */
+	struct arena *a, struct status *st);
+/* values[i]: of kind->selectable[i]; may be NULL when the kind has none. */
 bool field_selector_matches(const struct field_selector *s, struct str name, struct str ns, const struct str *values);
+/* Whether a term demands one value of a field, as metadata.name=x does: what a look-up can start from. */
+bool field_selector_requires(const struct field_selector *s, int field, struct str *ret_value);
 
 #endif

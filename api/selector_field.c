@@ -1,0 +1,241 @@
+#include "api/selector.h"
+
+#include "api/gotext.h"
+
+#include <stdlib.h>
+
+/* Everywhere; kinds add their own. */
+static const struct common_field {
+	const char *path;
+	int field;
+} common_fields[] = {
+	{"metadata.name", FIELD_TERM_NAME},
+	{"metadata.namespace", FIELD_TERM_NAMESPACE},
+};
+
+/* The first of these in a term separates path and value; longer ones before their endings. */
+static const struct comparison {
+	const char *text;
+	bool is_not;
+} comparisons[] = {
+	{"!=", true},
+	{"==", false},
+	{"=", false},
+};
+
+struct parser {
+	struct str text;
+	const struct kind *kind;
+	const struct door *door;
+	struct arena *arena;
+	struct status *st;
+};
+
+static int compare_texts(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* The length of the first term. A comma behind a backslash is part of the value. */
+static size_t term_length(struct str text)
+{
+	size_t n = 0;
+	while (n < text.n && text.p[n] != ',') {
+		n += text.p[n] == '\\' && n + 1 < text.n ? 2 : 1;
+	}
+	return n;
+}
+
+/* Upstream sorts the terms before it reads them, so the first mistake is the first in that order. */
+static struct str *split_terms(struct parser *p, size_t *ret_n)
+{
+	size_t n = 1;
+	for (size_t i = 0; i < p->text.n; i++) {
+		n += p->text.p[i] == ',';
+	}
+	struct str *terms = arena_array(p->arena, struct str, n);
+
+	struct str rest = p->text;
+	for (n = 0; rest.n > 0;) {
+		size_t length = term_length(rest);
+		if (length > 0) {
+			terms[n++] = (struct str){rest.p, length};
+		}
+		length = MIN(length + 1, rest.n);
+		rest = (struct str){rest.p + length, rest.n - length};
+	}
+	qsort(terms, n, sizeof(*terms), compare_texts);
+	*ret_n = n;
+	return terms;
+}
+
+static const struct comparison *find_comparison(struct str text)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(comparisons); i++) {
+		if (str_starts(text, str_of(comparisons[i].text))) {
+			return &comparisons[i];
+		}
+	}
+	return NULL;
+}
+
+static bool is_escapable(char c)
+{
+	return c == '\\' || c == ',' || c == '=';
+}
+
+/* The character that begins at p, whole. */
+static struct str rune_at(const char *p, const char *end)
+{
+	size_t n = 1;
+	while (p + n < end && ((unsigned char)p[n] & 0xc0) == 0x80) {
+		n++;
+	}
+	return (struct str){p, n};
+}
+
+static int unescape(struct parser *p, struct str raw, struct str *ret)
+{
+	char *text = arena_text(p->arena, raw.n);
+	const char *end = raw.p + raw.n;
+	size_t n = 0;
+	for (const char *c = raw.p; c < end; c++) {
+		if (*c == '\\') {
+			c++;
+			if (c == end || !is_escapable(*c)) {
+				struct str rune = c == end ? STR("") : rune_at(c, end);
+				status_bad_request(
+					p->st, "invalid field selector: invalid escape sequence: \\" STR_FMT, STR_ARG(rune));
+				return 1;
+			}
+		} else if (is_escapable(*c)) {
+			status_bad_request(p->st, "invalid field selector: unescaped character in value: %d", *c);
+			return 1;
+		}
+		text[n++] = *c;
+	}
+	*ret = (struct str){text, n};
+	return 0;
+}
+
+static int parse_term(struct parser *p, struct str text, struct field_term *ret)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		const struct comparison *c = find_comparison((struct str){text.p + i, text.n - i});
+		if (c) {
+			size_t behind = i + strlen(c->text);
+			ret->path = (struct str){text.p, i};
+			ret->is_not = c->is_not;
+			return unescape(p, (struct str){text.p + behind, text.n - behind}, &ret->value);
+		}
+	}
+	status_bad_request(
+		p->st, "invalid selector: '" STR_FMT "'; can't understand '" STR_FMT "'", STR_ARG(p->text), STR_ARG(text));
+	return 1;
+}
+
+/* "=" and its like, which upstream takes for no condition at all. */
+static bool is_everything(const struct field_term *term)
+{
+	return term->path.n == 0 && term->value.n == 0;
+}
+
+/* Upstream's doors show only upstream's fields. */
+static bool is_selectable(const struct parser *p, const struct selectable_field *f)
+{
+	return !f->annals_only || strcmp(p->door->group, p->kind->doors[0].group) == 0;
+}
+
+static bool has_own_fields(const struct parser *p)
+{
+	for (size_t i = 0; i < p->kind->n_selectable; i++) {
+		if (is_selectable(p, &p->kind->selectable[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool find_field(const struct parser *p, struct str path, int *ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(common_fields); i++) {
+		if (str_is(path, common_fields[i].path)) {
+			*ret = common_fields[i].field;
+			return true;
+		}
+	}
+	for (size_t i = 0; i < p->kind->n_selectable; i++) {
+		if (str_is(path, p->kind->selectable[i].path) && is_selectable(p, &p->kind->selectable[i])) {
+			*ret = (int)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Kinds with fields of their own name all they know, and upstream's cluster-scoped ones (Namespace) do not name
+ * metadata.namespace; the others share one conversion, which speaks differently. */
+static int resolve(struct parser *p, struct field_term *term)
+{
+	bool has_own = has_own_fields(p);
+	bool is_known = find_field(p, term->path, &term->field);
+	if (is_known && !(has_own && !p->kind->is_namespaced && term->field == FIELD_TERM_NAMESPACE)) {
+		return 0;
+	}
+	if (has_own) {
+		status_bad_request(p->st, "field label not supported: " STR_FMT, STR_ARG(term->path));
+	} else {
+		status_bad_request(p->st,
+			STR_FMT " is not a known field selector: only \"metadata.name\", \"metadata.namespace\"",
+			STR_ARG(go_quote(p->arena, term->path)));
+	}
+	return 1;
+}
+
+int field_selector_parse(struct field_selector *ret, struct str text, const struct kind *kind, const struct door *door,
+	struct arena *a, struct status *st)
+{
+	struct parser p = {text, kind, door, a, st};
+	size_t n;
+	struct str *terms = split_terms(&p, &n);
+	struct field_selector selector = {.v = arena_array(a, struct field_term, n)};
+	for (size_t i = 0; i < n; i++) {
+		struct field_term *term = &selector.v[selector.n];
+		if (parse_term(&p, terms[i], term)) {
+			return 1;
+		}
+		selector.n += !is_everything(term);
+	}
+	for (size_t i = 0; i < selector.n; i++) {
+		if (resolve(&p, &selector.v[i])) {
+			return 1;
+		}
+	}
+	*ret = selector;
+	return 0;
+}
+
+bool field_selector_matches(const struct field_selector *s, struct str name, struct str ns, const struct str *values)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		const struct field_term *t = &s->v[i];
+		struct str value = t->field == FIELD_TERM_NAME ? name
+			: t->field == FIELD_TERM_NAMESPACE     ? ns
+							       : values[t->field];
+		if (str_eq(value, t->value) == t->is_not) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool field_selector_requires(const struct field_selector *s, int field, struct str *ret_value)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		if (s->v[i].field == field && !s->v[i].is_not) {
+			*ret_value = s->v[i].value;
+			return true;
+		}
+	}
+	return false;
+}
