@@ -1,8 +1,8 @@
-/* Patches as pure functions over trees. None changes its input; all share what did not change, so untouched `data` keeps its text.
- * On failure they answer 1 and fill st the way kube-apiserver does (surprises.md 40-44).
+/* Patches as pure functions over trees. None changes its input; all share what did not change, so untouched `data` keeps its
+ * text. On failure they answer 1 and fill st the way kube-apiserver does (surprises.md 40-44).
  *
- * What a patch opens it rebuilds: objects on the way to a change get their members sorted by name and without duplicates, as Go's
- * encoder would write them. Values are never re-spelled: numbers stay their lexeme. */
+ * What a patch opens it rebuilds: objects on the way to a change get their members sorted by name and without duplicates, as
+ * Go's encoder would write them. Values are never re-spelled: numbers stay their lexeme. */
 #ifndef API_PATCH_H
 #define API_PATCH_H
 
@@ -11,23 +11,23 @@
 enum patch_type { PATCH_JSON, PATCH_MERGE, PATCH_STRATEGIC, PATCH_APPLY };
 
 enum {
-	PATCH_MAX_OPERATIONS = 10000,             /* of a JSON patch; more: 413 */
-	PATCH_MAX_COPY_BYTES = 3 * 1024 * 1024,   /* what its "copy" operations may add, all together; more: 422 */
-	PATCH_MAX_DEPTH = 512,                    /* containers within containers in a patched object; more: 422 */
+	PATCH_MAX_OPERATIONS = 10000,           /* of a JSON patch; more: 413 */
+	PATCH_MAX_COPY_BYTES = 3 * 1024 * 1024, /* what its "copy" operations may add, all together; more: 422 */
+	PATCH_MAX_DEPTH = 512,                  /* containers within containers in a patched object; more: 422 */
 };
 
 /* "application/json-patch+json" ... by media type without parameters, exact case. False: 415. */
 bool patch_type_of(struct str content_type, enum patch_type *ret);
 
-/* The body of a JSON, merge or strategic merge patch, once for all attempts at applying it: checks its shape (400) and size (413), and
- * reports unknown and duplicate members (surprises.md 14, 40) in report, which may be NULL. text must outlive the patch.
- * kube-apiserver looks at the body only when the object is there: 404 comes first. */
+/* The body of a JSON, merge or strategic merge patch, once for all attempts at applying it: checks its shape (400) and size
+ * (413), and reports unknown and duplicate members (surprises.md 14, 40) in report, which may be NULL. text must outlive the
+ * patch. kube-apiserver looks at the body only when the object is there: 404 comes first. */
 int patch_parse(struct json **ret, enum patch_type type, struct str text, struct json_limits limits, struct arena *a,
-		struct decode_report *report, struct status *st);
+	struct decode_report *report, struct status *st);
 
 /* One of the three below, by type. `schema` is of the whole object; only strategic merge looks at it. */
-int patch_apply(struct json **ret, enum patch_type type, const struct json *doc, const struct json *patch, const struct type *schema,
-		struct arena *a, struct status *st);
+int patch_apply(struct json **ret, enum patch_type type, const struct json *doc, const struct json *patch,
+	const struct type *schema, struct arena *a, struct status *st);
 
 /* RFC 6902 with the quirks of evanphx/json-patch v4 as kube configures it; `test` compares by value. */
 int patch_json(struct json **ret, const struct json *doc, const struct json *patch, struct arena *a, struct status *st);
@@ -35,6 +35,6 @@ int patch_json(struct json **ret, const struct json *doc, const struct json *pat
 int patch_merge(struct json **ret, const struct json *doc, const struct json *patch, struct arena *a, struct status *st);
 /* k8s.io/apimachinery/pkg/util/strategicpatch, by schema. */
 int patch_strategic(struct json **ret, const struct json *doc, const struct json *patch, const struct type *schema,
-		    struct arena *a, struct status *st);
+	struct arena *a, struct status *st);
 
 #endif
