@@ -50,7 +50,7 @@ sanitize-%:
 fuzz:
 	tools/install-deps.sh build fuzz
 	$(MAKE) --no-print-directory build-fuzz/build.ninja
-	ninja -C build-fuzz
+	ninja -C build-fuzz fuzzers
 	tools/run-fuzz.sh build-fuzz
 
 bench: build
