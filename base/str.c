@@ -66,6 +66,7 @@ bool str_cut(struct str s, char sep, struct str *ret_head, struct str *ret_tail)
 {
 	const char *at = s.n ? memchr(s.p, sep, s.n) : NULL;
 	if (!at) {
+		*ret_tail = (struct str){NULL, 0};
 		*ret_head = s;
 		return false;
 	}
