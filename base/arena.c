@@ -28,7 +28,7 @@ enum { RED_ZONE = 0 };
 
 struct arena_block {
 	struct arena_block *older;
-	size_t size;                       /* bytes behind this header */
+	size_t size; /* bytes behind this header */
 	alignas(max_align_t) char bytes[];
 };
 

@@ -13,12 +13,12 @@
 struct arena_block;
 
 struct arena {
-	struct arena_block *blocks;  /* newest first */
-	char *next;                  /* free space in the newest block or in `first` */
-	size_t left;                 /* bytes */
-	size_t used;                 /* bytes of all blocks; `first` does not count */
-	size_t ceiling;              /* bytes */
-	char *first;                 /* optional caller-provided first block, not freed */
+	struct arena_block *blocks; /* newest first */
+	char *next;                 /* free space in the newest block or in `first` */
+	size_t left;                /* bytes */
+	size_t used;                /* bytes of all blocks; `first` does not count */
+	size_t ceiling;             /* bytes */
+	char *first;                /* optional caller-provided first block, not freed */
 	size_t first_size;
 };
 
@@ -26,13 +26,13 @@ void arena_init(struct arena *a, size_t ceiling);
 /* As above, but starts with caller's memory (a stack buffer, a connection's scratch page). */
 void arena_init_with(struct arena *a, size_t ceiling, void *first, size_t first_size);
 void arena_done(struct arena *a);
-void arena_clear(struct arena *a);                 /* empty and usable again; keeps the first block, unless big */
+void arena_clear(struct arena *a);                      /* empty and usable again; keeps the first block, unless big */
 static inline bool arena_is_full(const struct arena *a) /* the caller should stop and say 413 or 400 */
 {
 	return a->used > a->ceiling;
 }
 
-void *arena_alloc(struct arena *a, size_t n);      /* 16-byte aligned, not zeroed; never NULL */
+void *arena_alloc(struct arena *a, size_t n); /* 16-byte aligned, not zeroed; never NULL */
 void *arena_zalloc(struct arena *a, size_t n);
 #define arena_new(a, type) ((type *)arena_zalloc((a), sizeof(type)))
 void *arena_zalloc_array(struct arena *a, size_t n, size_t size); /* aborts when n * size overflows */

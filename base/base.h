@@ -12,16 +12,16 @@
 #include <stdint.h>
 #include <string.h>
 
-void *mem_alloc(size_t n);                         /* n may be 0; contents undefined */
+void *mem_alloc(size_t n); /* n may be 0; contents undefined */
 void *mem_zalloc(size_t n);
-void *mem_array(size_t n, size_t size);            /* zeroed; aborts when n * size overflows */
+void *mem_array(size_t n, size_t size); /* zeroed; aborts when n * size overflows */
 void *mem_realloc(void *p, size_t n);
 void *mem_realloc_array(void *p, size_t n, size_t size);
 void *mem_dup(const void *p, size_t n);
 char *mem_strdup(const char *s);
-char *mem_strndup(const char *s, size_t n);        /* of exactly n bytes, NUL-terminated */
+char *mem_strndup(const char *s, size_t n); /* of exactly n bytes, NUL-terminated */
 char *mem_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void *mem_free(void *p);                           /* returns NULL: p = mem_free(p) */
+void *mem_free(void *p); /* returns NULL: p = mem_free(p) */
 
 #define mem_new(type) ((type *)mem_zalloc(sizeof(type)))
 
@@ -35,12 +35,12 @@ void *mem_free(void *p);                           /* returns NULL: p = mem_free
 		value_;                         \
 	})
 /* DEFINE_CLEANUP(struct x *, x_free) makes x_freep() for _cleanup_(); x_free() takes no NULL there and returns NULL. */
-#define DEFINE_CLEANUP(type, fn)                  \
-	static inline void fn##p(type *owned)     \
-	{                                         \
-		if (*owned) {                     \
-			*owned = fn(*owned);      \
-		}                                 \
+#define DEFINE_CLEANUP(type, fn)              \
+	static inline void fn##p(type *owned) \
+	{                                     \
+		if (*owned) {                 \
+			*owned = fn(*owned);  \
+		}                             \
 	}
 /* _cleanup_(mem_freep) for any pointer from mem_*(). */
 static inline void mem_freep(void *p)

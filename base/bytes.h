@@ -8,13 +8,13 @@
 struct bytes {
 	_Atomic uint32_t refs;
 	size_t n;
-	char p[];                /* n bytes and a NUL */
+	char p[]; /* n bytes and a NUL */
 };
 
-struct bytes *bytes_new(size_t n);                 /* one reference; contents undefined but for the NUL */
+struct bytes *bytes_new(size_t n); /* one reference; contents undefined but for the NUL */
 struct bytes *bytes_dup(struct str s);
 struct bytes *bytes_ref(struct bytes *b);
-struct bytes *bytes_unref(struct bytes *b);        /* NULL */
+struct bytes *bytes_unref(struct bytes *b); /* NULL */
 DEFINE_CLEANUP(struct bytes *, bytes_unref)
 static inline struct str bytes_str(const struct bytes *b)
 {

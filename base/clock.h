@@ -10,9 +10,9 @@
 
 int64_t clock_mono_ns(void);
 int64_t clock_mono_ms(void);
-int64_t clock_wall_s(void);        /* seconds since 1970 */
+int64_t clock_wall_s(void); /* seconds since 1970 */
 int64_t clock_wall_us(void);
-int64_t clock_cpu_ns(void);        /* of this process */
+int64_t clock_cpu_ns(void); /* of this process */
 
 void time_format_rfc3339(char out[TIME_RFC3339_SIZE], int64_t wall_s);
 void time_format_rfc3339_micro(char out[TIME_RFC3339_MICRO_SIZE], int64_t wall_us);

@@ -23,7 +23,7 @@
 enum json_kind { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT };
 
 struct json_member {
-	struct str name;             /* unescaped */
+	struct str name; /* unescaped */
 	struct json *value;
 };
 
@@ -31,32 +31,32 @@ struct json_index;
 
 struct json {
 	enum json_kind kind;
-	bool boolean;                /* JSON_BOOL */
-	bool is_frozen;              /* parsed, or shared: must not be changed */
-	uint32_t n;                  /* bytes of text, items, or members */
-	uint32_t cap;                /* of built arrays and objects */
+	bool boolean;   /* JSON_BOOL */
+	bool is_frozen; /* parsed, or shared: must not be changed */
+	uint32_t n;     /* bytes of text, items, or members */
+	uint32_t cap;   /* of built arrays and objects */
 	union {
 		const char *text;            /* JSON_NUMBER: lexeme; JSON_STRING: unescaped UTF-8, may contain NUL */
 		struct json **items;         /* JSON_ARRAY */
 		struct json_member *members; /* JSON_OBJECT */
 	};
-	struct str source;           /* empty for built nodes */
-	struct json_index *index;    /* private: of big objects, or NULL */
+	struct str source;        /* empty for built nodes */
+	struct json_index *index; /* private: of big objects, or NULL */
 };
 
 struct json_limits {
-	unsigned depth;              /* containers within containers */
-	size_t values;               /* values in the whole text */
+	unsigned depth; /* containers within containers */
+	size_t values;  /* values in the whole text */
 };
 #define JSON_LIMITS_DEFAULT ((struct json_limits){.depth = 512, .values = 1000000})
 
 enum json_error {
-	JSON_E_SYNTAX = 1,           /* positive: conditions of json_parse */
+	JSON_E_SYNTAX = 1, /* positive: conditions of json_parse */
 	JSON_E_UTF8,
 	JSON_E_DEPTH,
 	JSON_E_VALUES,
 	JSON_E_EOF,
-	JSON_E_FULL,                 /* the arena's ceiling, or a text of 4 GiB */
+	JSON_E_FULL, /* the arena's ceiling, or a text of 4 GiB */
 };
 
 /* Parses exactly one value (blanks around it allowed). 0, or a json_error with *ret_at the byte offset. Lone surrogate escapes
@@ -74,28 +74,29 @@ struct json *json_number(struct arena *a, struct str lexeme); /* lexeme must liv
 struct json *json_string(struct arena *a, struct str s);      /* s is not copied */
 struct json *json_array(struct arena *a);
 struct json *json_object(struct arena *a);
-struct json *json_copy(struct arena *a, const struct json *j);/* shallow, changeable, without source */
+struct json *json_copy(struct arena *a, const struct json *j); /* shallow, changeable, without source */
 void json_append(struct arena *a, struct json *array, struct json *value);
 void json_insert(struct arena *a, struct json *array, uint32_t at, struct json *value);
 void json_remove_at(struct json *array, uint32_t at);
 /* Replaces the last member of that name, or appends. name is not copied. */
 void json_set(struct arena *a, struct json *object, struct str name, struct json *value);
 void json_add(struct arena *a, struct json *object, struct str name, struct json *value); /* appends without looking */
-bool json_remove(struct json *object, struct str name);       /* all of that name */
+bool json_remove(struct json *object, struct str name); /* all of that name */
 
 /* Looking. All take NULL for j and answer NULL, false, or 0 then. */
 struct json *json_get(const struct json *j, struct str name); /* NULL also when j is no object */
 struct json *json_gets(const struct json *j, const char *name);
 bool json_is(const struct json *j, enum json_kind kind);
-struct str json_text(const struct json *j);                   /* of a string or number; else empty */
-bool json_to_int64(const struct json *j, int64_t *ret);       /* a number whose lexeme is a plain integer in range */
-bool json_equal(const struct json *a, const struct json *b);  /* by JSON value; duplicates: the last counts; null is not absent */
+struct str json_text(const struct json *j);             /* of a string or number; else empty */
+bool json_to_int64(const struct json *j, int64_t *ret); /* a number whose lexeme is a plain integer in range */
+/* By JSON value; of duplicates the last counts; null is not absent. */
+bool json_equal(const struct json *a, const struct json *b);
 /* Exact comparison of two lexemes by value: <0, 0, >0. Linear in their length, allocates nothing, whatever the exponents. */
 int json_number_cmp(struct str a, struct str b);
 
 /* Writing. Both return false when b's ceiling was reached. */
-bool json_encode(struct buf *b, const struct json *j);        /* compact, Go's escaping */
-bool json_encode_string(struct buf *b, struct str s);         /* quoted */
+bool json_encode(struct buf *b, const struct json *j); /* compact, Go's escaping */
+bool json_encode_string(struct buf *b, struct str s);  /* quoted */
 /* As json.Marshal copies a RawMessage: blanks outside strings dropped, <, >, & and U+2028/9 in strings escaped. The text must be
  * valid JSON. */
 bool json_compact(struct buf *b, struct str text);

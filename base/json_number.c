@@ -4,11 +4,11 @@
 
 /* 0.d1d2d3... * 10^(point + exponent), d1 not 0. */
 struct decimal {
-	int sign;                       /* 0 for zero, whatever else is here */
+	int sign;                        /* 0 for zero, whatever else is here */
 	const char *digits, *digits_end; /* may contain a '.' */
 	int64_t point;
 	int exponent_sign;
-	struct str exponent;            /* digits */
+	struct str exponent; /* digits */
 };
 
 static bool is_digit(char c)

@@ -23,8 +23,8 @@ struct parser {
 	struct json_member first_members[MEMBERS_AT_ONCE];
 	size_t first_open[OPEN_AT_ONCE];
 
-	const char *place;   /* after JSON_E_SYNTAX: what was being read, in Go's words */
-	char expected;       /* the next letter of a literal, or 0 */
+	const char *place; /* after JSON_E_SYNTAX: what was being read, in Go's words */
+	char expected;     /* the next letter of a literal, or 0 */
 };
 
 static void parser_init(struct parser *x, struct arena *arena, struct str text, struct json_limits limits)

@@ -2,19 +2,26 @@
 
 #include "base/json_scan.h"
 
-/* What a byte of a string is written as, or NULL for itself. */
-static const char *const escapes[128] = {
-	[0x00] = "\\u0000", [0x01] = "\\u0001", [0x02] = "\\u0002", [0x03] = "\\u0003",
-	[0x04] = "\\u0004", [0x05] = "\\u0005", [0x06] = "\\u0006", [0x07] = "\\u0007",
-	[0x08] = "\\b",     [0x09] = "\\t",     [0x0a] = "\\n",     [0x0b] = "\\u000b",
-	[0x0c] = "\\f",     [0x0d] = "\\r",     [0x0e] = "\\u000e", [0x0f] = "\\u000f",
-	[0x10] = "\\u0010", [0x11] = "\\u0011", [0x12] = "\\u0012", [0x13] = "\\u0013",
-	[0x14] = "\\u0014", [0x15] = "\\u0015", [0x16] = "\\u0016", [0x17] = "\\u0017",
-	[0x18] = "\\u0018", [0x19] = "\\u0019", [0x1a] = "\\u001a", [0x1b] = "\\u001b",
-	[0x1c] = "\\u001c", [0x1d] = "\\u001d", [0x1e] = "\\u001e", [0x1f] = "\\u001f",
-	['"'] = "\\\"",     ['\\'] = "\\\\",    ['<'] = "\\u003c",  ['>'] = "\\u003e",
-	['&'] = "\\u0026",
+/* The letters of the short escapes; other bytes that need one become \u00XX. */
+static const char short_escapes[128] = {
+	['"'] = '"',
+	['\\'] = '\\',
+	['\b'] = 'b',
+	['\f'] = 'f',
+	['\n'] = 'n',
+	['\r'] = 'r',
+	['\t'] = 't',
 };
+
+static void escape_ascii(char out[7], unsigned char c)
+{
+	static const char hex[] = "0123456789abcdef";
+	if (short_escapes[c]) {
+		memcpy(out, (char[]){'\\', short_escapes[c], '\0'}, 3);
+	} else {
+		memcpy(out, (char[]){'\\', 'u', '0', '0', hex[c >> 4], hex[c & 0x0f], '\0'}, 7);
+	}
+}
 
 /* U+2028 and U+2029, line ends in JavaScript, which Go escapes; or NULL. p has three bytes. */
 static const char *line_separator(const char *p)
@@ -49,7 +56,9 @@ static void copy_instead(struct copier *c, const char *p, size_t n, const char *
 static const char *encode_special(struct copier *c, const char *p, const char *end)
 {
 	if ((unsigned char)*p < 0x80) {
-		copy_instead(c, p, 1, escapes[(unsigned char)*p]);
+		char escape[7];
+		escape_ascii(escape, (unsigned char)*p);
+		copy_instead(c, p, 1, escape);
 		return p + 1;
 	}
 	unsigned n = json_utf8_length(p, end);
@@ -119,7 +128,7 @@ bool json_compact(struct buf *b, struct str text)
 /* Encoding walks with a stack of its own: built trees can be deeper than the C stack. */
 struct place {
 	const struct json *node;
-	uint32_t next;          /* element to be written */
+	uint32_t next; /* element to be written */
 };
 
 enum { PLACES_AT_ONCE = 32 };
@@ -216,7 +225,7 @@ bool json_encode(struct buf *b, const struct json *j)
 struct indenter {
 	struct buf *out;
 	unsigned spaces, depth;
-	bool is_just_open;      /* the container's first token, or its end, is still to come */
+	bool is_just_open; /* the container's first token, or its end, is still to come */
 };
 
 static void indent_line(struct indenter *in)

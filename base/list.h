@@ -26,7 +26,7 @@ static inline void list_add_before(struct list *at, struct list *node)
 	at->prev = node;
 }
 #define list_append(head, node) list_add_before((head), (node))
-static inline void list_remove(struct list *node)  /* harmless on an unlinked node */
+static inline void list_remove(struct list *node) /* harmless on an unlinked node */
 {
 	node->prev->next = node->next;
 	node->next->prev = node->prev;

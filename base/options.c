@@ -9,7 +9,7 @@ struct cursor {
 	const struct option *table;
 	int argc;
 	char **argv;
-	int at;             /* the argument being read */
+	int at; /* the argument being read */
 	int n_positional;
 	struct buf *err;
 };
@@ -206,7 +206,8 @@ static int set_bool(struct cursor *c, const struct option *o, const char *value)
 
 static int refuse_range(struct cursor *c, const struct option *o, const char *value, const char *unit)
 {
-	refuse(c, "invalid argument \"%s\" for \"--%s\" flag: must be at least %lld%s", value, o->name, (long long)o->min, unit);
+	refuse(c, "invalid argument \"%s\" for \"--%s\" flag: must be at least %lld%s", value, o->name, (long long)o->min,
+		unit);
 	if (o->max) {
 		buf_printf(c->err, " and at most %lld%s", (long long)o->max, unit);
 	}
@@ -369,8 +370,8 @@ static void add_default(struct buf *out, const struct option *o)
 void options_print_help(const struct option *table, struct buf *out)
 {
 	for (const struct option *o = table; o->name; o++) {
-		buf_printf(out, "  --%s%s%s\n        %s", o->name, o->value_name ? " " : "",
-			o->value_name ? o->value_name : "", o->help);
+		buf_printf(out, "  --%s%s%s\n        %s", o->name, o->value_name ? " " : "", o->value_name ? o->value_name : "",
+			o->help);
 		add_default(out, o);
 		buf_addc(out, '\n');
 	}

@@ -14,17 +14,17 @@ enum option_type {
 };
 
 struct option_strings {
-	char **v;        /* owned */
+	char **v; /* owned */
 	size_t n;
 };
 
 struct option {
-	const char *name;         /* without the dashes; NULL ends the table */
+	const char *name; /* without the dashes; NULL ends the table */
 	enum option_type type;
 	void *target;
-	const char *value_name;   /* in the help: DIR, URL, ... */
-	const char *help;         /* one sentence */
-	int64_t min, max;         /* OPTION_INT, OPTION_DURATION; max 0: no limit */
+	const char *value_name; /* in the help: DIR, URL, ... */
+	const char *help;       /* one sentence */
+	int64_t min, max;       /* OPTION_INT, OPTION_DURATION; max 0: no limit */
 };
 
 /* Parses argv[1..]; positional arguments are moved to the front, *ret_n_positional counts them. Returns 0, 1 when --help was

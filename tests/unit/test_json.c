@@ -47,8 +47,9 @@ static void test_json__builds_every_kind(void **state _unused_)
 	struct json *list = json_array(&arena);
 	json_append(&arena, list, json_object(&arena));
 	json_set(&arena, o, STR("array"), list);
-	assert_str(encoded(o), "{\"null\":null,\"bool\":true,\"int\":-9223372036854775808,\"number\":1.50,"
-			       "\"string\":\"a\\\"b\",\"array\":[{}]}");
+	assert_str(encoded(o),
+		"{\"null\":null,\"bool\":true,\"int\":-9223372036854775808,\"number\":1.50,"
+		"\"string\":\"a\\\"b\",\"array\":[{}]}");
 }
 
 static void test_json__looking_into_nothing_finds_nothing(void **state _unused_)

@@ -25,8 +25,8 @@ static void parse_limited(struct fixture *f, struct str text, struct json_limits
 	f->r = json_parse(&f->j, &f->a, text, limits, &f->at);
 }
 
-#define PARSE(name, text)                              \
-	_cleanup_(fixture_done) struct fixture name;   \
+#define PARSE(name, text)                            \
+	_cleanup_(fixture_done) struct fixture name; \
 	parse_limited(&name, (text), JSON_LIMITS_DEFAULT)
 
 static void test_json_parse__scalars(void **state _unused_)
@@ -109,9 +109,10 @@ static const struct text_case text_cases[] = {
 	{"\"\\udc00x\"", {"\xef\xbf\xbdx", 4}},
 	{"\"\\ud800\\ud800\\udc00\"", {"\xef\xbf\xbd\xf0\x90\x80\x80", 7}},
 	{"\"\\ud800\\n\"", {"\xef\xbf\xbd\n", 4}},
-	{"\"\\ud800\\u0041\"", {"\xef\xbf\xbd"
-				"A",
-				4}},
+	{"\"\\ud800\\u0041\"",
+		{"\xef\xbf\xbd"
+		 "A",
+			4}},
 	{"\"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\x7f\"", {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\x7f", 10}},
 	{"\"long enough for several words at a time\\n and then some more of it\"",
 		{"long enough for several words at a time\n and then some more of it", 65}},
@@ -144,7 +145,8 @@ static void test_json_parse__a_special_byte_is_seen_wherever_it_stands(void **st
 	for (size_t before = 0; before < 20; before++) {
 		for (size_t i = 0; i < ARRAY_SIZE(specials); i++) {
 			char text[64];
-			snprintf(text, sizeof(text), "\"%.*s%szzzzzzzzzzzz\"", (int)before, "!!!!!!!!!!!!!!!!!!!!", specials[i].json);
+			snprintf(text, sizeof(text), "\"%.*s%szzzzzzzzzzzz\"", (int)before, "!!!!!!!!!!!!!!!!!!!!",
+				specials[i].json);
 			PARSE(f, str_of(text));
 			assert_int_equal(f.r, specials[i].text.n);
 		}
@@ -226,8 +228,8 @@ static void test_json_parse__a_nul_is_no_blank(void **state _unused_)
 	PARSE(inside, STR("[1\0]"));
 	assert_int_equal(inside.r, JSON_E_SYNTAX);
 	assert_int_equal(inside.at, 2);
-	assert_string_equal(json_error_text(&inside.a, inside.r, inside.text, inside.at),
-		"invalid character '\\x00' after array element");
+	assert_string_equal(
+		json_error_text(&inside.a, inside.r, inside.text, inside.at), "invalid character '\\x00' after array element");
 	PARSE(behind, STR("{}\0"));
 	assert_int_equal(behind.r, JSON_E_SYNTAX);
 	PARSE(in_text, STR("\"\0\""));

@@ -62,8 +62,8 @@ DEFINE_CLEANUP(struct run *, run_free)
 
 static void test_options__takes_every_type_in_both_spellings(void **state _unused_)
 {
-	RUN(run, "--data-dir=/tmp/x", "--port", "8443", "--standalone", "--timeout=1m30s", "-v", "4",
-		"--etcd-servers=a,b", "--etcd-servers", "c");
+	RUN(run, "--data-dir=/tmp/x", "--port", "8443", "--standalone", "--timeout=1m30s", "-v", "4", "--etcd-servers=a,b",
+		"--etcd-servers", "c");
 	assert_int_equal(run->r, 0);
 	assert_string_equal(run->flags.dir, "/tmp/x");
 	assert_int_equal(run->flags.port, 8443);
@@ -180,9 +180,10 @@ static void test_options__help_shows_flags_and_defaults(void **state _unused_)
 	_cleanup_(buf_done) struct buf out;
 	buf_init(&out, 1000);
 	options_print_help(table, &out);
-	assert_str(buf_str(&out), "  --port N\n        The port. (default 6443)\n"
-				  "  --on\n        On. (default true)\n"
-				  "  --dir DIR\n        A folder. (default data)\n");
+	assert_str(buf_str(&out),
+		"  --port N\n        The port. (default 6443)\n"
+		"  --on\n        On. (default true)\n"
+		"  --dir DIR\n        A folder. (default data)\n");
 }
 
 int main(void)
