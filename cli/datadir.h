@@ -1,0 +1,30 @@
+/* The folder of `annals up`: keys, kubeconfig and etcd's data, for one user and one process at a time.
+ *
+ * Files are written under another name, synced and renamed: at every moment each is either whole or not there. */
+#ifndef CLI_DATADIR_H
+#define CLI_DATADIR_H
+
+#include "base/buf.h"
+#include <sys/types.h>
+
+struct datadir {
+	char *path;    /* absolute */
+	int fd;
+	int lock_fd;   /* flock()ed for as long as it is open */
+};
+
+/* $XDG_DATA_HOME/annals, or ~/.local/share/annals. mem_free. */
+char *datadir_default(void);
+/* Makes the folder (0700) where it is missing, and locks it. Refuses one that others can write to, and one that another process has locked,
+ * which it names. 0, or -errno with a sentence in err; datadir_done() either way. */
+int datadir_open(struct datadir *d, const char *path, struct buf *err);
+void datadir_done(struct datadir *d);
+
+char *datadir_file(const struct datadir *d, const char *name); /* its path; mem_free */
+/* The whole file, appended. 0, or -errno: -ENOENT when there is none, -EFBIG beyond the buffer's ceiling. */
+int datadir_read(const struct datadir *d, const char *name, struct buf *out);
+int datadir_write(const struct datadir *d, const char *name, struct str text, mode_t mode, struct buf *err);
+/* A folder in it for its owner alone. */
+int datadir_make(const struct datadir *d, const char *name, struct buf *err);
+
+#endif
