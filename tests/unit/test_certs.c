@@ -1,0 +1,301 @@
+#include "base/clock.h"
+#include "cli/certs.h"
+#include "cli/kubeconfig.h"
+#include "tests/unit/check.h"
+
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { DAY_S = 24 * 60 * 60, NOW_S = 1800000000 };
+
+/* A data directory of its own for each test. */
+struct scene {
+	char path[64];
+	struct datadir dir;
+};
+
+static void open_scene(struct scene *s)
+{
+	struct buf err;
+	*s = (struct scene){.path = "/tmp/annals-certs-XXXXXX"};
+	buf_init(&err, 1024);
+	assert_non_null(mkdtemp(s->path));
+	assert_int_equal(datadir_open(&s->dir, s->path, &err), 0);
+	buf_done(&err);
+}
+
+static void close_scene(struct scene *s)
+{
+	char command[128];
+	snprintf(command, sizeof(command), "rm -rf %s", s->path);
+	datadir_done(&s->dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* How many were made. */
+static unsigned ensure(struct scene *s, int64_t now_s)
+{
+	unsigned n = 99;
+	struct buf err;
+	buf_init(&err, 1024);
+	assert_int_equal(certs_ensure(&s->dir, now_s, &n, &err), 0);
+	buf_done(&err);
+	return n;
+}
+
+static char *read_file(struct scene *s, const char *name)
+{
+	struct buf text;
+	buf_init(&text, 1 << 20);
+	assert_int_equal(datadir_read(&s->dir, name, &text), 0);
+	return buf_take(&text, NULL);
+}
+
+static gnutls_x509_crt_t read_crt(struct scene *s, const char *name)
+{
+	gnutls_x509_crt_t crt;
+	_cleanup_(mem_freep) char *text = read_file(s, name);
+	gnutls_datum_t pem = {(unsigned char *)text, (unsigned)strlen(text)};
+	assert_int_equal(gnutls_x509_crt_init(&crt), 0);
+	assert_int_equal(gnutls_x509_crt_import(crt, &pem, GNUTLS_X509_FMT_PEM), 0);
+	return crt;
+}
+
+static void spoil(struct scene *s, const char *name)
+{
+	struct buf err;
+	buf_init(&err, 1024);
+	assert_int_equal(datadir_write(&s->dir, name, STR("garbage"), 0600, &err), 0);
+	buf_done(&err);
+}
+
+static mode_t mode_of(struct scene *s, const char *name)
+{
+	struct stat st;
+	_cleanup_(mem_freep) char *path = datadir_file(&s->dir, name);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_mode & 07777;
+}
+
+static void test_certs__are_made_once(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	assert_int_equal(ensure(&s, NOW_S), 3);
+	assert_int_equal(ensure(&s, NOW_S + DAY_S), 0);
+	close_scene(&s);
+}
+
+static void test_certs__keys_are_their_owners_alone(void **state _unused_)
+{
+	static const char *const keys[] = {"ca.key", "server.key", "admin.key"};
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		assert_int_equal(mode_of(&s, keys[i]), 0600);
+	}
+	close_scene(&s);
+}
+
+static bool names(gnutls_x509_crt_t crt, const char *host)
+{
+	return gnutls_x509_crt_check_hostname(crt, host) != 0;
+}
+
+static void test_certs__server_is_for_this_host(void **state _unused_)
+{
+	struct scene s;
+	char host[256];
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	gethostname(host, sizeof(host));
+	gnutls_x509_crt_t crt = read_crt(&s, "server.crt");
+	assert_true(names(crt, "localhost") && names(crt, "kubernetes") && names(crt, host) && names(crt, "127.0.0.1") && names(crt, "::1"));
+	assert_false(names(crt, "example.com"));
+	gnutls_x509_crt_deinit(crt);
+	close_scene(&s);
+}
+
+static bool is_trusted(struct scene *s, const char *name, const char *purpose)
+{
+	gnutls_x509_crt_t ca = read_crt(s, "ca.crt"), crt = read_crt(s, name);
+	gnutls_x509_trust_list_t list;
+	unsigned status = ~0U;
+	gnutls_typed_vdata_st data = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (void *)(uintptr_t)purpose};
+	gnutls_x509_trust_list_init(&list, 0);
+	gnutls_x509_trust_list_add_cas(list, &ca, 1, 0);
+	gnutls_x509_trust_list_verify_crt2(list, &crt, 1, &data, 1, GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &status, NULL);
+	gnutls_x509_trust_list_deinit(list, 1);
+	gnutls_x509_crt_deinit(crt);
+	return status == 0;
+}
+
+static void test_certs__each_serves_its_purpose_only(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	assert_true(is_trusted(&s, "server.crt", GNUTLS_KP_TLS_WWW_SERVER));
+	assert_false(is_trusted(&s, "server.crt", GNUTLS_KP_TLS_WWW_CLIENT));
+	assert_true(is_trusted(&s, "admin.crt", GNUTLS_KP_TLS_WWW_CLIENT));
+	assert_false(is_trusted(&s, "admin.crt", GNUTLS_KP_TLS_WWW_SERVER));
+	close_scene(&s);
+}
+
+static void test_certs__admin_is_a_master(void **state _unused_)
+{
+	struct scene s;
+	char value[64];
+	size_t n = sizeof(value);
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	gnutls_x509_crt_t crt = read_crt(&s, "admin.crt");
+	assert_int_equal(gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_ORGANIZATION_NAME, 0, 0, value, &n), 0);
+	assert_string_equal(value, "system:masters");
+	n = sizeof(value);
+	assert_int_equal(gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, value, &n), 0);
+	assert_string_equal(value, "annals-admin");
+	gnutls_x509_crt_deinit(crt);
+	close_scene(&s);
+}
+
+static void test_certs__are_renewed_in_their_last_third(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	char *ca = read_file(&s, "ca.crt");
+	assert_int_equal(ensure(&s, NOW_S + 240 * DAY_S), 0);
+	assert_int_equal(ensure(&s, NOW_S + 250 * DAY_S), 2); /* of 365 */
+	char *same = read_file(&s, "ca.crt");
+	assert_string_equal(ca, same);
+	mem_free(same);
+	mem_free(ca);
+	close_scene(&s);
+}
+
+static void test_certs__new_ca_signs_all_anew(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	spoil(&s, "ca.crt");
+	assert_int_equal(ensure(&s, NOW_S), 3);
+	assert_true(is_trusted(&s, "server.crt", GNUTLS_KP_TLS_WWW_SERVER));
+	close_scene(&s);
+}
+
+static void test_certs__broken_pair_is_made_again(void **state _unused_)
+{
+	static const char *const files[] = {"server.key", "server.crt", "admin.key"};
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		spoil(&s, files[i]);
+		assert_int_equal(ensure(&s, NOW_S), 1);
+	}
+	close_scene(&s);
+}
+
+/* What a crash between the two files of a pair leaves. */
+static void test_certs__key_of_another_is_made_again(void **state _unused_)
+{
+	struct scene s;
+	struct buf err;
+	open_scene(&s);
+	buf_init(&err, 1024);
+	ensure(&s, NOW_S);
+	char *other = read_file(&s, "admin.key");
+	assert_int_equal(datadir_write(&s.dir, "server.key", str_of(other), 0600, &err), 0);
+	assert_int_equal(ensure(&s, NOW_S), 1);
+	mem_free(other);
+	buf_done(&err);
+	close_scene(&s);
+}
+
+/* ---- kubeconfig ---- */
+
+static void write_kubeconfig(struct scene *s, const char *url)
+{
+	struct buf err;
+	buf_init(&err, 1024);
+	assert_int_equal(kubeconfig_ensure(&s->dir, url, &err), 0);
+	buf_done(&err);
+}
+
+static void test_kubeconfig__embeds_everything_for_its_owner_alone(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	write_kubeconfig(&s, "https://127.0.0.1:1234");
+	assert_int_equal(mode_of(&s, "kubeconfig"), 0600);
+
+	char *text = read_file(&s, "kubeconfig");
+	assert_non_null(strstr(text, "    server: https://127.0.0.1:1234\n"));
+	assert_non_null(strstr(text, "current-context: annals\n"));
+	assert_null(strstr(text, s.path)); /* no file names: it may be copied */
+	mem_free(text);
+	close_scene(&s);
+}
+
+static ino_t inode_of(struct scene *s, const char *name)
+{
+	struct stat st;
+	_cleanup_(mem_freep) char *path = datadir_file(&s->dir, name);
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_ino;
+}
+
+static void test_kubeconfig__is_left_alone_while_it_is_right(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	write_kubeconfig(&s, "https://127.0.0.1:1234");
+	ino_t before = inode_of(&s, "kubeconfig");
+	write_kubeconfig(&s, "https://127.0.0.1:1234");
+	assert_int_equal(inode_of(&s, "kubeconfig"), before);
+
+	write_kubeconfig(&s, "https://127.0.0.1:5678");
+	char *text = read_file(&s, "kubeconfig");
+	assert_non_null(strstr(text, "https://127.0.0.1:5678"));
+	mem_free(text);
+	close_scene(&s);
+}
+
+static void test_kubeconfig__without_certificates_is_refused(void **state _unused_)
+{
+	struct scene s;
+	struct buf err;
+	open_scene(&s);
+	buf_init(&err, 1024);
+	assert_true(kubeconfig_ensure(&s.dir, "https://127.0.0.1:1", &err) < 0);
+	assert_non_null(strstr(err.p, "ca.crt: No such file"));
+	buf_done(&err);
+	close_scene(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_certs__are_made_once),
+		TEST(test_certs__keys_are_their_owners_alone),
+		TEST(test_certs__server_is_for_this_host),
+		TEST(test_certs__each_serves_its_purpose_only),
+		TEST(test_certs__admin_is_a_master),
+		TEST(test_certs__are_renewed_in_their_last_third),
+		TEST(test_certs__new_ca_signs_all_anew),
+		TEST(test_certs__broken_pair_is_made_again),
+		TEST(test_certs__key_of_another_is_made_again),
+		TEST(test_kubeconfig__embeds_everything_for_its_owner_alone),
+		TEST(test_kubeconfig__is_left_alone_while_it_is_right),
+		TEST(test_kubeconfig__without_certificates_is_refused),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
