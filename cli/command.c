@@ -1,0 +1,176 @@
+#include "cli/command.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+/* ---- arguments ---- */
+
+static bool asks_for_help(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void print_help(const struct command *command, const struct option *options)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, 64 * 1024);
+	buf_printf(&text, "usage: annals %s %s\n\n%s\n", command->name, command->usage, command->description);
+	if (options[0].name) {
+		BUF_LITERAL(&text, "\nflags:\n");
+		options_print_help(options, &text);
+	}
+	fwrite(text.p, 1, text.n, stdout);
+}
+
+int command_parse(const struct command *command, const struct option *options, int argc, char **argv)
+{
+	_cleanup_(buf_done) struct buf err;
+	int n_positional;
+	buf_init(&err, 4096);
+	if (asks_for_help(argc, argv)) {
+		print_help(command, options);
+		return EXIT_OK;
+	}
+	if (options_parse(options, argc, argv, &n_positional, &err) < 0) {
+		return command_misuse(command, &err);
+	}
+	if (n_positional > 0) {
+		buf_printf(&err, "unexpected argument: %s", argv[1]);
+		return command_misuse(command, &err);
+	}
+	return -1;
+}
+
+int command_fail(const struct command *command, const struct buf *err)
+{
+	fprintf(stderr, "annals %s: " STR_FMT "\n", command->name, STR_ARG(buf_str(err)));
+	return EXIT_FAILED;
+}
+
+int command_misuse(const struct command *command, const struct buf *err)
+{
+	fprintf(stderr, "annals %s: " STR_FMT "\nSee annals help %s.\n", command->name, STR_ARG(buf_str(err)), command->name);
+	return EXIT_USAGE;
+}
+
+/* ---- flags that servers share ---- */
+
+void common_flags_init(struct common_flags *f)
+{
+	*f = (struct common_flags){
+		.anonymous_auth = true,
+		.max_requests_inflight = 400,
+		.max_mutating_requests_inflight = 200,
+		.request_timeout_ms = 60 * 1000,
+		.etcd_compaction_interval_ms = 5 * 60 * 1000,
+		.logging_format = "text",
+		.storage_version_hash = true,
+	};
+}
+
+void common_flags_done(struct common_flags *f)
+{
+	option_strings_done(&f->feature_gates);
+}
+
+size_t common_flags_rows(struct common_flags *f, struct option *ret)
+{
+	const struct option rows[] = {
+		{"token-auth-file", OPTION_STRING, &f->token_auth_file, "FILE", "CSV file of bearer tokens: token,user,uid,\"group1,group2\".", 0, 0},
+		{"authorization-mode", OPTION_STRING, &f->authorization_mode, "MODE",
+		 "ABAC or AlwaysAllow; by default ABAC where there is a policy file. system:masters may always do everything.", 0, 0},
+		{"authorization-policy-file", OPTION_STRING, &f->authorization_policy_file, "FILE", "ABAC policy, one JSON object a line.", 0, 0},
+		{"anonymous-auth", OPTION_BOOL, &f->anonymous_auth, NULL, "Take requests without credentials as from system:anonymous.", 0, 0},
+		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...", "StorageVersionHash=true|false (default true).", 0, 0},
+		{"max-requests-inflight", OPTION_INT, &f->max_requests_inflight, "N", "Reads under way at once; more are answered 429.", 1, 1000000},
+		{"max-mutating-requests-inflight", OPTION_INT, &f->max_mutating_requests_inflight, "N",
+		 "Writes under way at once; more are answered 429.", 1, 1000000},
+		{"request-timeout", OPTION_DURATION, &f->request_timeout_ms, "DURATION", "How long a request may take, watches apart.", 1000, 0},
+		{"shutdown-delay-duration", OPTION_DURATION, &f->shutdown_delay_ms, "DURATION",
+		 "How long to go on serving, not ready, after SIGTERM, until load balancers have noticed.", 0, 0},
+		{"etcd-compaction-interval", OPTION_DURATION, &f->etcd_compaction_interval_ms, "DURATION", "How much history etcd keeps; 0: all.", 0, 0},
+		{"logging-format", OPTION_STRING, &f->logging_format, "FORMAT", "text or json.", 0, 0},
+		{"access-log", OPTION_STRING, &f->access_log, "FILE", "One line a request; - for stderr. None by default.", 0, 0},
+		{"v", OPTION_INT, &f->verbosity, "N", "How much to log: 0 warnings, 1 what happens, 4 everything.", 0, 10},
+	};
+	_Static_assert(ARRAY_SIZE(rows) <= COMMON_FLAGS_MAX, "tables must have room for all");
+	memcpy(ret, rows, sizeof(rows));
+	return ARRAY_SIZE(rows);
+}
+
+static int refuse(struct buf *err, const char *format, ...) _printf_(2, 3);
+static int refuse(struct buf *err, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	buf_vprintf(err, format, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static int check_gate(struct common_flags *f, struct str gate, struct buf *err)
+{
+	struct str name, value;
+	if (!str_cut(gate, '=', &name, &value) || !(str_eq_nocase(value, STR("true")) || str_eq_nocase(value, STR("false")))) {
+		return refuse(err, "--feature-gates " STR_FMT ": must be NAME=true or NAME=false", STR_ARG(gate));
+	}
+	if (!str_is(name, "StorageVersionHash")) {
+		return refuse(err, "--feature-gates " STR_FMT ": the only feature gate is StorageVersionHash", STR_ARG(name));
+	}
+	f->storage_version_hash = str_eq_nocase(value, STR("true"));
+	return 0;
+}
+
+static int check_gates(struct common_flags *f, struct buf *err)
+{
+	int r = 0;
+	for (size_t i = 0; i < f->feature_gates.n && !r; i++) {
+		r = check_gate(f, str_of(f->feature_gates.v[i]), err);
+	}
+	return r;
+}
+
+/* ABAC goes with a policy file, and a policy file with ABAC: one without the other would allow less, or more, than it seems. */
+static int check_authorization(struct common_flags *f, struct buf *err)
+{
+	const char *mode = f->authorization_mode;
+	if (!mode) {
+		return 0;
+	}
+	f->always_allow = strcmp(mode, "AlwaysAllow") == 0;
+	if (!f->always_allow && strcmp(mode, "ABAC") != 0) {
+		return refuse(err, "--authorization-mode %s: a stand-alone server knows ABAC and AlwaysAllow", mode);
+	}
+	if (f->always_allow && f->authorization_policy_file) {
+		return refuse(err, "--authorization-mode AlwaysAllow makes --authorization-policy-file pointless: give one of them");
+	}
+	if (!f->always_allow && !f->authorization_policy_file) {
+		return refuse(err, "--authorization-mode ABAC needs --authorization-policy-file");
+	}
+	return 0;
+}
+
+static int check_logging(struct common_flags *f, struct buf *err)
+{
+	bool is_json = strcmp(f->logging_format, "json") == 0;
+	if (!is_json && strcmp(f->logging_format, "text") != 0) {
+		return refuse(err, "--logging-format %s: must be text or json", f->logging_format);
+	}
+	f->log_format = is_json ? LOG_JSON : LOG_TEXT;
+	log_setup(f->log_format, f->verbosity >= 4 ? LOG_DEBUG : f->verbosity >= 1 ? LOG_INFO : LOG_WARNING);
+	return 0;
+}
+
+int common_flags_check(struct common_flags *f, struct buf *err)
+{
+	int r = check_logging(f, err);
+	if (!r) {
+		r = check_gates(f, err);
+	}
+	return r ? r : check_authorization(f, err);
+}

@@ -1,0 +1,56 @@
+/* What the subcommands of `annals` share: their table's row, how their arguments are read, and what the process must be like. */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include "base/log.h"
+#include "base/options.h"
+
+/* What the process ends with. */
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+#define KUBE_VERSION "v1.36.3" /* whose behaviour is ours */
+
+struct command {
+	const char *name;
+	const char *usage;      /* behind the name: "[flags]" */
+	const char *summary;    /* a line of the overview */
+	const char *description;
+	/* argv[0] is the command's name; an EXIT_* comes back. */
+	int (*run)(const struct command *command, int argc, char **argv);
+};
+
+extern const struct command command_up, command_serve, command_version;
+
+/* Reads flags; positional arguments are refused. -1: go on; else what to end with, everything having been said. */
+int command_parse(const struct command *command, const struct option *options, int argc, char **argv);
+/* Says why a command cannot go on, and returns EXIT_FAILED or EXIT_USAGE. */
+int command_fail(const struct command *command, const struct buf *err);
+int command_misuse(const struct command *command, const struct buf *err);
+
+/* ---- flags that servers share ---- */
+
+/* Values point into argv. */
+struct common_flags {
+	const char *token_auth_file;
+	const char *authorization_mode, *authorization_policy_file;
+	bool anonymous_auth;
+	struct option_strings feature_gates;
+	int64_t max_requests_inflight, max_mutating_requests_inflight;
+	int64_t request_timeout_ms, shutdown_delay_ms;
+	int64_t etcd_compaction_interval_ms;
+	const char *logging_format, *access_log;
+	int64_t verbosity;
+	/* worked out of the above by common_flags_check() */
+	bool always_allow, storage_version_hash;
+	enum log_format log_format;
+};
+
+#define COMMON_FLAGS_MAX 16
+void common_flags_init(struct common_flags *f);
+void common_flags_done(struct common_flags *f);
+/* Appends the rows to a table that has room for COMMON_FLAGS_MAX more; returns how many. */
+size_t common_flags_rows(struct common_flags *f, struct option *ret);
+/* Gates, modes and formats; sets the log up. 0, or -EINVAL with a sentence in err. */
+int common_flags_check(struct common_flags *f, struct buf *err);
+
+#endif

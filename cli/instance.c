@@ -1,0 +1,252 @@
+#include "cli/instance.h"
+
+#include "base/clock.h"
+#include "server/server.h"
+#include "storage/compact.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+
+enum { RETRY_MS = 250 };
+
+struct instance {
+	struct instance_options options;
+	struct storage *storage;
+	struct cache *cache;
+	struct compactor *compactor;
+	struct server *server;
+	pthread_t raiser, drainer;
+	bool has_raiser, has_drainer;
+	_Atomic bool is_ready, is_drained;
+	pthread_mutex_t lock;       /* guards what follows */
+	pthread_cond_t wake;
+	bool is_stopping;
+	bool has_changed;           /* the cache's state, since the raiser last looked */
+};
+
+/* Every connection is a descriptor. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* ---- coming up ---- */
+
+static void on_cache_state(void *ctx, bool is_ready, const char *message)
+{
+	struct instance *i = ctx;
+	if (is_ready) {
+		log_info("cache", "following etcd: %s", message ? message : "all objects are here");
+	} else {
+		log_warning("cache", "not following etcd: %s", message ? message : "connection lost");
+	}
+	pthread_mutex_lock(&i->lock);
+	i->has_changed = true;
+	pthread_cond_signal(&i->wake);
+	pthread_mutex_unlock(&i->lock);
+}
+
+/* Until something changes or it is time to try again; false when there is no need any more. */
+static bool raiser_wait(struct instance *i)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += RETRY_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+
+	pthread_mutex_lock(&i->lock);
+	int r = 0;
+	while (!i->is_stopping && !i->has_changed && r != ETIMEDOUT) {
+		r = pthread_cond_timedwait(&i->wake, &i->lock, &until);
+	}
+	i->has_changed = false;
+	bool is_wanted = !i->is_stopping;
+	pthread_mutex_unlock(&i->lock);
+	return is_wanted;
+}
+
+static bool try_bootstrap(struct instance *i)
+{
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	if (!cache_is_ready(i->cache)) {
+		return false;
+	}
+	int r = server_bootstrap(i->server, &err);
+	if (r) {
+		log_warning("start", "cannot make the first namespaces yet: " STR_FMT, STR_ARG(buf_str(&err)));
+	}
+	return r == 0;
+}
+
+static void *bring_up(void *ctx)
+{
+	struct instance *i = ctx;
+	while (!try_bootstrap(i)) {
+		if (!raiser_wait(i)) {
+			return NULL;
+		}
+	}
+	atomic_store(&i->is_ready, true);
+	log_info("start", "ready");
+	loop_notify(i->options.loop);
+	return NULL;
+}
+
+/* ---- wiring ---- */
+
+static void init_lock(struct instance *i)
+{
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&i->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	pthread_mutex_init(&i->lock, NULL);
+}
+
+static int open_server(struct instance *i, struct buf *err)
+{
+	const struct instance_options *o = &i->options;
+	const struct common_flags *f = o->flags;
+	const struct server_options options = {
+		.http = {.bind_address = o->bind_address,
+			 .port = o->port,
+			 .cert_file = o->cert_file,
+			 .key_file = o->key_file,
+			 .client_ca_file = o->client_ca_file},
+		.storage = i->storage,
+		.cache = i->cache,
+		.prefix = str_of(o->prefix),
+		.is_standalone = true,
+		.token_auth_file = f->token_auth_file,
+		.anonymous_auth = f->anonymous_auth,
+		.authorization_policy_file = f->authorization_policy_file,
+		.always_allow = f->always_allow,
+		.storage_version_hash = f->storage_version_hash,
+		.max_requests_inflight = (size_t)f->max_requests_inflight,
+		.max_mutating_inflight = (size_t)f->max_mutating_requests_inflight,
+		.request_timeout_ms = f->request_timeout_ms,
+		.access_log = f->access_log,
+		.log_format = f->log_format,
+		.version = STR(KUBE_VERSION "+annals." ANNALS_VERSION),
+	};
+	return server_new(&i->server, &options, err);
+}
+
+static int open_parts(struct instance *i, struct buf *err)
+{
+	const struct instance_options *o = &i->options;
+	int r = storage_etcd_new(&i->storage, &o->etcd, err);
+	if (r) {
+		return r;
+	}
+	i->cache = cache_new(&(struct cache_options){
+		.storage = i->storage, .prefix = str_of(o->prefix), .on_state = on_cache_state, .ctx = i});
+	i->compactor = compactor_new(&(struct compactor_options){
+		.storage = i->storage, .prefix = str_of(o->prefix), .interval_ms = o->flags->etcd_compaction_interval_ms});
+	return open_server(i, err);
+}
+
+static int start_raiser(struct instance *i, struct buf *err)
+{
+	int r = -pthread_create(&i->raiser, NULL, bring_up, i);
+	if (r) {
+		buf_printf(err, "cannot start a thread: %s", strerror(-r));
+		return r;
+	}
+	i->has_raiser = true;
+	return 0;
+}
+
+int instance_new(struct instance **ret, const struct instance_options *options, struct buf *err)
+{
+	struct instance *i = mem_new(struct instance);
+	i->options = *options;
+	init_lock(i);
+	raise_file_limit();
+	int r = open_parts(i, err);
+	if (!r) {
+		r = start_raiser(i, err);
+	}
+	if (r) {
+		instance_free(i);
+		return r;
+	}
+	*ret = i;
+	return 0;
+}
+
+static void stop_raiser(struct instance *i)
+{
+	pthread_mutex_lock(&i->lock);
+	i->is_stopping = true;
+	pthread_cond_signal(&i->wake);
+	pthread_mutex_unlock(&i->lock);
+	if (i->has_raiser) {
+		pthread_join(i->raiser, NULL);
+	}
+}
+
+struct instance *instance_free(struct instance *i)
+{
+	if (i) {
+		stop_raiser(i);
+		if (i->has_drainer) {
+			pthread_join(i->drainer, NULL);
+		}
+		server_free(i->server);
+		compactor_free(i->compactor);
+		cache_free(i->cache);
+		if (i->storage) {
+			storage_free(i->storage);
+			storage_etcd_shutdown();
+		}
+		pthread_cond_destroy(&i->wake);
+		pthread_mutex_destroy(&i->lock);
+		mem_free(i);
+	}
+	return NULL;
+}
+
+uint16_t instance_port(const struct instance *i)
+{
+	return server_port(i->server);
+}
+
+bool instance_is_ready(const struct instance *i)
+{
+	return atomic_load(&i->is_ready);
+}
+
+/* ---- going down ---- */
+
+static void *drain(void *ctx)
+{
+	struct instance *i = ctx;
+	const struct common_flags *f = i->options.flags;
+	server_drain(i->server, f->shutdown_delay_ms, f->request_timeout_ms);
+	atomic_store(&i->is_drained, true);
+	loop_notify(i->options.loop);
+	return NULL;
+}
+
+/* In a thread of its own, so that main hears a second signal. */
+void instance_drain(struct instance *i)
+{
+	if (!i->has_drainer) {
+		i->has_drainer = pthread_create(&i->drainer, NULL, drain, i) == 0;
+	}
+}
+
+bool instance_is_drained(const struct instance *i)
+{
+	return !i->has_drainer || atomic_load(&i->is_drained);
+}

@@ -1,0 +1,74 @@
+#include "cli/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static const struct {
+	int signal;
+	unsigned event;
+} signals[] = {{SIGINT, LOOP_STOP}, {SIGTERM, LOOP_STOP}, {SIGHUP, LOOP_STOP}, {SIGCHLD, LOOP_CHILD}};
+
+int loop_init(struct loop *l, struct buf *err)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		sigaddset(&set, signals[i].signal);
+	}
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN); /* a client that goes away is an error of write(2), not of the process */
+
+	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	l->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->signal_fd < 0 || l->news_fd < 0) {
+		int r = -errno;
+		buf_printf(err, "cannot wait for signals: %s", strerror(-r));
+		loop_done(l);
+		return r;
+	}
+	return 0;
+}
+
+void loop_done(struct loop *l)
+{
+	if (l->signal_fd >= 0) {
+		close(l->signal_fd);
+	}
+	if (l->news_fd >= 0) {
+		close(l->news_fd);
+	}
+	*l = (struct loop){-1, -1};
+}
+
+void loop_notify(const struct loop *l)
+{
+	eventfd_write(l->news_fd, 1);
+}
+
+static unsigned take_signals(struct loop *l)
+{
+	struct signalfd_siginfo info;
+	unsigned events = 0;
+	while (read(l->signal_fd, &info, sizeof(info)) == sizeof(info)) {
+		for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+			events |= info.ssi_signo == (uint32_t)signals[i].signal ? signals[i].event : 0;
+		}
+	}
+	return events;
+}
+
+unsigned loop_wait(struct loop *l, int64_t timeout_ms)
+{
+	struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN}, {.fd = l->news_fd, .events = POLLIN}};
+	eventfd_t count;
+	poll(fds, ARRAY_SIZE(fds), (int)MIN(timeout_ms, (int64_t)INT32_MAX));
+	unsigned events = take_signals(l);
+	if (eventfd_read(l->news_fd, &count) == 0) {
+		events |= LOOP_NEWS;
+	}
+	return events;
+}

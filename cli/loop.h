@@ -1,0 +1,24 @@
+/* What the main thread waits for: signals, and news from other threads. */
+#ifndef CLI_LOOP_H
+#define CLI_LOOP_H
+
+#include "base/buf.h"
+
+struct loop {
+	int signal_fd, news_fd;
+};
+
+enum {
+	LOOP_NEWS = 1 << 0,  /* loop_notify() was called */
+	LOOP_STOP = 1 << 1,  /* SIGINT, SIGTERM or SIGHUP */
+	LOOP_CHILD = 1 << 2, /* a child process has ended */
+};
+
+/* Takes these signals away from everybody else: before the first thread is started. 0, or -errno with a sentence in err. */
+int loop_init(struct loop *l, struct buf *err);
+void loop_done(struct loop *l);
+void loop_notify(const struct loop *l); /* any thread, any time */
+/* Returns LOOP_*; 0 when timeout_ms have passed. -1: no time-out. */
+unsigned loop_wait(struct loop *l, int64_t timeout_ms);
+
+#endif

@@ -1,0 +1,201 @@
+#include "cli/command.h"
+#include "cli/instance.h"
+#include "cli/port_owner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+struct serve_flags {
+	struct option_strings etcd_servers;
+	const char *etcd_cafile, *etcd_certfile, *etcd_keyfile, *etcd_prefix;
+	const char *bind_address;
+	int64_t secure_port;
+	const char *tls_cert_file, *tls_private_key_file, *client_ca_file;
+	bool standalone;
+	struct common_flags common;
+};
+
+static void flags_init(struct serve_flags *f)
+{
+	*f = (struct serve_flags){.etcd_prefix = "/annals", .bind_address = "0.0.0.0", .secure_port = 6443};
+	common_flags_init(&f->common);
+	f->common.verbosity = 1;
+}
+
+static void flags_done(struct serve_flags *f)
+{
+	option_strings_done(&f->etcd_servers);
+	common_flags_done(&f->common);
+}
+
+/* ---- flags ---- */
+
+/* What the aggregated mode needs, and what is not there yet: refused with a reason rather than as unknown. */
+static const struct {
+	const char *prefix, *why;
+} refused_flags[] = {
+	{"--requestheader-", "the front proxy's headers belong to the aggregated mode, which this version does not have"},
+	{"--authentication-kubeconfig", "reviews by a kube-apiserver belong to the aggregated mode, which this version does not have"},
+	{"--authorization-kubeconfig", "reviews by a kube-apiserver belong to the aggregated mode, which this version does not have"},
+	{"--kubeconfig", "a kube-apiserver to lean on belongs to the aggregated mode, which this version does not have"},
+	{"--storage-version", "this version stores every kind in its first version only"},
+	{"--audit-", "this version writes no audit log; --access-log has one line a request"},
+};
+
+static int refuse_flags(int argc, char **argv, struct buf *err)
+{
+	for (int i = 1; i < argc; i++) {
+		for (size_t k = 0; k < ARRAY_SIZE(refused_flags); k++) {
+			if (str_starts(str_of(argv[i]), str_of(refused_flags[k].prefix))) {
+				buf_printf(err, "%s: %s", argv[i], refused_flags[k].why);
+				return -EINVAL;
+			}
+		}
+	}
+	return 0;
+}
+
+static int refuse(struct buf *err, const char *why)
+{
+	buf_adds(err, why);
+	return -EINVAL;
+}
+
+static int check_flags(struct serve_flags *f, struct buf *err)
+{
+	if (!f->standalone) {
+		return refuse(err, "give --standalone: serving behind a kube-apiserver is not in this version");
+	}
+	if (f->etcd_servers.n == 0) {
+		return refuse(err, "give --etcd-servers, for example --etcd-servers=https://127.0.0.1:2379");
+	}
+	if (!f->tls_cert_file || !f->tls_private_key_file) {
+		return refuse(err, "give --tls-cert-file and --tls-private-key-file: annals serves over TLS only");
+	}
+	if (!f->etcd_certfile != !f->etcd_keyfile) {
+		return refuse(err, "--etcd-certfile and --etcd-keyfile go together");
+	}
+	size_t n = strlen(f->etcd_prefix);
+	if (n < 2 || f->etcd_prefix[0] != '/' || f->etcd_prefix[n - 1] == '/') {
+		return refuse(err, "--etcd-prefix must begin with a slash, end without one, and have something between");
+	}
+	return common_flags_check(&f->common, err);
+}
+
+#define FLAG(name, type, target, value, help) {name, type, target, value, help, 0, 0}
+
+static int parse_flags(const struct command *command, struct serve_flags *f, int argc, char **argv)
+{
+	struct option options[16 + COMMON_FLAGS_MAX] = {
+		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL, "Serve everything alone, without a kube-apiserver in front."),
+		FLAG("etcd-servers", OPTION_STRINGS, &f->etcd_servers, "URL,...", "etcd's endpoints, of one cluster: https://h:p, http://h:p, unix:///path."),
+		FLAG("etcd-cafile", OPTION_STRING, &f->etcd_cafile, "FILE", "CA of etcd's certificates."),
+		FLAG("etcd-certfile", OPTION_STRING, &f->etcd_certfile, "FILE", "Certificate to show to etcd."),
+		FLAG("etcd-keyfile", OPTION_STRING, &f->etcd_keyfile, "FILE", "Its key."),
+		FLAG("etcd-prefix", OPTION_STRING, &f->etcd_prefix, "PREFIX", "What all keys begin with."),
+		FLAG("bind-address", OPTION_STRING, &f->bind_address, "ADDRESS", "Where to listen."),
+		{"secure-port", OPTION_INT, &f->secure_port, "PORT", "0: any, which the log tells.", 0, 65535},
+		FLAG("tls-cert-file", OPTION_STRING, &f->tls_cert_file, "FILE", "Serving certificate; read again when it changes."),
+		FLAG("tls-private-key-file", OPTION_STRING, &f->tls_private_key_file, "FILE", "Its key."),
+		FLAG("client-ca-file", OPTION_STRING, &f->client_ca_file, "FILE", "CA of clients' certificates; read again when it changes."),
+	};
+	size_t n = 0;
+	while (options[n].name) {
+		n++;
+	}
+	common_flags_rows(&f->common, options + n);
+
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	if (refuse_flags(argc, argv, &err)) {
+		return command_misuse(command, &err);
+	}
+	int r = command_parse(command, options, argc, argv);
+	if (r >= 0) {
+		return r;
+	}
+	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
+}
+
+/* ---- serving ---- */
+
+static int open_instance(struct instance **ret, const struct serve_flags *f, const struct loop *loop, struct buf *err)
+{
+	const struct instance_options options = {
+		.loop = loop,
+		.flags = &f->common,
+		.etcd = {.endpoints = (const char *const *)f->etcd_servers.v,
+			 .n_endpoints = f->etcd_servers.n,
+			 .ca_file = f->etcd_cafile,
+			 .cert_file = f->etcd_certfile,
+			 .key_file = f->etcd_keyfile},
+		.prefix = f->etcd_prefix,
+		.bind_address = f->bind_address,
+		.port = (uint16_t)f->secure_port,
+		.cert_file = f->tls_cert_file,
+		.key_file = f->tls_private_key_file,
+		.client_ca_file = f->client_ca_file,
+	};
+	int r = instance_new(ret, &options, err);
+	if (r == -EADDRINUSE) {
+		BUF_LITERAL(err, "; it is used by ");
+		if (!port_owner((uint16_t)f->secure_port, err)) {
+			BUF_LITERAL(err, "another process");
+		}
+	}
+	return r;
+}
+
+/* Until the second signal at the latest: nothing that was acknowledged needs us any more. */
+static void wait_for_end(struct instance *i, struct loop *loop)
+{
+	while (!(loop_wait(loop, -1) & LOOP_STOP)) {
+	}
+	log_info("stop", "draining");
+	instance_drain(i);
+	while (!instance_is_drained(i)) {
+		if (loop_wait(loop, -1) & LOOP_STOP) {
+			log_warning("stop", "second signal: leaving at once");
+			_exit(EXIT_OK);
+		}
+	}
+}
+
+static int serve(const struct command *command, const struct serve_flags *f)
+{
+	struct instance *i;
+	struct loop loop;
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	if (loop_init(&loop, &err)) {
+		return command_fail(command, &err);
+	}
+	if (open_instance(&i, f, &loop, &err)) {
+		loop_done(&loop);
+		return command_fail(command, &err);
+	}
+
+	log_info("start", "listening on %s port %u", f->bind_address, instance_port(i));
+	wait_for_end(i, &loop);
+	instance_free(i);
+	loop_done(&loop);
+	return EXIT_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	_cleanup_(flags_done) struct serve_flags flags;
+	flags_init(&flags);
+	int r = parse_flags(command, &flags, argc, argv);
+	return r >= 0 ? r : serve(command, &flags);
+}
+
+const struct command command_serve = {
+	.name = "serve",
+	.usage = "--standalone --etcd-servers URL,... --tls-cert-file FILE --tls-private-key-file FILE [flags]",
+	.summary = "the API server alone, on an etcd that is there already",
+	.description = "Serves the API from an etcd that is there already. Any number of replicas may run on one etcd. Flags have kube-apiserver's\n"
+		       "names wherever it has the same thing.",
+	.run = run,
+};

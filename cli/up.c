@@ -1,0 +1,352 @@
+#include "base/clock.h"
+#include "cli/certs.h"
+#include "cli/command.h"
+#include "cli/etcd_child.h"
+#include "cli/instance.h"
+#include "cli/kubeconfig.h"
+#include "cli/port_owner.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum {
+	BACKOFF_FIRST_MS = 100,
+	BACKOFF_LAST_MS = 5000,
+	STEADY_MS = 10 * 1000,        /* an etcd that has run so long is no failing start */
+	PATIENCE_MS = 10 * 1000,      /* until we say what we are waiting for */
+	CHORES_MS = 60 * 60 * 1000,   /* certificates and logs are looked at every hour */
+	ETCD_STOP_MS = 10 * 1000,
+};
+
+struct up_flags {
+	const char *data_dir, *etcd;
+	int64_t port;
+	struct common_flags common;
+};
+
+/* One run. Everything happens on the main thread, which also makes it the one etcd lives and dies with. */
+struct up {
+	const struct command *command;
+	const struct up_flags *flags;
+	struct loop loop;
+	struct datadir dir;
+	char *cert_file, *key_file, *ca_file;
+	char *url;
+	struct etcd_child *etcd;
+	struct instance *instance;
+	bool is_announced;
+	int64_t began_ms, etcd_began_ms;
+	int64_t backoff_ms, restart_at_ms; /* monotonic; 0: nothing to restart */
+	int64_t chores_at_ms;
+	struct buf err;
+};
+
+/* ---- flags ---- */
+
+static int parse_flags(const struct command *command, struct up_flags *f, int argc, char **argv)
+{
+	struct option options[4 + COMMON_FLAGS_MAX] = {
+		{"data-dir", OPTION_STRING, &f->data_dir, "DIR",
+		 "Certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by default.", 0, 0},
+		{"port", OPTION_INT, &f->port, "PORT", "Where to listen on 127.0.0.1; 0: any that is free.", 0, 65535},
+		{"etcd", OPTION_STRING, &f->etcd, "PATH", "The etcd to start; the one in $PATH by default. 3.4 or later.", 0, 0},
+	};
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	common_flags_rows(&f->common, options + 3);
+	int r = command_parse(command, options, argc, argv);
+	if (r >= 0) {
+		return r;
+	}
+	return common_flags_check(&f->common, &err) ? command_misuse(command, &err) : -1;
+}
+
+/* ---- starting ---- */
+
+static int open_folder(struct up *u)
+{
+	_cleanup_(mem_freep) char *path = u->flags->data_dir ? mem_strdup(u->flags->data_dir) : datadir_default();
+	int r = datadir_open(&u->dir, path, &u->err);
+	if (r) {
+		return r;
+	}
+	u->ca_file = datadir_file(&u->dir, "ca.crt");
+	u->cert_file = datadir_file(&u->dir, "server.crt");
+	u->key_file = datadir_file(&u->dir, "server.key");
+	return certs_ensure(&u->dir, clock_wall_s(), NULL, &u->err);
+}
+
+static int start_etcd(struct up *u)
+{
+	u->etcd_began_ms = clock_mono_ms();
+	u->restart_at_ms = 0;
+	return etcd_child_start(u->etcd, &u->err);
+}
+
+/* etcd first: it takes longest, and it must be forked off before there are threads to think of. */
+static int open_etcd(struct up *u)
+{
+	int r = etcd_child_new(&u->etcd, &u->dir, u->flags->etcd, &u->err);
+	return r ? r : start_etcd(u);
+}
+
+static void add_port_owner(struct up *u)
+{
+	BUF_LITERAL(&u->err, "; it is used by ");
+	if (!port_owner((uint16_t)u->flags->port, &u->err)) {
+		BUF_LITERAL(&u->err, "another process");
+	}
+	BUF_LITERAL(&u->err, ". Give another one with --port, or --port 0 for any");
+}
+
+static int open_server(struct up *u)
+{
+	const char *endpoint = etcd_child_endpoint(u->etcd);
+	const struct instance_options options = {
+		.loop = &u->loop,
+		.flags = &u->flags->common,
+		.etcd = {.endpoints = &endpoint, .n_endpoints = 1},
+		.prefix = "/annals",
+		.bind_address = "127.0.0.1",
+		.port = (uint16_t)u->flags->port,
+		.cert_file = u->cert_file,
+		.key_file = u->key_file,
+		.client_ca_file = u->ca_file,
+	};
+	int r = instance_new(&u->instance, &options, &u->err);
+	if (r == -EADDRINUSE) {
+		add_port_owner(u);
+	}
+	if (r) {
+		return r;
+	}
+	u->url = mem_printf("https://127.0.0.1:%u", instance_port(u->instance));
+	return kubeconfig_ensure(&u->dir, u->url, &u->err);
+}
+
+static int start(struct up *u)
+{
+	int r = open_folder(u);
+	if (!r) {
+		r = open_etcd(u);
+	}
+	return r ? r : open_server(u);
+}
+
+/* ---- what the user is told ---- */
+
+/* The first line is what scripts wait for; the rest works when pasted. */
+static const char greeting[] =
+	"annals is ready: %s\n"
+	"\n"
+	"  export KUBECONFIG=%s/kubeconfig\n"
+	"  echo '{\"apiVersion\": \"apps/v1\", \"kind\": \"ControllerRevision\", \"metadata\": {\"name\": \"web-1\"}, \"revision\": 1,"
+	" \"data\": {\"image\": \"nginx:1\"}}' | kubectl create -f -\n"
+	"  kubectl get controllerrevisions\n"
+	"  kubectl patch controllerrevision web-1 --type merge -p '{\"data\": {\"image\": \"nginx:2\"}}'   # refused: data never changes\n"
+	"\n"
+	"  (cd %s && curl --cacert ca.crt --cert admin.crt --key admin.key %s/apis/annals.dev/v1/namespaces/default/controllerrevisions)\n"
+	"\n"
+	"Data and certificates are in %s. Ctrl-C stops annals; the next start takes the data up again.\n";
+
+static void announce(struct up *u)
+{
+	u->is_announced = true;
+	printf(greeting, u->url, u->dir.path, u->dir.path, u->url, u->dir.path);
+	fflush(stdout);
+}
+
+static void complain(struct up *u)
+{
+	fprintf(stderr, "annals up: " STR_FMT "\n", STR_ARG(buf_str(&u->err)));
+	buf_clear(&u->err);
+}
+
+/* ---- while it runs ---- */
+
+static void plan_restart(struct up *u)
+{
+	bool was_steady = clock_mono_ms() - u->etcd_began_ms >= STEADY_MS;
+	u->backoff_ms = was_steady || u->backoff_ms == 0 ? BACKOFF_FIRST_MS : MIN(u->backoff_ms * 2, (int64_t)BACKOFF_LAST_MS);
+	u->restart_at_ms = clock_mono_ms() + u->backoff_ms;
+}
+
+/* An etcd that never came up needs its user; one that did is started again, and the server answers 503 until it is back. */
+static int etcd_ended(struct up *u)
+{
+	if (!u->is_announced) {
+		return -ECHILD;
+	}
+	complain(u);
+	plan_restart(u);
+	fprintf(stderr, "annals up: starting etcd again in %lld ms; requests are answered 503 until then\n", (long long)u->backoff_ms);
+	return 0;
+}
+
+static int restart_if_due(struct up *u)
+{
+	if (!u->restart_at_ms || clock_mono_ms() < u->restart_at_ms) {
+		return 0;
+	}
+	if (start_etcd(u)) {
+		complain(u);
+		plan_restart(u);
+	}
+	return 0;
+}
+
+/* The server reads its certificate again by itself; the kubeconfig has a copy of the administrator's. */
+static void do_chores(struct up *u)
+{
+	unsigned n_made = 0;
+	if (clock_mono_ms() < u->chores_at_ms) {
+		return;
+	}
+	u->chores_at_ms = clock_mono_ms() + CHORES_MS;
+	etcd_child_trim_log(u->etcd);
+	if (certs_ensure(&u->dir, clock_wall_s(), &n_made, &u->err) || (n_made > 0 && kubeconfig_ensure(&u->dir, u->url, &u->err))) {
+		complain(u);
+	}
+}
+
+static void show_patience(struct up *u)
+{
+	if (!u->is_announced && clock_mono_ms() - u->began_ms > PATIENCE_MS) {
+		fprintf(stderr, "annals up: still waiting for etcd; what it does is in %s/etcd.log\n", u->dir.path);
+		u->began_ms = clock_mono_ms();
+	}
+}
+
+static int64_t next_wake_ms(const struct up *u)
+{
+	int64_t at = u->chores_at_ms;
+	at = u->restart_at_ms ? MIN(at, u->restart_at_ms) : at;
+	at = u->is_announced ? at : MIN(at, u->began_ms + PATIENCE_MS + 1);
+	return MAX(at - clock_mono_ms(), (int64_t)0);
+}
+
+/* Until a signal says stop: 0; or until there is no going on. */
+static int watch_over(struct up *u)
+{
+	for (;;) {
+		unsigned events = loop_wait(&u->loop, next_wake_ms(u));
+		if (events & LOOP_STOP) {
+			return 0;
+		}
+		if ((events & LOOP_CHILD) && etcd_child_has_ended(u->etcd, &u->err)) {
+			int r = etcd_ended(u);
+			if (r) {
+				return r;
+			}
+		}
+		if ((events & LOOP_NEWS) && instance_is_ready(u->instance) && !u->is_announced) {
+			announce(u);
+		}
+		restart_if_due(u);
+		do_chores(u);
+		show_patience(u);
+	}
+}
+
+/* ---- stopping ---- */
+
+/* Returns false when a second signal asks to hurry. */
+static bool drain(struct up *u)
+{
+	instance_drain(u->instance);
+	while (!instance_is_drained(u->instance)) {
+		unsigned events = loop_wait(&u->loop, -1);
+		if (events & LOOP_STOP) {
+			return false;
+		}
+		if (events & LOOP_CHILD) {
+			etcd_child_has_ended(u->etcd, &u->err);
+		}
+	}
+	return true;
+}
+
+static void stop_etcd(struct up *u)
+{
+	int64_t give_up_ms = clock_mono_ms() + ETCD_STOP_MS;
+	etcd_child_stop(u->etcd, false);
+	while (etcd_child_pid(u->etcd) > 0 && !etcd_child_has_ended(u->etcd, &u->err)) {
+		int64_t left_ms = give_up_ms - clock_mono_ms();
+		if (left_ms <= 0 || (loop_wait(&u->loop, left_ms) & LOOP_STOP)) {
+			etcd_child_stop(u->etcd, true);
+			give_up_ms = clock_mono_ms() + ETCD_STOP_MS;
+		}
+	}
+}
+
+/* etcd last: what is under way must find it. */
+static void stop(struct up *u)
+{
+	bool is_patient = !u->instance || drain(u);
+	if (is_patient) {
+		u->instance = instance_free(u->instance);
+	}
+	if (u->etcd) {
+		stop_etcd(u);
+	}
+	if (!is_patient) {
+		_exit(EXIT_OK);
+	}
+}
+
+static void up_done(struct up *u)
+{
+	etcd_child_free(u->etcd);
+	mem_free(u->url);
+	mem_free(u->ca_file);
+	mem_free(u->cert_file);
+	mem_free(u->key_file);
+	datadir_done(&u->dir);
+	loop_done(&u->loop);
+	buf_done(&u->err);
+}
+
+static int up(const struct command *command, const struct up_flags *flags)
+{
+	_cleanup_(up_done) struct up u = {
+		.command = command,
+		.flags = flags,
+		.dir = {.fd = -1, .lock_fd = -1},
+		.loop = {-1, -1},
+		.began_ms = clock_mono_ms(),
+	};
+	buf_init(&u.err, 64 * 1024);
+	u.chores_at_ms = u.began_ms + CHORES_MS;
+	int r = loop_init(&u.loop, &u.err);
+	if (!r) {
+		r = start(&u);
+	}
+	if (!r) {
+		r = watch_over(&u);
+	}
+	if (r) {
+		complain(&u);
+	}
+	stop(&u);
+	return r ? EXIT_FAILED : EXIT_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct up_flags flags = {.port = 6443};
+	common_flags_init(&flags.common);
+	int r = parse_flags(command, &flags, argc, argv);
+	r = r >= 0 ? r : up(command, &flags);
+	common_flags_done(&flags.common);
+	return r;
+}
+
+const struct command command_up = {
+	.name = "up",
+	.usage = "[--data-dir DIR] [--port PORT] [--etcd PATH] [flags]",
+	.summary = "everything on one machine: certificates, an etcd of its own, the API server",
+	.description = "Makes certificates and a kubeconfig, starts an etcd that only this server can talk to, and serves on 127.0.0.1. A second start on\n"
+		       "the same data directory takes the data up again.",
+	.run = run,
+};
