@@ -39,7 +39,7 @@ struct str request_group(const struct request *q)
 
 struct str request_manager(const struct request *q, struct str field_manager)
 {
-	return field_manager.n > 0 ? field_manager : managed_default_manager(http_header(q->x, "User-Agent"));
+	return field_manager.n > 0 ? field_manager : managed_default_manager(http_header(q->x, "User-Agent"), q->a);
 }
 
 void request_warn(struct request *q, struct str text)
@@ -251,7 +251,11 @@ static int request_admit_head(struct request *q)
 					http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"),
 					media_allowed(&q->route), q->a, &media_status);
 	status_init(&q->st, q->a);
-	if (authn_request(q->server->authn, q->x, &q->user, q->a, &q->st) || impersonate(q->server->authz, q->x, &q->user, q->a, &q->st) || request_authorize(q)) {
+	if (authn_request(q->server->authn, q->x, &q->user, q->a, &q->st)) {
+		return 1;
+	}
+	if (impersonate(q->server->authz, q->x, &q->user, q->a, &q->st) || request_authorize(q)) {
+		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
 		return 1;
 	}
 	if (bad_route) {
@@ -292,9 +296,6 @@ static void request_refuse(struct request *q)
 	if (is_unknown_group) {
 		reply_page_not_found(q);
 		return;
-	}
-	if (q->st.code == 403 || (q->st.code == 400 && !q->route.kind)) {
-		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
 	}
 	reply_status(q);
 }

@@ -48,7 +48,8 @@ struct cached {
 struct cached *cached_ref(struct cached *o);
 struct cached *cached_unref(struct cached *o);
 DEFINE_CLEANUP(struct cached *, cached_unref)
-/* From a stored value. NULL when it is not a valid object of the kind (the caller counts and logs it). */
+/* From a stored value. NULL when it is not a valid object of the kind (the caller counts and logs it). mod_revision 0: of an object that has
+ * never been stored, shown without resourceVersion. */
 struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struct str value, int64_t create_revision, int64_t mod_revision);
 /* The same object shown at another revision: what DELETED events carry (surprises.md 33). */
 struct cached *cached_at_revision(const struct cached *o, int64_t revision);

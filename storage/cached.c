@@ -290,12 +290,12 @@ static void draft_fill(struct draft *d, const struct object *object, struct aren
 	}
 }
 
-/* kube-apiserver writes resourceVersion behind uid; where there is none it comes first. */
+/* kube-apiserver writes resourceVersion behind uid; where there is none it comes first. What was never stored (dry run) has none. */
 static struct cached *draft_with_revision(struct draft *d, const struct layout *l)
 {
 	const char *before = l->uid_end ? "," : "", *behind = l->uid_end ? "" : ",", *at = l->uid_end ? l->uid_end : l->metadata.p + 1;
 	char text[REVISION_SIZE];
-	int n = snprintf(text, sizeof(text), "%s\"resourceVersion\":\"%" PRId64 "\"%s", before, d->o.revision, behind);
+	int n = d->o.revision > 0 ? snprintf(text, sizeof(text), "%s\"resourceVersion\":\"%" PRId64 "\"%s", before, d->o.revision, behind) : 0;
 	struct splice s = {.from = l->body, .at = (size_t)(at - l->body.p), .insert = {text, (size_t)n}};
 
 	d->o.body = l->body;
