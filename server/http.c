@@ -5,51 +5,64 @@
 #include "server/http_check.h"
 #include "server/http_keeper.h"
 #include "server/http_pump.h"
+#include "server/http_socket.h"
 #include "server/http_tls.h"
+#include "server/http_wire.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <gnutls/abstract.h>
 #include <microhttpd.h>
-#include <netdb.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum {
 	/* libmicrohttpd's memory for one connection: head, its index of the head, and the head of the answer share it. */
 	POOL_MIN = 32 << 10,
-	POOL_ANSWER = 1 << 10,        /* of it for the answer's head, at least */
-	FIELD_COST = 80,              /* of it for each field, query argument or cookie, besides the text */
+	POOL_ANSWER = 1 << 10, /* of it for the answer's head, at least */
+	FIELD_COST = 80,       /* of it for each field, query argument or cookie, besides the text */
 
-	EXCHANGE_SIZE = 2048,         /* struct http_exchange and the beginning of its arena */
+	EXCHANGE_SIZE = 2048, /* struct http_exchange and the beginning of its arena */
 	ARENA_CEILING = 128 << 20,
-	ONE_BUFFER = 32 << 10,        /* bodies up to this are sent from one buffer */
-	RECORD = 16384,               /* a full TLS record */
-	BODY_FIRST = 64 << 10,        /* taken on a client's word before any of the body is there */
-	SWALLOW_MAX = 256 << 10,      /* of a body nobody wants, to keep the connection */
-	OVERFLOW_MAX = 64 << 20,      /* of a body that is too large, to be able to say so: there is no answering in the middle */
-	LISTEN_BACKLOG = 4096,
-	CUT_GRACE_MS = 5000,          /* for connections to notice that they have been cut */
-	ADDRESS_SIZE = INET6_ADDRSTRLEN + sizeof("[]:65535"),
+	ONE_BUFFER = 32 << 10,   /* bodies up to this are sent from one buffer */
+	RECORD = 16384,          /* a full TLS record */
+	BODY_FIRST = 64 << 10,   /* taken on a client's word before any of the body is there */
+	SWALLOW_MAX = 256 << 10, /* of a body nobody wants, to keep the connection */
+	OVERFLOW_MAX = 64 << 20, /* of a body that is too large, to be able to say so: there is no answering in the middle */
+	CROWD = 128,             /* libmicrohttpd's MAX_EVENTS */
+	PATIENCE_NS = 100000000, /* a client waits this long before it is worth asking whether it still does */
+	CUT_GRACE_MS = 5000,     /* for connections to notice that they have been cut */
+};
+
+/* One HTTP thread. libmicrohttpd could run a pool of them itself, but then nobody else could get at their epolls: it sleeps on a batch
+ * of exactly CROWD events, when there is no further event, instead of handling them (0.9.75 to 1.0.1). So while it has
+ * connections enough for that, its epoll gets an event of ours now and then. */
+struct worker {
+	struct http_server *server;
+	struct MHD_Daemon *daemon;
+	int nudge; /* an eventfd in the daemon's epoll */
+	_Atomic uint32_t n_connections;
+	_Atomic uint32_t n_polled; /* of them in the daemon's epoll: not those at the pump */
 };
 
 struct http_server {
-	struct http_options options;  /* defaults filled in */
+	struct http_options options; /* defaults filled in */
 	uint16_t port;
-	struct MHD_Daemon *daemon;
-	struct tls_files *tls;        /* NULL: plain */
+	struct worker *workers;
+	struct tls_files *tls; /* NULL: plain */
 	struct keeper *keeper;
 	struct pump *pump;
 	_Atomic bool is_draining, is_cutting;
-	_Atomic uint32_t n_wakers;    /* threads that are waking an exchange just now */
+	_Atomic uint32_t n_wakers; /* threads that are waking an exchange just now */
 
 	pthread_mutex_t streams_lock;
-	struct list streams;          /* of http_exchange.stream_link */
+	struct list streams; /* of http_exchange.stream_link */
 	uint64_t n_streams;
 
 	_Atomic uint64_t connections_total, handshakes_failed, requests_total, requests_invalid, bytes_sent;
@@ -58,15 +71,17 @@ struct http_server {
 struct connection {
 	struct keeper_connection kept;
 	struct http_server *server;
+	struct worker *worker;
 	struct MHD_Connection *mhd;
-	gnutls_session_t session;     /* NULL: plain */
+	gnutls_session_t session; /* NULL: plain */
+	struct wire wire;         /* under the session */
 	struct tls_identity *identity;
 	bool is_handshaken;
 	bool is_peer_known;
-	bool must_linger;             /* answered before the request's end */
+	bool must_linger; /* answered before the request's end */
 	struct http_peer peer;
 	struct arena peer_arena;
-	char address[ADDRESS_SIZE];
+	char address[SOCKET_ADDRESS_SIZE];
 };
 
 /* Of a suspended exchange. A wake that finds nobody waiting leaves its mark. */
@@ -74,8 +89,8 @@ enum wait { WAIT_RUNNING, WAIT_PARKED, WAIT_WOKEN };
 
 enum stream_kind {
 	STREAM_NONE,
-	STREAM_DRIVEN,                /* libmicrohttpd asks for more when the socket takes more */
-	STREAM_PUMPED,                /* the pump does */
+	STREAM_DRIVEN, /* libmicrohttpd asks for more when the socket takes more */
+	STREAM_PUMPED, /* the pump does */
 };
 
 enum stream_end { END_OPEN, END_DONE, END_CUT };
@@ -93,30 +108,31 @@ struct http_exchange {
 	size_t n_fields;
 	struct http_framing framing;
 	struct buf body;
-	size_t n_discarded;           /* bytes of the body */
+	size_t n_discarded; /* bytes of the body */
 	bool is_body_too_large;
-	bool is_begun;                /* its head has been looked at */
-	bool is_announced;            /* to the handler */
+	bool is_begun;     /* its head has been looked at */
+	bool is_announced; /* to the handler */
 	int64_t started_ns;
 	void *context;
 
-	_Atomic int wait;             /* enum wait */
-	bool is_suspending;           /* http_suspend() was called in this call of on_request */
+	_Atomic int wait;   /* enum wait */
+	bool is_suspending; /* http_suspend() was called in this call of on_request */
 	bool was_suspended;
 
-	unsigned status;              /* 0: not answered */
+	unsigned status; /* 0: not answered */
 	struct answer_header *answer_headers, **answer_headers_end;
-	struct MHD_Response *response;/* until it is queued */
-	uint64_t sent;                /* body bytes */
+	struct MHD_Response *response; /* until it is queued */
+	uint64_t sent;                 /* body bytes */
 	bool is_cut;
+	bool is_in_memory; /* the whole body, for libmicrohttpd to send */
 
-	struct bytes **parts;         /* a body of several pieces: those from `part` on are referenced */
+	struct bytes **parts; /* a body of several pieces: those from `part` on are referenced */
 	size_t n_parts, part, part_at;
-	char *flat;                   /* or their copy in one piece, owned */
+	char *flat; /* or their copy in one piece, owned */
 
-	_Atomic int stream_kind;      /* enum stream_kind */
-	_Atomic int stream_wait;      /* enum wait, of a driven one */
-	_Atomic int stream_end;       /* enum stream_end, of a pumped one */
+	_Atomic int stream_kind; /* enum stream_kind */
+	_Atomic int stream_wait; /* enum wait, of a driven one */
+	_Atomic int stream_end;  /* enum stream_end, of a pumped one */
 	const struct http_stream_ops *stream_ops;
 	void *stream_context;
 	uint64_t stream_length;
@@ -195,7 +211,7 @@ void http_wake(struct http_exchange *x)
 	begin_wake(s);
 	int before = atomic_load_explicit(&x->wait, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&x->wait, &before, before == WAIT_PARKED ? WAIT_RUNNING : WAIT_WOKEN,
-						      memory_order_acq_rel, memory_order_relaxed)) {
+		memory_order_acq_rel, memory_order_relaxed)) {
 	}
 	if (before == WAIT_PARKED) {
 		resume(s, mhd);
@@ -323,6 +339,7 @@ static void answer(struct http_exchange *x, unsigned status, struct MHD_Response
 /* The memory lives as long as the exchange. */
 static void answer_memory(struct http_exchange *x, unsigned status, struct str body)
 {
+	x->is_in_memory = true;
 	x->sent = body.n;
 	answer(x, status, MHD_create_response_from_buffer(body.n, (void *)(uintptr_t)body.p, MHD_RESPMEM_PERSISTENT));
 }
@@ -488,6 +505,7 @@ static void on_pump_finished(struct pump_stream *s, bool is_cut)
 	struct http_server *server = server_of(x);
 	struct MHD_Connection *mhd = x->connection->mhd;
 	begin_wake(server);
+	atomic_fetch_add_explicit(&x->connection->worker->n_polled, 1, memory_order_relaxed);
 	atomic_store_explicit(&x->stream_end, is_cut ? END_CUT : END_DONE, memory_order_release);
 	resume(server, mhd);
 }
@@ -519,6 +537,7 @@ static ssize_t hand_over(void *arg, uint64_t position, char *p, size_t max)
 		return MHD_CONTENT_READER_END_WITH_ERROR;
 	default:
 		release_pages(p, max);
+		atomic_fetch_sub_explicit(&x->connection->worker->n_polled, 1, memory_order_relaxed);
 		MHD_suspend_connection(x->connection->mhd);
 		pump_start(&x->pumped);
 		return 0;
@@ -537,7 +556,7 @@ static void prepare_pump(struct http_exchange *x)
 }
 
 void http_reply_stream(struct http_exchange *x, unsigned status, uint64_t length, bool is_long_lived,
-		       const struct http_stream_ops *ops, void *ctx)
+	const struct http_stream_ops *ops, void *ctx)
 {
 	struct http_server *s = server_of(x);
 	bool is_pumped = is_long_lived && length == HTTP_LENGTH_UNKNOWN;
@@ -555,9 +574,9 @@ void http_reply_stream(struct http_exchange *x, unsigned status, uint64_t length
 	pthread_mutex_unlock(&s->streams_lock);
 	/* The block is libmicrohttpd's own buffer, of no use to one that is pumped or chunked. */
 	answer(x, status,
-	       MHD_create_response_from_callback(length == HTTP_LENGTH_UNKNOWN ? MHD_SIZE_UNKNOWN : length,
-						 length == HTTP_LENGTH_UNKNOWN && !x->framing.is_http10 ? 1 : RECORD,
-						 is_pumped ? hand_over : drive, x, NULL));
+		MHD_create_response_from_callback(length == HTTP_LENGTH_UNKNOWN ? MHD_SIZE_UNKNOWN : length,
+			length == HTTP_LENGTH_UNKNOWN && !x->framing.is_http10 ? 1 : RECORD, is_pumped ? hand_over : drive, x,
+			NULL));
 }
 
 static void wake_streams(struct http_server *s)
@@ -588,37 +607,6 @@ static void on_alarm(struct alarm *a)
 
 /* Who is there. */
 
-static void format_ipv4(char out[ADDRESS_SIZE], const struct in_addr *host, in_port_t port)
-{
-	char text[INET_ADDRSTRLEN];
-	inet_ntop(AF_INET, host, text, sizeof(text));
-	snprintf(out, ADDRESS_SIZE, "%s:%u", text, ntohs(port));
-}
-
-/* An IPv4 client of a socket that serves both comes as ::ffff:a.b.c.d. */
-static void format_ipv6(char out[ADDRESS_SIZE], const struct sockaddr_in6 *a)
-{
-	if (IN6_IS_ADDR_V4MAPPED(&a->sin6_addr)) {
-		struct in_addr host;
-		memcpy(&host, &a->sin6_addr.s6_addr[12], sizeof(host));
-		format_ipv4(out, &host, a->sin6_port);
-		return;
-	}
-	char text[INET6_ADDRSTRLEN];
-	inet_ntop(AF_INET6, &a->sin6_addr, text, sizeof(text));
-	snprintf(out, ADDRESS_SIZE, "[%s]:%u", text, ntohs(a->sin6_port));
-}
-
-static void format_address(char out[ADDRESS_SIZE], const struct sockaddr *a)
-{
-	if (a->sa_family == AF_INET6) {
-		format_ipv6(out, (const struct sockaddr_in6 *)(const void *)a);
-	} else {
-		const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)a;
-		format_ipv4(out, &in->sin_addr, in->sin_port);
-	}
-}
-
 /* Once per connection, when the first request is there: only then the handshake is over. */
 static void learn_peer(struct connection *c)
 {
@@ -626,7 +614,7 @@ static void learn_peer(struct connection *c)
 		return;
 	}
 	c->is_peer_known = true;
-	format_address(c->address, MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+	socket_format_address(c->address, MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
 	c->peer.address = str_of(c->address);
 	if (c->session) {
 		c->peer.is_tls = true;
@@ -660,8 +648,8 @@ static struct http_exchange *exchange_free(struct http_exchange *x)
 	return mem_free(x);
 }
 
-static enum MHD_Result add_field(void *arg, enum MHD_ValueKind kind, const char *name, size_t name_n, const char *value,
-				 size_t value_n)
+static enum MHD_Result add_field(
+	void *arg, enum MHD_ValueKind kind, const char *name, size_t name_n, const char *value, size_t value_n)
 {
 	struct http_exchange *x = arg;
 	(void)kind;
@@ -717,8 +705,16 @@ static unsigned check_head(struct http_exchange *x, const char *method, const ch
 	return http_check(&head, &x->framing, ret_problem);
 }
 
+/* libmicrohttpd sends such a body right behind the head. */
+static bool will_body_follow_head(const struct http_exchange *x)
+{
+	return x->is_in_memory && x->sent > 0 && x->status != MHD_HTTP_NO_CONTENT && x->status != MHD_HTTP_NOT_MODIFIED &&
+		!str_is(x->method, "HEAD");
+}
+
 static enum MHD_Result exchange_queue(struct http_exchange *x)
 {
+	x->connection->wire.will_follow = will_body_follow_head(x);
 	keeper_set_phase(&x->connection->kept, stream_kind_of(x) == STREAM_PUMPED ? KEEPER_WORK : KEEPER_SEND, now_ms());
 	enum MHD_Result r = MHD_queue_response(x->connection->mhd, x->status, x->response);
 	MHD_destroy_response(x->response);
@@ -794,12 +790,13 @@ static enum MHD_Result exchange_receive(struct http_exchange *x, const char *p, 
 	return x->n_discarded <= OVERFLOW_MAX ? MHD_YES : MHD_NO;
 }
 
-/* A suspended connection is nobody's to watch: look before the answer is written. A client that has only closed its half gets the
- * answer all the same. */
+/* Nobody watches a suspended connection: where the client had to wait, look before the answer is written. One that has only closed its
+ * half gets the answer all the same. */
 static bool is_client_gone(struct http_exchange *x)
 {
 	char byte;
-	return recv(x->connection->kept.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+	return x->was_suspended && clock_mono_ns() - x->started_ns > PATIENCE_NS &&
+		recv(x->connection->kept.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* The request is complete, or a wake or an alarm came. */
@@ -809,7 +806,7 @@ static enum MHD_Result exchange_run(struct http_exchange *x)
 	if (!x->status) {
 		keeper_set_phase(&x->connection->kept, KEEPER_WORK, 0);
 		atomic_load_explicit(&x->wait, memory_order_acquire);
-		x->is_cut = x->was_suspended && is_client_gone(x);
+		x->is_cut = is_client_gone(x);
 		x->is_suspending = false;
 		s->options.handler.on_request(s->options.handler.ctx, x);
 	}
@@ -846,32 +843,16 @@ static void exchange_end(struct http_exchange *x, enum MHD_RequestTerminationCod
 /* TLS on a socket. libmicrohttpd calls gnutls_handshake() again and again while it waits for the client; so while it does, the
  * connection is suspended. */
 
-static ssize_t tls_pull(gnutls_transport_ptr_t p, void *data, size_t n)
+static void on_empty(struct wire *w)
 {
-	struct connection *c = p;
-	ssize_t r = recv(c->kept.fd, data, n, 0);
-	int error = errno;
-	if (r < 0) {
-		if (error == EAGAIN && !c->is_handshaken) {
-			keeper_park(c->server->keeper, &c->kept);
-		}
-		gnutls_transport_set_errno(c->session, error);
+	struct connection *c = container_of(w, struct connection, wire);
+	if (!c->is_handshaken) {
+		keeper_park(c->server->keeper, &c->kept);
 	}
-	return r;
 }
 
-static ssize_t tls_push(gnutls_transport_ptr_t p, const giovec_t *pieces, int n)
-{
-	struct connection *c = p;
-	struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)n};
-	ssize_t r = sendmsg(c->kept.fd, &message, MSG_NOSIGNAL);
-	if (r < 0) {
-		gnutls_transport_set_errno(c->session, errno);
-	}
-	return r;
-}
-
-static int on_finished(gnutls_session_t session, unsigned type, unsigned when, unsigned is_incoming, const gnutls_datum_t *message)
+static int on_finished(
+	gnutls_session_t session, unsigned type, unsigned when, unsigned is_incoming, const gnutls_datum_t *message)
 {
 	(void)type;
 	(void)when;
@@ -888,20 +869,21 @@ static void prepare_tls(struct connection *c)
 {
 	c->identity = tls_files_identity(c->server->tls);
 	tls_identity_apply(c->identity, c->session);
-	gnutls_transport_set_ptr(c->session, c);
-	gnutls_transport_set_pull_function(c->session, tls_pull);
-	gnutls_transport_set_vec_push_function(c->session, tls_push);
+	c->wire = (struct wire){.fd = c->kept.fd, .session = c->session, .on_empty = on_empty};
+	wire_init(&c->wire);
 	gnutls_session_set_ptr(c->session, c);
 	gnutls_handshake_set_hook_function(c->session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST, on_finished);
 }
 
 /* The life of a connection. */
 
-static struct connection *connection_new(struct http_server *s, struct MHD_Connection *mhd)
+static struct connection *connection_new(struct worker *w, struct MHD_Connection *mhd)
 {
+	struct http_server *s = w->server;
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
 	struct connection *c = mem_new(struct connection);
 	c->server = s;
+	c->worker = w;
 	c->mhd = mhd;
 	c->session = info ? info->tls_session : NULL;
 	c->kept.fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
@@ -909,6 +891,7 @@ static struct connection *connection_new(struct http_server *s, struct MHD_Conne
 	if (c->session) {
 		prepare_tls(c);
 	}
+	atomic_fetch_add_explicit(&w->n_polled, 1, memory_order_relaxed);
 	count(&s->connections_total, 1);
 	keeper_add(s->keeper, &c->kept, c->session ? KEEPER_HANDSHAKE : KEEPER_FIRST);
 	return c;
@@ -924,8 +907,11 @@ static void connection_free(struct connection *c)
 	if (c->identity && !c->is_handshaken) {
 		count(&s->handshakes_failed, 1);
 	}
+	wire_done(&c->wire);
 	tls_identity_unref(c->identity);
 	arena_done(&c->peer_arena);
+	atomic_fetch_sub_explicit(&c->worker->n_polled, 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&c->worker->n_connections, 1, memory_order_relaxed);
 	keeper_remove(s->keeper, &c->kept);
 	mem_free(c);
 }
@@ -964,8 +950,8 @@ static void *on_target(void *arg, const char *target, struct MHD_Connection *mhd
 	return exchange_new(MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context, target);
 }
 
-static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url, const char *method, const char *version,
-				 const char *upload, size_t *upload_n, void **context)
+static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url, const char *method,
+	const char *version, const char *upload, size_t *upload_n, void **context)
 {
 	struct http_exchange *x = *context;
 	(void)arg;
@@ -991,8 +977,9 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context, 
 }
 
 /* Never asked: each session gets its own credentials before its handshake. But without it libmicrohttpd would not start. */
-static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int n_names, const gnutls_pk_algorithm_t *algorithms,
-			  int n_algorithms, gnutls_pcert_st **certificate, unsigned *n, gnutls_privkey_t *key)
+static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names, int n_names,
+	const gnutls_pk_algorithm_t *algorithms, int n_algorithms, gnutls_pcert_st **certificate, unsigned *n,
+	gnutls_privkey_t *key)
 {
 	(void)session, (void)names, (void)n_names, (void)algorithms, (void)n_algorithms, (void)certificate, (void)n, (void)key;
 	return -1;
@@ -1000,10 +987,38 @@ static int no_certificate(gnutls_session_t session, const gnutls_datum_t *names,
 
 /* The server. */
 
+static struct worker *choose_worker(struct http_server *s)
+{
+	struct worker *best = &s->workers[0];
+	for (unsigned i = 1; i < s->options.threads; i++) {
+		struct worker *w = &s->workers[i];
+		if (atomic_load_explicit(&w->n_connections, memory_order_relaxed) <
+			atomic_load_explicit(&best->n_connections, memory_order_relaxed)) {
+			best = w;
+		}
+	}
+	return best;
+}
+
 static bool on_accept(void *arg, int fd, const struct sockaddr *address, socklen_t size)
 {
+	struct worker *w = choose_worker(arg);
+	atomic_fetch_add_explicit(&w->n_connections, 1, memory_order_relaxed);
+	if (MHD_add_connection(w->daemon, fd, address, size) != MHD_YES) {
+		atomic_fetch_sub_explicit(&w->n_connections, 1, memory_order_relaxed);
+		return false;
+	}
+	return true;
+}
+
+static void on_crowd(void *arg)
+{
 	struct http_server *s = arg;
-	return MHD_add_connection(s->daemon, fd, address, size) == MHD_YES;
+	for (unsigned i = 0; i < s->options.threads; i++) {
+		if (atomic_load_explicit(&s->workers[i].n_polled, memory_order_relaxed) >= CROWD) {
+			eventfd_write(s->workers[i].nudge, 1);
+		}
+	}
 }
 
 static void on_tick(void *arg)
@@ -1031,73 +1046,6 @@ static void fill_in(struct http_options *o)
 	DEFAULT(o->idle_timeout_ms, 180000);
 }
 
-static int fail_listen(const struct http_options *o, const char *why, int error, struct buf *err)
-{
-	buf_printf(err, "cannot listen on %s port %u: %s", o->bind_address, o->port, why);
-	return -error;
-}
-
-static int resolve(const struct http_options *o, struct sockaddr_storage *ret, socklen_t *ret_size, struct buf *err)
-{
-	struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICHOST | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-	struct addrinfo *found;
-	char port[8];
-	snprintf(port, sizeof(port), "%u", o->port);
-	int r = getaddrinfo(o->bind_address, port, &hints, &found);
-	if (r != 0) {
-		return fail_listen(o, gai_strerror(r), EINVAL, err);
-	}
-	memcpy(ret, found->ai_addr, found->ai_addrlen);
-	*ret_size = found->ai_addrlen;
-	freeaddrinfo(found);
-	return 0;
-}
-
-/* Accepted sockets inherit these. Keep-alive notices clients that vanish without a word; the time-out, those who do not acknowledge. */
-static void set_socket_options(int fd)
-{
-	static const struct {
-		int level, name, value;
-	} rows[] = {
-		{SOL_SOCKET, SO_REUSEADDR, 1},
-		{SOL_SOCKET, SO_KEEPALIVE, 1},
-		{IPPROTO_TCP, TCP_NODELAY, 1},
-		{IPPROTO_TCP, TCP_KEEPIDLE, 30},
-		{IPPROTO_TCP, TCP_KEEPINTVL, 15},
-		{IPPROTO_TCP, TCP_KEEPCNT, 4},
-		{IPPROTO_TCP, TCP_USER_TIMEOUT, 90000},
-		{IPPROTO_IPV6, IPV6_V6ONLY, 0},
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		setsockopt(fd, rows[i].level, rows[i].name, &rows[i].value, sizeof(rows[i].value));
-	}
-}
-
-static int open_listener(const struct http_options *o, int *ret_fd, uint16_t *ret_port, struct buf *err)
-{
-	struct sockaddr_storage address;
-	struct sockaddr *a = (struct sockaddr *)&address;
-	socklen_t size;
-	int r = resolve(o, &address, &size, err);
-	if (r < 0) {
-		return r;
-	}
-	int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0) {
-		return fail_listen(o, strerror(errno), errno, err);
-	}
-	set_socket_options(fd);
-	size = sizeof(address);
-	if (bind(fd, a, size) < 0 || listen(fd, LISTEN_BACKLOG) < 0 || getsockname(fd, a, &size) < 0) {
-		r = fail_listen(o, strerror(errno), errno, err);
-		close(fd);
-		return r;
-	}
-	*ret_fd = fd;
-	*ret_port = ntohs(((struct sockaddr_in *)(void *)a)->sin_port); /* at the same place in sockaddr_in6 */
-	return 0;
-}
-
 static void open_keeper(struct http_server *s, int listener)
 {
 	const struct http_options *o = &s->options;
@@ -1109,6 +1057,8 @@ static void open_keeper(struct http_server *s, int listener)
 		.resume = on_resume,
 		.alarm = on_alarm,
 		.tick = on_tick,
+		.crowd = on_crowd,
+		.crowd_size = CROWD,
 		.max_connections = o->max_connections,
 		.handshake_ms = o->handshake_timeout_ms,
 		.header_ms = o->header_timeout_ms,
@@ -1117,31 +1067,58 @@ static void open_keeper(struct http_server *s, int listener)
 	});
 }
 
-/* Each thread's share of the limit is as large as ours, which the keeper enforces. */
-static int open_daemon(struct http_server *s, struct buf *err)
+/* An event without a pointer is none of libmicrohttpd's, which does not look at it. Edge-triggered: each write is one event, and nobody
+ * need read. */
+static int open_nudge(struct worker *w)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
+	w->nudge = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return epoll_ctl(MHD_get_daemon_info(w->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, EPOLL_CTL_ADD, w->nudge, &event);
+}
+
+/* The limit on connections is the keeper's; libmicrohttpd's is never reached. */
+static int worker_open(struct worker *w, struct http_server *s, struct buf *err)
 {
 	const struct http_options *o = &s->options;
 	size_t pool = MAX(o->max_header + POOL_ANSWER, (size_t)POOL_MIN);
-	unsigned limit = (unsigned)MIN((o->max_connections + 1) * o->threads, (size_t)INT32_MAX);
 	struct MHD_OptionItem options[] = {
 		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)pool, NULL},
-		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)limit, NULL},
-		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, s},
-		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, s},
-		{MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_target, s},
-		/* With one thread it must not be asked for a pool. */
-		{o->threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_CONNECTION_TIMEOUT, o->threads > 1 ? (intptr_t)o->threads : 0, NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)MIN(o->max_connections + 1, (size_t)INT32_MAX), NULL},
+		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, w},
+		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, w},
+		{MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_target, w},
 		{s->tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)no_certificate},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | (s->tls ? MHD_USE_TLS : 0);
-	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_access, s, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
-	if (!s->daemon) {
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+		(s->tls ? MHD_USE_TLS : 0);
+	w->server = s;
+	w->nudge = -1;
+	w->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_access, w, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+	if (!w->daemon || open_nudge(w) < 0) {
 		buf_printf(err, "libmicrohttpd does not start");
 		return -EIO;
 	}
 	return 0;
+}
+
+static void worker_close(struct worker *w)
+{
+	if (w->daemon) {
+		MHD_stop_daemon(w->daemon);
+		close(w->nudge);
+	}
+}
+
+static int open_workers(struct http_server *s, struct buf *err)
+{
+	int r = 0;
+	s->workers = mem_array(s->options.threads, sizeof(*s->workers));
+	for (unsigned i = 0; i < s->options.threads && r == 0; i++) {
+		r = worker_open(&s->workers[i], s, err);
+	}
+	return r;
 }
 
 int http_server_new(struct http_server **ret, const struct http_options *options, struct buf *err)
@@ -1156,12 +1133,12 @@ int http_server_new(struct http_server **ret, const struct http_options *options
 	int listener = -1;
 	int r = o->cert_file ? tls_files_new(&s->tls, o->cert_file, o->key_file, o->client_ca_file, err) : 0;
 	if (r == 0) {
-		r = open_listener(o, &listener, &s->port, err);
+		r = socket_listen(&listener, &s->port, o->bind_address, o->port, err);
 	}
 	if (r == 0) {
 		open_keeper(s, listener);
 		s->pump = pump_new(o->threads);
-		r = open_daemon(s, err);
+		r = open_workers(s, err);
 	}
 	if (r < 0) {
 		http_server_free(s);
@@ -1197,14 +1174,20 @@ void http_server_drain(struct http_server *s, int64_t timeout_ms)
 }
 
 /* libmicrohttpd aborts when it is stopped with a suspended connection: so first there must be none at all, nor anyone waking one. */
-static void close_daemon(struct http_server *s)
+static void close_workers(struct http_server *s)
 {
+	if (!s->workers) {
+		return;
+	}
 	http_server_drain(s, 0);
 	keeper_wait_until_empty(s->keeper, INT64_MAX);
 	while (atomic_load_explicit(&s->n_wakers, memory_order_acquire)) {
 		sched_yield();
 	}
-	MHD_stop_daemon(s->daemon);
+	for (unsigned i = 0; i < s->options.threads; i++) {
+		worker_close(&s->workers[i]);
+	}
+	mem_free(s->workers);
 }
 
 struct http_server *http_server_free(struct http_server *s)
@@ -1212,9 +1195,7 @@ struct http_server *http_server_free(struct http_server *s)
 	if (!s) {
 		return NULL;
 	}
-	if (s->daemon) {
-		close_daemon(s);
-	}
+	close_workers(s);
 	pump_free(s->pump);
 	keeper_free(s->keeper);
 	tls_files_free(s->tls);

@@ -16,8 +16,8 @@
 #define SERVER_HTTP_H
 
 #include "base/arena.h"
-#include "base/bytes.h"
 #include "base/buf.h"
+#include "base/bytes.h"
 #include <sys/types.h>
 
 struct http_server;
@@ -25,14 +25,14 @@ struct http_exchange;
 
 /* Who is at the other end of the connection, worked out once per connection (limits.md 6: not per request). */
 struct http_peer {
-	struct str address;            /* "127.0.0.1:40000" */
+	struct str address; /* "127.0.0.1:40000" */
 	bool is_tls;
-	bool has_certificate;          /* the client sent one */
-	bool is_verified;              /* it chains to the client CA, is in date and may be used for client authentication */
-	struct str common_name;        /* of a verified certificate */
+	bool has_certificate;   /* the client sent one */
+	bool is_verified;       /* it chains to the client CA, is in date and may be used for client authentication */
+	struct str common_name; /* of a verified certificate */
 	const struct str *organizations;
 	size_t n_organizations;
-	struct str problem;            /* why a certificate was not accepted; empty otherwise */
+	struct str problem; /* why a certificate was not accepted; empty otherwise */
 };
 
 struct http_header {
@@ -50,18 +50,18 @@ struct http_handler {
 };
 
 struct http_options {
-	const char *bind_address;      /* "127.0.0.1", "::", ... */
-	uint16_t port;                 /* 0: any; see http_server_port */
-	unsigned threads;              /* 0: 2 */
-	const char *cert_file, *key_file;     /* PEM; reloaded when they change, without dropping a connection */
-	const char *client_ca_file;    /* PEM bundle or NULL; reloaded too */
-	size_t max_connections;        /* 0: 16,384; at the limit the oldest idle connection gives way or the new one is closed */
-	size_t max_body;               /* bytes; 0: 3 MiB (3145728, kube's) */
-	size_t max_header;             /* bytes for request line and headers, each header counted with 80 more; 0: 31 KiB */
-	int64_t handshake_timeout_ms;  /* 0: 10,000 */
-	int64_t header_timeout_ms;     /* from connect, later from the first byte, to complete headers; 0: 32,000 */
-	int64_t body_timeout_ms;       /* whole body; answer: without progress; 0: 60,000 */
-	int64_t idle_timeout_ms;       /* keep-alive; 0: 180,000 */
+	const char *bind_address;         /* "127.0.0.1", "::", ... */
+	uint16_t port;                    /* 0: any; see http_server_port */
+	unsigned threads;                 /* 0: 2 */
+	const char *cert_file, *key_file; /* PEM; reloaded when they change, without dropping a connection */
+	const char *client_ca_file;       /* PEM bundle or NULL; reloaded too */
+	size_t max_connections; /* 0: 16,384; at the limit the oldest idle connection gives way or the new one is closed */
+	size_t max_body;        /* bytes; 0: 3 MiB (3145728, kube's) */
+	size_t max_header;      /* bytes for request line and headers, each header counted with 80 more; 0: 31 KiB */
+	int64_t handshake_timeout_ms; /* 0: 10,000 */
+	int64_t header_timeout_ms;    /* from connect, later from the first byte, to complete headers; 0: 32,000 */
+	int64_t body_timeout_ms;      /* whole body; answer: without progress; 0: 60,000 */
+	int64_t idle_timeout_ms;      /* keep-alive; 0: 180,000 */
 	struct http_handler handler;
 };
 
@@ -76,17 +76,18 @@ void http_server_drain(struct http_server *s, int64_t timeout_ms);
 struct http_server *http_server_free(struct http_server *s);
 
 struct http_stats {
-	uint64_t connections_open, connections_total, handshakes_failed, requests_total, requests_invalid, streams_open, bytes_sent;
+	uint64_t connections_open, connections_total, handshakes_failed, requests_total, requests_invalid, streams_open,
+		bytes_sent;
 };
 void http_server_stats(struct http_server *s, struct http_stats *ret);
 
 /* The request. Slices live as long as the exchange. */
 struct str http_method(const struct http_exchange *x);
-struct str http_target(const struct http_exchange *x);   /* raw: path and query as sent */
+struct str http_target(const struct http_exchange *x);                   /* raw: path and query as sent */
 struct str http_header(const struct http_exchange *x, const char *name); /* first of that name, any case; empty when absent */
 size_t http_headers(const struct http_exchange *x, const struct http_header **ret); /* all, in order */
-struct str http_body(const struct http_exchange *x);     /* complete only from on_request on */
-bool http_body_too_large(const struct http_exchange *x); /* more than max_body came: answer 413 */
+struct str http_body(const struct http_exchange *x);                                /* complete only from on_request on */
+bool http_body_too_large(const struct http_exchange *x);                            /* more than max_body came: answer 413 */
 const struct http_peer *http_peer(const struct http_exchange *x);
 struct arena *http_arena(struct http_exchange *x);       /* request memory: gone after on_done */
 int64_t http_started_ns(const struct http_exchange *x);  /* monotonic, when the headers were complete */
@@ -95,18 +96,20 @@ void *http_context(const struct http_exchange *x);
 bool http_is_draining(const struct http_exchange *x);
 /* After the answer: what was sent, for the access log. In on_done. */
 unsigned http_status(const struct http_exchange *x);
-uint64_t http_sent(const struct http_exchange *x);       /* body bytes */
-bool http_was_cut(const struct http_exchange *x);        /* the client went away or the answer could not be finished */
+uint64_t http_sent(const struct http_exchange *x); /* body bytes */
+bool http_was_cut(const struct http_exchange *x);  /* the client went away or the answer could not be finished */
 
-void http_suspend(struct http_exchange *x);              /* in on_request, before starting the operation */
+void http_suspend(struct http_exchange *x); /* in on_request, before starting the operation */
 /* Once per suspend, any thread; x may be gone when it returns. */
 void http_wake(struct http_exchange *x);
 
 /* The answer. Headers are given first; Content-Length or chunking, Date and Connection are http.c's business. */
 /* value is copied; one with a control byte in it is left out (nobody may add lines to a head). */
 void http_add_header(struct http_exchange *x, const char *name, struct str value);
-void http_reply(struct http_exchange *x, unsigned status, struct str body);          /* body is copied when small, else kept: must live in http_arena or be static */
-void http_reply_bytes(struct http_exchange *x, unsigned status, struct bytes *const *parts, size_t n); /* takes one reference of each; sent in order */
+void http_reply(struct http_exchange *x, unsigned status,
+	struct str body); /* body is copied when small, else kept: must live in http_arena or be static */
+void http_reply_bytes(struct http_exchange *x, unsigned status, struct bytes *const *parts,
+	size_t n); /* takes one reference of each; sent in order */
 
 /* A body produced while it is sent. `read` runs on an HTTP thread and fills at most max bytes: the number written, 0 to wait (it
  * has made sure that http_stream_wake() will be called when there is more), -1 for the end, -2 to cut the connection.
@@ -121,7 +124,7 @@ struct http_stream_ops {
  * whose client's going away is noticed while nothing is sent; those should have no known length. A client that takes nothing for a
  * minute is cut. For HEAD nothing is read. */
 void http_reply_stream(struct http_exchange *x, unsigned status, uint64_t length, bool is_long_lived,
-		       const struct http_stream_ops *ops, void *ctx);
+	const struct http_stream_ops *ops, void *ctx);
 void http_stream_wake(struct http_exchange *x);
 /* A deadline for the stream or the suspended exchange: at this monotonic time it is woken (once). 0 cancels. A suspended exchange is
  * still owed its http_wake() then: on_request may take the operation back and answer, or else simply return, and goes on waiting. So

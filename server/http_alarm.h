@@ -5,8 +5,8 @@
 #include "base/base.h"
 
 struct alarm {
-	int64_t at_ms;       /* monotonic */
-	size_t place;        /* in the heap, from 1; 0: not set */
+	int64_t at_ms; /* monotonic */
+	size_t place;  /* in the heap, from 1; 0: not set */
 };
 
 struct alarms {

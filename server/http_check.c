@@ -8,7 +8,7 @@ struct check {
 };
 
 struct problem {
-	unsigned status;      /* 0: none */
+	unsigned status; /* 0: none */
 	const char *sentence;
 };
 
@@ -48,7 +48,8 @@ static struct problem check_request_line(struct check *c)
 	if (!is_token(c->head->method)) {
 		return REFUSE(400, "malformed method");
 	}
-	if (c->head->target.n == 0 || !is_printable(c->head->target, ' ') || memchr(c->head->target.p, ' ', c->head->target.n)) {
+	if (c->head->target.n == 0 || !is_printable(c->head->target, ' ') ||
+		memchr(c->head->target.p, ' ', c->head->target.n)) {
 		return REFUSE(400, "malformed request target");
 	}
 	c->framing.is_http10 = str_is(c->head->version, "HTTP/1.0");
@@ -136,7 +137,10 @@ static struct problem on_expect(struct check *c, struct str value)
 	return FINE;
 }
 
-#define NAME(literal) {(literal), sizeof(literal) - 1}
+#define NAME(literal)                          \
+	{                                      \
+		(literal), sizeof(literal) - 1 \
+	}
 
 static const struct {
 	struct str name;

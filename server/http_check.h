@@ -19,10 +19,10 @@ struct http_head {
 };
 
 struct http_framing {
-	bool has_body;         /* one was announced; it may turn out to be empty */
+	bool has_body; /* one was announced; it may turn out to be empty */
 	bool is_chunked;
-	uint64_t length;       /* of a body that is not chunked */
-	bool awaits_continue;  /* the client holds the body back until it is told to go on */
+	uint64_t length;      /* of a body that is not chunked */
+	bool awaits_continue; /* the client holds the body back until it is told to go on */
 	bool is_http10;
 };
 

@@ -18,10 +18,10 @@ enum {
 	SWEEP_MIN_MS = 50,
 	ACCEPT_BATCH = 64,
 	ACCEPT_PAUSE_MS = 200,
-	EVICT_SAMPLE = 256,         /* connections looked at for the one idle longest */
-	PROBE_SLACK_MS = 20,        /* the kernel's clock for received data ticks every 4-10 ms */
+	EVICT_SAMPLE = 256,  /* connections looked at for the one idle longest */
+	PROBE_SLACK_MS = 20, /* the kernel's clock for received data ticks every 4-10 ms */
 	LINGER_MS = 2000,
-	LINGER_MAX = 256,           /* at a time */
+	LINGER_MAX = 256, /* at a time */
 	LINGER_BYTES = 8 << 20,
 };
 
@@ -30,7 +30,7 @@ struct leftover {
 	struct list link;
 	int fd;
 	int64_t until_ms;
-	size_t left;                /* bytes that may still come */
+	size_t left; /* bytes that may still come */
 };
 
 struct keeper {
@@ -38,18 +38,18 @@ struct keeper {
 	pthread_t thread;
 	int epoll, wakeup;
 	struct keeper_source wakeup_source, listener_source;
-	int listener;               /* the keeper's thread's own; -1: closed */
-	bool is_listening;          /* it is in epoll */
-	int64_t listen_ms;          /* not before then */
+	int listener;      /* the keeper's thread's own; -1: closed */
+	bool is_listening; /* it is in epoll */
+	int64_t listen_ms; /* not before then */
 	_Atomic bool is_open;
 	_Atomic bool is_stopping, is_draining;
-	int64_t sweep_ms;           /* between two sweeps */
+	int64_t sweep_ms; /* between two sweeps */
 
-	pthread_mutex_t lock;       /* guards the next six; never held over a callback but suspend and resume */
-	struct list connections;    /* of keeper_connection.link; the search for an idle one turns it */
+	pthread_mutex_t lock;    /* guards the next six; never held over a callback but suspend and resume */
+	struct list connections; /* of keeper_connection.link; the search for an idle one turns it */
 	size_t n_connections;
-	size_t n_accepted;          /* accepted, not yet added */
-	struct list lingers;        /* of linger.link */
+	size_t n_accepted;   /* accepted, not yet added */
+	struct list lingers; /* of linger.link */
 	size_t n_lingers;
 	pthread_cond_t emptied;
 
@@ -314,7 +314,7 @@ static void tend_listener(struct keeper *k, bool is_draining)
 		close(k->listener);
 		k->listener = -1;
 	} else if (!k->is_listening && atomic_load_explicit(&k->is_open, memory_order_acquire) &&
-		   clock_mono_ms() >= k->listen_ms) {
+		clock_mono_ms() >= k->listen_ms) {
 		watch_listener(k);
 	}
 }
@@ -392,7 +392,8 @@ static void sweep(struct keeper *k, bool is_draining)
 void keeper_linger(struct keeper *k, int fd)
 {
 	struct leftover *l = mem_new(struct leftover);
-	*l = (struct leftover){.source.kind = SOURCE_LEFTOVER, .fd = fd, .until_ms = clock_mono_ms() + LINGER_MS, .left = LINGER_BYTES};
+	*l = (struct leftover){
+		.source.kind = SOURCE_LEFTOVER, .fd = fd, .until_ms = clock_mono_ms() + LINGER_MS, .left = LINGER_BYTES};
 	list_init(&l->link);
 	shutdown(fd, SHUT_WR);
 
@@ -505,24 +506,39 @@ static void wait_for_events(struct keeper *k, int64_t until_ms)
 	}
 }
 
+/* Something that is due from time to time. */
+static bool is_due(int64_t *next_ms, int64_t interval_ms)
+{
+	int64_t now = clock_mono_ms();
+	if (now < *next_ms) {
+		return false;
+	}
+	*next_ms = now + interval_ms;
+	return true;
+}
+
 static void *keeper_main(void *arg)
 {
 	struct keeper *k = arg;
-	int64_t next_sweep = 0, next_tick = clock_mono_ms() + TICK_MS;
+	int64_t next_sweep = 0, next_tick = 0, next_crowd = 0;
 	while (!atomic_load_explicit(&k->is_stopping, memory_order_acquire)) {
 		bool is_draining = atomic_load_explicit(&k->is_draining, memory_order_acquire);
-		tend_listener(k, is_draining);
-		int64_t next_alarm = ring(k);
-		wait_for_events(k, MIN(MIN(next_sweep, next_tick), next_alarm));
-
-		int64_t now = clock_mono_ms();
-		if (now >= next_sweep || is_draining) {
-			sweep(k, is_draining);
-			next_sweep = now + (is_draining ? SWEEP_MIN_MS : k->sweep_ms);
+		bool is_crowded = keeper_count(k) >= k->options.crowd_size;
+		if (is_draining) {
+			next_sweep = MIN(next_sweep, clock_mono_ms() + SWEEP_MIN_MS);
 		}
-		if (now >= next_tick) {
+		int64_t next = MIN(MIN(next_sweep, next_tick), ring(k));
+		tend_listener(k, is_draining);
+		wait_for_events(k, is_crowded ? MIN(next, next_crowd) : next);
+
+		if (is_due(&next_sweep, k->sweep_ms)) {
+			sweep(k, is_draining);
+		}
+		if (is_due(&next_tick, TICK_MS)) {
 			k->options.tick(k->options.ctx);
-			next_tick = now + TICK_MS;
+		}
+		if (is_crowded && is_due(&next_crowd, KEEPER_CROWD_MS)) {
+			k->options.crowd(k->options.ctx);
 		}
 	}
 	return NULL;

@@ -17,16 +17,18 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 
+enum { KEEPER_CROWD_MS = 20 };
+
 struct keeper;
 
 /* What the connection does, which decides how long it may. */
 enum keeper_phase {
 	KEEPER_HANDSHAKE,
-	KEEPER_FIRST,     /* its first request has not come completely (line and headers) */
-	KEEPER_IDLE,      /* the next request has not */
-	KEEPER_BODY,      /* the body is coming */
-	KEEPER_WORK,      /* ours to work on, or a stream: no deadline here */
-	KEEPER_SEND,      /* the answer is going out: time without progress counts */
+	KEEPER_FIRST, /* its first request has not come completely (line and headers) */
+	KEEPER_IDLE,  /* the next request has not */
+	KEEPER_BODY,  /* the body is coming */
+	KEEPER_WORK,  /* ours to work on, or a stream: no deadline here */
+	KEEPER_SEND,  /* the answer is going out: time without progress counts */
 };
 
 struct keeper_source {
@@ -39,24 +41,26 @@ struct keeper_connection {
 	/* Private. */
 	struct keeper_source source;
 	struct list link;
-	_Atomic int phase;          /* enum keeper_phase */
-	_Atomic int64_t since_ms;   /* monotonic, of the phase */
+	_Atomic int phase;        /* enum keeper_phase */
+	_Atomic int64_t since_ms; /* monotonic, of the phase */
 	bool is_parked, is_armed, is_cut;
-	int64_t seen_since_ms;      /* the phase that the next three are about */
-	int64_t check_ms;           /* when to look at the socket next */
-	int64_t moved_ms;           /* IDLE: when the first bytes were seen, 0: none yet; SEND: when progress was */
-	uint64_t acked;             /* bytes */
+	int64_t seen_since_ms; /* the phase that the next three are about */
+	int64_t check_ms;      /* when to look at the socket next */
+	int64_t moved_ms;      /* IDLE: when the first bytes were seen, 0: none yet; SEND: when progress was */
+	uint64_t acked;        /* bytes */
 };
 
 struct keeper_options {
 	void *ctx;
-	int listener;                                  /* listening, not blocking; the keeper closes it */
+	int listener; /* listening, not blocking; the keeper closes it */
 	/* A new client's socket, now the callee's. True: keeper_add() will follow, from whatever thread. */
 	bool (*accept)(void *ctx, int fd, const struct sockaddr *address, socklen_t size);
-	void (*suspend)(struct keeper_connection *c);  /* take it from libmicrohttpd's loop, give it back: */
+	void (*suspend)(struct keeper_connection *c); /* take it from libmicrohttpd's loop, give it back: */
 	void (*resume)(struct keeper_connection *c);
-	void (*alarm)(struct alarm *a);                /* no longer set; must not set or cancel any */
-	void (*tick)(void *ctx);                       /* about once a second */
+	void (*alarm)(struct alarm *a); /* no longer set; must not set or cancel any */
+	void (*tick)(void *ctx);        /* about once a second */
+	void (*crowd)(void *ctx);       /* every KEEPER_CROWD_MS while there are crowd_size connections */
+	size_t crowd_size;
 	size_t max_connections;
 	int64_t handshake_ms, header_ms, body_ms, idle_ms;
 };
@@ -67,7 +71,7 @@ struct keeper *keeper_free(struct keeper *k); /* no connection may be left */
 void keeper_open(struct keeper *k);
 
 void keeper_add(struct keeper *k, struct keeper_connection *c, enum keeper_phase phase); /* c->fd is set */
-void keeper_remove(struct keeper *k, struct keeper_connection *c); /* before its socket is closed */
+void keeper_remove(struct keeper *k, struct keeper_connection *c);                       /* before its socket is closed */
 static inline void keeper_set_phase(struct keeper_connection *c, enum keeper_phase phase, int64_t now_ms)
 {
 	atomic_store_explicit(&c->since_ms, now_ms, memory_order_relaxed);
@@ -76,7 +80,8 @@ static inline void keeper_set_phase(struct keeper_connection *c, enum keeper_pha
 /* From the connection's HTTP thread, in the handshake: suspends it until its socket is readable or the handshake's time is over. */
 void keeper_park(struct keeper *k, struct keeper_connection *c);
 
-void keeper_set_alarm(struct keeper *k, struct alarm *a, int64_t at_ms); /* any thread; 0 cancels, and then it does not ring any more */
+void keeper_set_alarm(
+	struct keeper *k, struct alarm *a, int64_t at_ms); /* any thread; 0 cancels, and then it does not ring any more */
 
 /* Takes over a duplicate of the socket. */
 void keeper_linger(struct keeper *k, int fd);

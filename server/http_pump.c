@@ -12,29 +12,29 @@
 #include <unistd.h>
 
 enum {
-	RECORD = 16384,                                   /* a full TLS record */
-	CHUNK_HEAD = 6,                                   /* "3ff0\r\n" */
+	RECORD = 16384, /* a full TLS record */
+	CHUNK_HEAD = 6, /* "3ff0\r\n" */
 	CHUNK_TAIL = 2,
 	BODY_MAX = RECORD - CHUNK_HEAD - CHUNK_TAIL,
-	TURN = 4,                                         /* records for one stream before the others get their turn */
+	TURN = 4, /* records for one stream before the others get their turn */
 	MAX_EVENTS = 256,
 	STALL_CHECK_MS = 1000,
 };
 
 struct pump_thread {
 	pthread_t id;
-	int epoll, wakeup;                  /* wakeup: an eventfd in epoll */
+	int epoll, wakeup; /* wakeup: an eventfd in epoll */
 	_Atomic(struct pump_stream *) woken;
 	_Atomic bool is_stopping;
-	struct list runnable;               /* of pump_stream.link */
-	struct list blocked;                /* of pump_stream.blocked_link, longest first */
+	struct list runnable; /* of pump_stream.link */
+	struct list blocked;  /* of pump_stream.blocked_link, longest first */
 	int64_t stall_check_ms;
 	char buffer[RECORD];
 };
 
 struct pump {
 	unsigned n_threads;
-	_Atomic unsigned next;              /* the thread for the next stream */
+	_Atomic unsigned next; /* the thread for the next stream */
 	struct pump_thread threads[];
 };
 
@@ -124,7 +124,8 @@ static enum sent send_all(struct pump_stream *s, const char *p, size_t n, size_t
 {
 	*ret_taken = 0;
 	while (*ret_taken < n) {
-		ssize_t r = s->tls ? send_tls(s, p + *ret_taken, n - *ret_taken) : send_plain(s, p + *ret_taken, n - *ret_taken);
+		ssize_t r =
+			s->tls ? send_tls(s, p + *ret_taken, n - *ret_taken) : send_plain(s, p + *ret_taken, n - *ret_taken);
 		if (r < 0) {
 			return SENT_BROKEN;
 		}

@@ -22,7 +22,7 @@ struct pump_stream;
 struct pump_ops {
 	/* As http_stream_ops.read: bytes, 0 to wait for a wake, -1 end, -2 cut. */
 	ssize_t (*read)(struct pump_stream *s, char *p, size_t max);
-	void (*closed)(struct pump_stream *s);   /* no read follows, and after it no wake may come */
+	void (*closed)(struct pump_stream *s); /* no read follows, and after it no wake may come */
 	/* The socket is the caller's again. is_cut: the body is not complete. The last time the pump touches s. */
 	void (*finished)(struct pump_stream *s, bool is_cut);
 };
@@ -31,20 +31,20 @@ struct pump_stream {
 	/* Set by the caller before pump_prepare(). */
 	const struct pump_ops *ops;
 	int fd;
-	gnutls_session_t tls;        /* NULL: plain */
+	gnutls_session_t tls; /* NULL: plain */
 	bool is_chunked;
 
 	/* Private. */
 	struct pump_thread *thread;
-	struct pump_stream *next;    /* in the stack of woken ones */
-	_Atomic bool is_woken;       /* it is in that stack */
-	struct list link;            /* in the thread's list of those to run */
-	struct list blocked_link;    /* in its list of those whose socket is full */
+	struct pump_stream *next; /* in the stack of woken ones */
+	_Atomic bool is_woken;    /* it is in that stack */
+	struct list link;         /* in the thread's list of those to run */
+	struct list blocked_link; /* in its list of those whose socket is full */
 	bool is_registered, is_blocked, is_gone, is_closed, is_cut;
-	bool is_record_kept;         /* GnuTLS holds a record back */
-	char *rest;                  /* what the socket did not take */
+	bool is_record_kept; /* GnuTLS holds a record back */
+	char *rest;          /* what the socket did not take */
 	size_t rest_n, rest_at;
-	int64_t blocked_ms;          /* since then */
+	int64_t blocked_ms; /* since then */
 };
 
 struct pump *pump_new(unsigned n_threads);

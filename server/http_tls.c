@@ -12,7 +12,7 @@ enum { MAX_ORGANIZATIONS = 64, MAX_NAME = 1024 };
 struct tls_identity {
 	_Atomic uint32_t refs;
 	gnutls_certificate_credentials_t credentials;
-	bool wants_client;   /* there is a client CA: ask for a certificate */
+	bool wants_client; /* there is a client CA: ask for a certificate */
 };
 
 /* What tells one version of a file from the next, through the symbolic links of a mounted secret too. */
@@ -28,7 +28,7 @@ enum { CERT, KEY, CLIENT_CA, N_FILES };
 struct tls_files {
 	const char *names[N_FILES];
 	struct stamp stamps[N_FILES];
-	pthread_mutex_t lock;          /* guards the pointer `current` */
+	pthread_mutex_t lock; /* guards the pointer `current` */
 	struct tls_identity *current;
 };
 
@@ -111,8 +111,8 @@ static void stamp_files(const char *const names[N_FILES], struct stamp ret[N_FIL
 	}
 }
 
-int tls_files_new(struct tls_files **ret, const char *cert_file, const char *key_file, const char *client_ca_file,
-		  struct buf *err)
+int tls_files_new(
+	struct tls_files **ret, const char *cert_file, const char *key_file, const char *client_ca_file, struct buf *err)
 {
 	struct tls_files *f = mem_new(struct tls_files);
 	f->names[CERT] = cert_file;

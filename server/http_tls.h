@@ -11,8 +11,8 @@
 #include <gnutls/gnutls.h>
 
 /* TLS 1.2 and 1.3, AEAD ciphers with forward secrecy only, the cheaper of equally good ones first. */
-#define TLS_PRIORITIES                                                                                              \
-	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-CIPHER-ALL:+AES-128-GCM:"    \
+#define TLS_PRIORITIES                                                                                         \
+	"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-CIPHER-ALL:+AES-128-GCM:" \
 	"+AES-256-GCM:+CHACHA20-POLY1305:-GROUP-ALL:+GROUP-X25519:+GROUP-SECP256R1:+GROUP-SECP384R1:%SERVER_PRECEDENCE"
 
 struct tls_identity;
@@ -20,8 +20,8 @@ struct tls_files;
 
 /* Loads the three files (client_ca_file may be NULL) and remembers them. 0, or -errno with a sentence in err. The names must live as
  * long as the result. */
-int tls_files_new(struct tls_files **ret, const char *cert_file, const char *key_file, const char *client_ca_file,
-		  struct buf *err);
+int tls_files_new(
+	struct tls_files **ret, const char *cert_file, const char *key_file, const char *client_ca_file, struct buf *err);
 struct tls_files *tls_files_free(struct tls_files *f);
 /* Loads them again if one has changed since: 0 when nothing changed, 1 when there is a new identity, or -errno with a sentence in
  * err, said once per change; then the identity before stays in use. For one thread. */
