@@ -17,7 +17,7 @@ int managed_apply(struct object **ret, const struct object *live, const struct j
 		  const struct door *door, struct str subresource, struct str manager, bool force, struct str now, struct arena *a,
 		  struct status *st);
 
-/* The default manager: User-Agent up to the first '/', cut to 128 bytes (surprises.md 49). */
-struct str managed_default_manager(struct str user_agent);
+/* The default manager: User-Agent up to the first '/', without what cannot be printed, cut to 128 bytes (surprises.md 49). */
+struct str managed_default_manager(struct str user_agent, struct arena *a);
 
 #endif

@@ -17,6 +17,22 @@ const struct field *type_field(const struct type *type, struct str name)
 	return NULL;
 }
 
+int type_field_index(const struct type *type, struct str name, int hint)
+{
+	const struct field *f = type->fields;
+	for (int i = MAX(hint, 0); i <= hint + 1 && f[i].name; i++) {
+		if (str_is(name, f[i].name)) {
+			return i;
+		}
+	}
+	for (int i = 0; f[i].name; i++) {
+		if (str_is(name, f[i].name)) {
+			return i;
+		}
+	}
+	return -1;
+}
+
 const char *type_go_name(const struct type *type)
 {
 	const char *dot = type->go_type ? strrchr(type->go_type, '.') : NULL;
@@ -387,21 +403,6 @@ static struct json *written_value(struct decoder *d, const struct field *f, stru
 	return f->flags & (FIELD_ALWAYS | FIELD_KEEP_EMPTY) || !is_empty(f->type, v) ? v : NULL;
 }
 
-/* The index of the field called name, or -1. Members mostly come in the order of the fields, so looking starts at `hint`. */
-static int find_field(const struct type *t, struct str name, int hint)
-{
-	const struct field *f = t->fields;
-	if (f[hint].name && str_is(name, f[hint].name)) {
-		return hint;
-	}
-	for (int i = 0; f[i].name; i++) {
-		if (str_is(name, f[i].name)) {
-			return i;
-		}
-	}
-	return -1;
-}
-
 static struct json *decode_object(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
 	if (in->kind != JSON_OBJECT) {
@@ -410,10 +411,10 @@ static struct json *decode_object(struct decoder *d, const struct type *t, const
 	}
 	struct json *values[TYPE_FIELDS_MAX];
 	bool is_seen[TYPE_FIELDS_MAX] = {false};
-	int hint = 0;
+	int k = 0;
 	for (uint32_t i = 0; i < in->n; i++) {
 		const struct json_member *m = &in->members[i];
-		int k = find_field(t, m->name, hint);
+		k = type_field_index(t, m->name, k);
 		if (k < 0) {
 			report_add(d, "unknown field", at, m->name);
 			continue;
@@ -424,11 +425,10 @@ static struct json *decode_object(struct decoder *d, const struct type *t, const
 		}
 		is_seen[k] = true;
 		values[k] = decode(d, t->fields[k].type, m->value, &(struct frame){.up = at, .owner = t, .name = m->name});
-		hint = k + 1;
 	}
 
 	struct json *out = json_object(d->arena);
-	for (int k = 0; t->fields[k].name; k++) {
+	for (k = 0; t->fields[k].name; k++) {
 		struct json *v = written_value(d, &t->fields[k], is_seen[k] ? values[k] : NULL);
 		if (v) {
 			json_add(d->arena, out, str_of(t->fields[k].name), v);

@@ -82,6 +82,9 @@ int schema_decode(struct json **ret, const struct type *type, const struct json 
 		  struct str *ret_error);
 
 const struct field *type_field(const struct type *type, struct str name);
+/* The position of the field called name, or -1. Members mostly come in the order of the fields, so looking starts at `hint`: what the
+ * last call answered, and 0 at first. */
+int type_field_index(const struct type *type, struct str name, int hint);
 /* The type's name in Go without its package: "ObjectMeta". */
 const char *type_go_name(const struct type *type);
 

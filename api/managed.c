@@ -1,0 +1,375 @@
+#include "api/managed.h"
+
+#include "api/managers.h"
+
+#include <stdlib.h>
+
+enum {
+	UPDATERS_MAX = 10,
+	ENTRIES_MAX = 1000,          /* more cannot come about by honest work: each costs a comparison on every write */
+	MANAGER_NAME_MAX = 128,      /* bytes */
+};
+
+/* Entries. */
+
+void managers_init(struct managers *m, struct arena *a)
+{
+	*m = (struct managers){.arena = a};
+}
+
+static bool is_same_manager(const struct manager *a, const struct manager *b)
+{
+	return a->is_apply == b->is_apply && str_eq(a->name, b->name) && str_eq(a->subresource, b->subresource) &&
+	       (a->is_apply || str_eq(a->api_version, b->api_version));
+}
+
+struct manager *managers_find(struct managers *m, const struct manager *like)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		if (is_same_manager(&m->v[i], like)) {
+			return &m->v[i];
+		}
+	}
+	return NULL;
+}
+
+struct manager *managers_want(struct managers *m, const struct manager *like)
+{
+	struct manager *found = managers_find(m, like);
+	if (found) {
+		return found;
+	}
+	if (m->n == m->cap) {
+		size_t cap = MAX(2 * m->cap, (size_t)4);
+		struct manager *v = arena_array(m->arena, struct manager, cap);
+		if (m->n) {
+			memcpy(v, m->v, m->n * sizeof(*v));
+		}
+		m->v = v;
+		m->cap = cap;
+	}
+	m->v[m->n] = *like;
+	return &m->v[m->n++];
+}
+
+static void managers_remove_at(struct managers *m, size_t i)
+{
+	m->n--;
+	memmove(m->v + i, m->v + i + 1, (m->n - i) * sizeof(*m->v));
+}
+
+void managers_drop_empty(struct managers *m)
+{
+	for (size_t i = m->n; i-- > 0;) {
+		if (field_set_is_empty(m->v[i].set)) {
+			managers_remove_at(m, i);
+		}
+	}
+}
+
+static bool manager_decode(struct manager *ret, const struct json *entry, struct arena *a)
+{
+	struct str operation = json_text(json_gets(entry, "operation"));
+	*ret = (struct manager){
+		.name = json_text(json_gets(entry, "manager")),
+		.api_version = json_text(json_gets(entry, "apiVersion")),
+		.subresource = json_text(json_gets(entry, "subresource")),
+		.time = json_text(json_gets(entry, "time")),
+		.is_apply = str_is(operation, "Apply"),
+	};
+	const struct json *fields = json_gets(entry, "fieldsV1");
+	return (ret->is_apply || str_is(operation, "Update")) && ret->api_version.n &&
+	       str_is(json_text(json_gets(entry, "fieldsType")), "FieldsV1") &&
+	       (!fields || field_set_from_json(&ret->set, fields, a));
+}
+
+bool managers_decode(struct managers *m, const struct json *in, struct arena *a)
+{
+	managers_init(m, a);
+	if (in && in->n > ENTRIES_MAX) {
+		return false;
+	}
+	for (uint32_t i = 0; in && i < in->n; i++) {
+		struct manager entry;
+		if (!manager_decode(&entry, in->items[i], a)) {
+			managers_init(m, a);
+			return false;
+		}
+		*managers_want(m, &entry) = entry;
+	}
+	return true;
+}
+
+static void add_text(struct arena *a, struct json *object, struct str name, struct str value)
+{
+	if (value.n) {
+		json_add(a, object, name, json_string(a, value));
+	}
+}
+
+static struct json *manager_encode(const struct manager *e, struct arena *a)
+{
+	struct json *out = json_object(a);
+	add_text(a, out, STR("manager"), e->name);
+	add_text(a, out, STR("operation"), e->is_apply ? STR("Apply") : STR("Update"));
+	add_text(a, out, STR("apiVersion"), e->api_version);
+	add_text(a, out, STR("time"), e->time);
+	add_text(a, out, STR("fieldsType"), STR("FieldsV1"));
+	json_add(a, out, STR("fieldsV1"), field_set_to_json(e->set, a));
+	add_text(a, out, STR("subresource"), e->subresource);
+	return out;
+}
+
+/* Times have one length, and none comes first. */
+static int compare_managers(const void *x, const void *y)
+{
+	const struct manager *a = x, *b = y;
+	const struct {
+		struct str a, b;
+	} by[] = {
+		{a->time, b->time},
+		{a->name, b->name},
+		{a->api_version, b->api_version},
+		{a->subresource, b->subresource},
+	};
+	if (a->is_apply != b->is_apply) {
+		return a->is_apply ? -1 : 1;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(by); i++) {
+		int r = str_cmp(by[i].a, by[i].b);
+		if (r) {
+			return r;
+		}
+	}
+	return 0;
+}
+
+static void managers_sort(struct managers *m)
+{
+	if (m->n > 1) {
+		qsort(m->v, m->n, sizeof(*m->v), compare_managers);
+	}
+}
+
+struct json *managers_encode(struct managers *m)
+{
+	managers_sort(m);
+	struct json *out = json_array(m->arena);
+	for (size_t i = 0; i < m->n; i++) {
+		json_append(m->arena, out, manager_encode(&m->v[i], m->arena));
+	}
+	return m->n ? out : NULL;
+}
+
+static size_t count_updaters(const struct managers *m)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < m->n; i++) {
+		n += !m->v[i].is_apply;
+	}
+	return n;
+}
+
+/* The first entry of that API version among the updates before `end`, or NULL. */
+static struct manager *older_updater(struct managers *m, size_t end, struct str api_version)
+{
+	for (size_t i = 0; i < end; i++) {
+		if (!m->v[i].is_apply && str_eq(m->v[i].api_version, api_version)) {
+			return &m->v[i];
+		}
+	}
+	return NULL;
+}
+
+/* Puts entry i together with what is older of its API version, under the common name. False: nothing is. */
+static bool merge_into_older(struct managers *m, size_t i)
+{
+	const struct manager ancient = {.name = STR("ancient-changes"), .api_version = m->v[i].api_version};
+	struct manager *older = older_updater(m, i, m->v[i].api_version), *bucket = managers_find(m, &ancient);
+	if (!older || bucket == &m->v[i]) {
+		return false;
+	}
+	if (!bucket) {
+		bucket = older;
+		bucket->name = ancient.name;
+		bucket->subresource = ancient.subresource;
+	}
+	bucket->time = m->v[i].time;
+	bucket->set = field_set_union(bucket->set, m->v[i].set, m->arena);
+	managers_remove_at(m, i);
+	return true;
+}
+
+void managers_cap(struct managers *m)
+{
+	size_t n = count_updaters(m);
+	if (n <= UPDATERS_MAX) {
+		return;
+	}
+	managers_sort(m);
+	for (size_t i = 0; i < m->n && n > UPDATERS_MAX;) {
+		if (!m->v[i].is_apply && merge_into_older(m, i)) {
+			n--;
+		} else {
+			i++;
+		}
+	}
+}
+
+/* Writes. */
+
+struct json *door_convert(const struct door *from, const struct door *to, struct json *j, struct arena *a)
+{
+	if (from == to || !j) {
+		return j;
+	}
+	struct json *hub = from->to_hub ? from->to_hub(j, NULL, a) : j;
+	return to->from_hub ? to->from_hub(hub, a) : hub;
+}
+
+struct json *door_empty_object(const struct kind *kind, const struct door *door, struct arena *a)
+{
+	struct json *empty = NULL;
+	struct str error;
+	schema_decode(&empty, door_type(kind, door), json_object(a), a, NULL, &error);
+	return empty;
+}
+
+void transition_init(struct transition *t, const struct kind *kind, const struct door *door, struct str subresource,
+		     struct json *before, struct json *after, struct arena *a)
+{
+	const struct subresource *sub = subresource.n ? kind_subresource(kind, subresource) : NULL;
+	*t = (struct transition){
+		.kind = kind,
+		.door = door,
+		.before = before,
+		.after = after,
+		.reset_fields = sub ? sub->reset_fields : kind->reset_fields,
+		.arena = a,
+		.by_door = arena_array(a, struct door_change, kind->n_doors),
+	};
+}
+
+const struct door_change *transition_at(struct transition *t, const struct door *door)
+{
+	struct door_change *change = &t->by_door[door - t->kind->doors];
+	if (!change->is_known) {
+		struct comparison c;
+		typed_compare(&c, door_type(t->kind, door), door_convert(t->door, door, t->before, t->arena),
+			      door_convert(t->door, door, t->after, t->arena), t->arena);
+		change->changed =
+			field_set_without(field_set_union(c.modified, c.added, t->arena), t->reset_fields, t->arena);
+		change->removed = field_set_without(c.removed, t->reset_fields, t->arena);
+		change->is_known = true;
+	}
+	return change;
+}
+
+struct field_set **managers_conflicts(struct managers *m, struct transition *t, const struct manager *except, bool *ret_any)
+{
+	struct field_set **conflicts = arena_array(m->arena, struct field_set *, m->n + 1);
+	*ret_any = false;
+	for (size_t i = 0; i < m->n; i++) {
+		const struct door *door = kind_door(t->kind, m->v[i].api_version);
+		if (&m->v[i] == except || !door) {
+			continue;
+		}
+		conflicts[i] = field_set_intersection(m->v[i].set, transition_at(t, door)->changed, m->arena);
+		*ret_any = *ret_any || conflicts[i];
+	}
+	return conflicts;
+}
+
+void managers_yield(struct managers *m, struct transition *t, struct field_set *const *conflicts, const struct manager *except)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		struct manager *e = &m->v[i];
+		if (e == except) {
+			continue;
+		}
+		const struct door *door = kind_door(t->kind, e->api_version);
+		e->set = !door ? NULL
+			       : field_set_difference(field_set_difference(e->set, conflicts[i], m->arena),
+						      transition_at(t, door)->removed, m->arena);
+	}
+	managers_drop_empty(m);
+}
+
+void managers_update(struct managers *m, struct transition *t, const struct manager *self)
+{
+	bool any;
+	struct field_set **conflicts = managers_conflicts(m, t, NULL, &any);
+	managers_yield(m, t, conflicts, NULL);
+
+	struct field_set *taken = transition_at(t, t->door)->changed;
+	if (field_set_is_empty(taken)) {
+		return;
+	}
+	struct manager *e = managers_want(m, self);
+	e->set = field_set_union(e->set, taken, m->arena);
+	e->time = self->time;
+}
+
+/* A client clears all entries by sending one without anything in it. */
+static bool is_reset(const struct json *managed_fields)
+{
+	return managed_fields && managed_fields->n == 1 && managed_fields->items[0]->n == 0;
+}
+
+/* The entries a write starts from: those sent, where they make sense, otherwise those stored. */
+static void managers_start(struct managers *m, const struct object *o, const struct object *old, bool is_subresource, struct arena *a)
+{
+	managers_init(m, a);
+	if (!is_subresource && is_reset(o->meta.managed_fields)) {
+		return;
+	}
+	if (is_subresource || !managers_decode(m, o->meta.managed_fields, a) || m->n == 0) {
+		managers_decode(m, old ? old->meta.managed_fields : NULL, a);
+	}
+}
+
+void managed_update(struct object *o, const struct object *old, const struct door *door, struct str subresource, struct str manager,
+		    struct str now, struct arena *a)
+{
+	struct managers m;
+	managers_start(&m, o, old, subresource.n > 0, a);
+	o->meta.managed_fields = NULL;
+	/* an object whose entries were cleared is not tracked again until somebody applies to it */
+	if (m.n == 0 && old) {
+		return;
+	}
+	struct transition t;
+	transition_init(&t, o->kind, door, subresource,
+			old ? object_to_json(old, door, a) : door_empty_object(o->kind, door, a), object_to_json(o, door, a), a);
+	const struct manager self = {
+		.name = manager.n ? manager : STR("unknown"),
+		.api_version = door_api_version(door, a),
+		.subresource = subresource,
+		.time = now,
+	};
+	managers_update(&m, &t, &self);
+	managers_cap(&m);
+	o->meta.managed_fields = managers_encode(&m);
+}
+
+struct str managed_default_manager(struct str user_agent, struct arena *a)
+{
+	struct str head, tail;
+	str_cut(user_agent, '/', &head, &tail);
+	char *name = arena_text(a, MANAGER_NAME_MAX);
+	size_t used = 0;
+	const char *end = head.p + head.n;
+	for (const char *p = head.p; p < end;) {
+		uint32_t c;
+		unsigned n = go_decode_rune(p, end, &c);
+		if (n && go_is_print(c)) {
+			if (used + n > MANAGER_NAME_MAX) {
+				break;
+			}
+			memcpy(name + used, p, n);
+			used += n;
+		}
+		p += n ? n : 1;
+	}
+	return (struct str){name, used};
+}

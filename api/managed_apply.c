@@ -1,0 +1,284 @@
+/* Server-side apply: k8s.io/apimachinery/pkg/util/managedfields over sigs.k8s.io/structured-merge-diff v6.3.3. */
+#include "api/managed.h"
+#include "api/managers.h"
+
+#define BEFORE_FIRST_APPLY "before-first-apply"
+
+struct apply {
+	const struct kind *kind;
+	const struct door *door;
+	const struct type *type;     /* at the door */
+	struct str subresource;
+	struct manager self;         /* without a set */
+	struct arena *arena;
+	struct status *st;
+	struct managers managers;
+};
+
+/* "apps/v1, Kind=ControllerRevision", in the core group "/v1, Kind=Pod". */
+static struct str print_type(struct str api_version, struct str kind, struct arena *a)
+{
+	bool has_group = api_version.n && memchr(api_version.p, '/', api_version.n);
+	return arena_printf(a, "%s" STR_FMT ", Kind=" STR_FMT, has_group ? "" : "/", STR_ARG(api_version), STR_ARG(kind));
+}
+
+static struct str text_of(const struct json *object, const char *name)
+{
+	const struct json *v = json_gets(object, name);
+	return json_is(v, JSON_STRING) ? json_text(v) : (struct str){0};
+}
+
+/* "namespace/name; apps/v1, Kind=ControllerRevision" */
+static struct str describe(const struct apply *ap, const struct json *applied)
+{
+	const struct json *metadata = json_gets(applied, "metadata");
+	return arena_printf(ap->arena, STR_FMT "/" STR_FMT "; " STR_FMT, STR_ARG(text_of(metadata, "namespace")),
+			    STR_ARG(text_of(metadata, "name")),
+			    STR_ARG(print_type(ap->self.api_version, str_of(ap->kind->kind), ap->arena)));
+}
+
+/* Puts the applied object in order; 1 with the refusal in st. */
+static int check_applied(struct apply *ap, const struct json *applied, struct json **ret)
+{
+	struct str api_version = text_of(applied, "apiVersion"), kind = text_of(applied, "kind"), error;
+	if (!str_eq(api_version, ap->self.api_version) || !str_is(kind, ap->kind->kind)) {
+		status_bad_request(ap->st, "invalid object type: " STR_FMT, STR_ARG(print_type(api_version, kind, ap->arena)));
+		return 1;
+	}
+	if (json_is(json_gets(json_gets(applied, "metadata"), "managedFields"), JSON_ARRAY)) {
+		status_bad_request(ap->st, "metadata.managedFields must be nil");
+		return 1;
+	}
+	if (typed_validate(ret, ap->type, applied, ap->arena, &error)) {
+		status_set(ap->st, 500, NULL, "failed to create typed patch object (" STR_FMT "): " STR_FMT,
+			   STR_ARG(describe(ap, applied)), STR_ARG(error));
+		return 1;
+	}
+	return 0;
+}
+
+/* An object that nobody owns anything of was there before anybody applied: all of it belongs to that time. */
+static void claim_the_past(struct apply *ap, struct json *live)
+{
+	struct transition t;
+	transition_init(&t, ap->kind, ap->door, ap->subresource, door_empty_object(ap->kind, ap->door, ap->arena), live, ap->arena);
+	struct manager past = ap->self;
+	past.name = STR(BEFORE_FIRST_APPLY);
+	past.is_apply = false;
+	managers_update(&ap->managers, &t, &past);
+}
+
+/* Fields last applied and left out now go, unless another entry has them. */
+
+static struct field_set *with_fields(const struct apply *ap, const struct door *door, const struct field_set *set)
+{
+	return field_set_with_fields(set, door_type(ap->kind, door), ap->arena);
+}
+
+static struct field_set *fields_of(const struct apply *ap, const struct door *door, const struct json *j)
+{
+	const struct type *type = door_type(ap->kind, door);
+	return field_set_with_fields(typed_fields(type, j, ap->arena), type, ap->arena);
+}
+
+static struct field_set *owned_at(const struct apply *ap, const struct door *door)
+{
+	struct field_set *owned = NULL;
+	for (size_t i = 0; i < ap->managers.n; i++) {
+		if (kind_door(ap->kind, ap->managers.v[i].api_version) == door) {
+			owned = field_set_union(owned, ap->managers.v[i].set, ap->arena);
+		}
+	}
+	return owned;
+}
+
+/* What of merged is neither in pruned nor owned goes; so what is owned comes back. */
+static struct json *add_back_owned(const struct apply *ap, const struct door *door, struct json *merged, struct json *pruned)
+{
+	struct field_set *owned = owned_at(ap, door);
+	if (field_set_is_empty(owned)) {
+		return pruned;
+	}
+	struct field_set *kept =
+		field_set_union(fields_of(ap, door, pruned), with_fields(ap, door, owned), ap->arena);
+	struct field_set *gone = field_set_difference(fields_of(ap, door, merged), kept, ap->arena);
+	return typed_remove(door_type(ap->kind, door), merged, gone, ap->arena);
+}
+
+/* Entries may name fields in other versions: each has its say in its own. */
+static struct json *add_back_owned_everywhere(const struct apply *ap, const struct door *first, struct json *merged,
+					      struct json *pruned)
+{
+	struct json *kept = add_back_owned(ap, first, merged, pruned);
+	const struct door *at = first;
+	for (size_t i = 0; i < ap->kind->n_doors; i++) {
+		const struct door *door = &ap->kind->doors[i];
+		if (door != first) {
+			merged = door_convert(at, door, merged, ap->arena);
+			kept = add_back_owned(ap, door, merged, door_convert(at, door, kept, ap->arena));
+			at = door;
+		}
+	}
+	return door_convert(at, first, kept, ap->arena);
+}
+
+/* What was not last applied is not ours to remove. */
+static struct json *add_back_dangling(const struct apply *ap, const struct door *door, struct json *merged, struct json *pruned,
+				      const struct field_set *last)
+{
+	struct field_set *gone =
+		field_set_difference(fields_of(ap, door, merged), fields_of(ap, door, pruned), ap->arena);
+	gone = field_set_intersection(gone, with_fields(ap, door, last), ap->arena);
+	return typed_remove(door_type(ap->kind, door), merged, gone, ap->arena);
+}
+
+static struct json *prune(const struct apply *ap, struct json *merged_here, const struct manager *last)
+{
+	const struct door *door = kind_door(ap->kind, last->api_version);
+	if (field_set_is_empty(last->set) || !door) {
+		return merged_here;
+	}
+	struct json *merged = door_convert(ap->door, door, merged_here, ap->arena);
+	struct json *pruned =
+		typed_remove(door_type(ap->kind, door), merged, with_fields(ap, door, last->set), ap->arena);
+	pruned = add_back_owned_everywhere(ap, door, merged, pruned);
+	pruned = add_back_dangling(ap, door, merged, pruned, last->set);
+	return door_convert(door, ap->door, pruned, ap->arena);
+}
+
+/* Conflicts. */
+
+/* "one", with subresource "status", using apps/v1 */
+static struct str print_manager(const struct manager *m, struct arena *a)
+{
+	struct str quoted = go_quote(a, m->name);
+	if (m->subresource.n) {
+		quoted = arena_printf(a, STR_FMT " with subresource " STR_FMT, STR_ARG(quoted), STR_ARG(go_quote(a, m->subresource)));
+	}
+	return m->is_apply ? quoted : arena_printf(a, STR_FMT " using " STR_FMT, STR_ARG(quoted), STR_ARG(m->api_version));
+}
+
+struct conflict_report {
+	struct status *st;
+	struct buf *lines;
+	struct str manager, only_path;
+	size_t n;
+};
+
+static void report_conflict(void *data, const struct path *p)
+{
+	struct conflict_report *r = data;
+	struct arena *a = r->st->arena;
+	r->only_path = path_print(p, a);
+	r->n++;
+	buf_adds(r->lines, "\n- ");
+	buf_add_str(r->lines, r->only_path);
+	if (!arena_is_full(a)) {
+		status_add_cause(r->st, "FieldManagerConflict", r->only_path,
+				 arena_printf(a, "conflict with " STR_FMT, STR_ARG(r->manager)));
+	}
+}
+
+/* 409: one cause for each field, in the text grouped by manager. */
+static void refuse_conflicts(struct apply *ap, struct field_set *const *conflicts)
+{
+	struct buf lines;
+	struct status *st = ap->st;
+	buf_init(&lines, TEXT_MAX);
+	struct conflict_report report = {.st = st, .lines = &lines};
+	status_init(st, ap->arena);
+	for (size_t i = 0; i < ap->managers.n; i++) {
+		if (!field_set_is_empty(conflicts[i])) {
+			report.manager = print_manager(&ap->managers.v[i], ap->arena);
+			buf_adds(&lines, lines.n ? "\n" : "");
+			buf_adds(&lines, "conflicts with ");
+			buf_add_str(&lines, report.manager);
+			buf_addc(&lines, ':');
+			field_set_each(conflicts[i], report_conflict, &report);
+		}
+	}
+	st->code = 409;
+	st->reason = REASON_CONFLICT;
+	st->message = report.n == 1 ? arena_printf(ap->arena, "Apply failed with 1 conflict: conflict with " STR_FMT ": " STR_FMT,
+						   STR_ARG(report.manager), STR_ARG(report.only_path))
+				    : arena_printf(ap->arena, "Apply failed with %zu conflicts: " STR_FMT, report.n,
+						   STR_ARG(buf_str(&lines)));
+	buf_done(&lines);
+}
+
+/* The merged object with its entries; 1 with conflicts in st. */
+static int merge(struct apply *ap, struct json *live, struct json *applied, bool force, struct json **ret)
+{
+	struct json *merged = typed_merge(ap->type, live, applied, ap->arena);
+	struct manager *self = managers_want(&ap->managers, &ap->self), last = *self;
+	const struct subresource *sub = kind_subresource(ap->kind, ap->subresource);
+	self->api_version = ap->self.api_version;
+	self->set = field_set_without(typed_fields(ap->type, applied, ap->arena), sub ? sub->reset_fields : ap->kind->reset_fields,
+				      ap->arena);
+	merged = prune(ap, merged, &last);
+
+	struct transition t;
+	bool any;
+	transition_init(&t, ap->kind, ap->door, ap->subresource, live, merged, ap->arena);
+	struct field_set **conflicts = managers_conflicts(&ap->managers, &t, self, &any);
+	if (any && !force) {
+		refuse_conflicts(ap, conflicts);
+		return 1;
+	}
+	managers_yield(&ap->managers, &t, conflicts, self);
+	*ret = merged;
+	return 0;
+}
+
+/* What is left of the old object where everything was pruned. */
+static const struct json *or_empty(const struct json *j, struct arena *a)
+{
+	return j ? j : json_object(a);
+}
+
+int managed_apply(struct object **ret, const struct object *live, const struct json *applied, const struct kind *kind,
+		  const struct door *door, struct str subresource, struct str manager, bool force, struct str now, struct arena *a,
+		  struct status *st)
+{
+	struct apply ap = {
+		.kind = kind,
+		.door = door,
+		.type = door_type(kind, door),
+		.subresource = subresource,
+		.self = {.name = manager, .api_version = door_api_version(door, a), .subresource = subresource, .is_apply = true},
+		.arena = a,
+		.st = st,
+	};
+	struct json *ordered, *merged;
+	if (check_applied(&ap, applied, &ordered)) {
+		return 1;
+	}
+	struct json *before = door_empty_object(kind, door, a);
+	if (live) {
+		struct object bare = *live;
+		bare.meta.managed_fields = NULL;
+		before = object_to_json(&bare, door, a);
+	}
+	managers_decode(&ap.managers, live ? live->meta.managed_fields : NULL, a);
+	ap.self.time = now;
+	if (ap.managers.n == 0) {
+		claim_the_past(&ap, before);
+	}
+	ap.self.time = (struct str){0};
+	if (merge(&ap, before, ordered, force, &merged)) {
+		return 1;
+	}
+
+	struct str error;
+	if (object_decode(ret, kind, door, or_empty(merged, a), live, a, NULL, &error)) {
+		status_set(st, 500, NULL, "failed to convert new object (" STR_FMT ") to proper version: " STR_FMT,
+			   STR_ARG(describe(&ap, applied)), STR_ARG(error));
+		return 1;
+	}
+	struct manager *self = managers_find(&ap.managers, &ap.self);
+	if (self && !json_equal(before, or_empty(merged, a))) {
+		self->time = now;
+	}
+	(*ret)->meta.managed_fields = managers_encode(&ap.managers);
+	return 0;
+}
