@@ -1,4 +1,4 @@
-/* Trees in the making, for the patch_*.c files: objects opened for change keep their members sorted by name, each name once,
+/* Trees in the making, for patches and whoever else changes a map: objects opened for change keep their members sorted by name, each name once,
  * the way Go's encoder writes a map. That is the order in which kube-apiserver shows what a patch has touched, and makes
  * look-ups logarithmic however big an object a client sends. Functions whose name begins with open_ expect such an object. */
 #ifndef API_PATCH_TREE_H
