@@ -135,7 +135,7 @@ static enum namespace_phase look_up_namespace(void *ctx, struct str name)
 	w->guards_namespace = k != NULL;
 	w->namespace_revision = ns ? ns->revision : 0;
 	if (!ns) {
-		return NAMESPACE_ABSENT;
+		return k ? NAMESPACE_ABSENT : NAMESPACE_UNKNOWN;
 	}
 	return ns->is_deleting ? NAMESPACE_TERMINATING : NAMESPACE_ACTIVE;
 }
