@@ -71,6 +71,7 @@ struct flight {
 	unsigned endpoint;
 	grpc_call *call;
 	grpc_metadata_array headers, trailers;
+	grpc_byte_buffer *sent; /* emptied by the sending: good for one flight */
 	grpc_byte_buffer *received;
 	grpc_status_code status;
 	grpc_slice details;
@@ -83,7 +84,7 @@ struct call {
 	 * ThreadSanitizer cannot see. */
 	atomic_bool is_handed_over;
 	struct flight flight;
-	grpc_byte_buffer *request;
+	grpc_slice request;
 	gpr_timespec deadline;
 	unsigned n_attempts;
 	void (*done)(void *ctx, const struct etcd_reply *reply);
@@ -100,13 +101,11 @@ struct etcd_stream {
 
 /* ---- requests and answers ---- */
 
-static grpc_byte_buffer *request_pack(const ProtobufCMessage *message)
+static grpc_slice request_pack(const ProtobufCMessage *message)
 {
 	grpc_slice slice = grpc_slice_malloc(protobuf_c_message_get_packed_size(message));
 	protobuf_c_message_pack(message, GRPC_SLICE_START_PTR(slice));
-	grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&slice, 1);
-	grpc_slice_unref(slice);
-	return buffer;
+	return slice;
 }
 
 /* The whole of a received message in one slice, which the caller unrefs; a copy only where it came in pieces. */
@@ -144,7 +143,8 @@ static void lane_leave(struct etcd_client *c, struct lane *lane, unsigned endpoi
 }
 
 /* False when the client is being freed; nothing is open then. */
-static bool flight_open(struct flight *f, struct etcd_client *c, const struct etcd_method *method, gpr_timespec deadline)
+static bool flight_open(
+	struct flight *f, struct etcd_client *c, const struct etcd_method *method, grpc_slice request, gpr_timespec deadline)
 {
 	struct lane *lane = &c->lanes[method->lane];
 	unsigned endpoint = atomic_load(&lane->current);
@@ -166,7 +166,9 @@ static bool flight_open(struct flight *f, struct etcd_client *c, const struct et
 	}
 	pthread_mutex_unlock(&c->lock);
 
-	if (!is_open) {
+	if (is_open) {
+		f->sent = grpc_raw_byte_buffer_create(&request, 1);
+	} else {
 		grpc_call_unref(f->call);
 	}
 	return is_open;
@@ -179,6 +181,7 @@ static void flight_close(struct flight *f)
 	list_remove(&f->node);
 	pthread_mutex_unlock(&f->client->lock);
 
+	grpc_byte_buffer_destroy(f->sent);
 	if (f->received) {
 		grpc_byte_buffer_destroy(f->received);
 	}
@@ -205,9 +208,9 @@ static grpc_op flight_send_headers(struct flight *f)
 	return op;
 }
 
-static grpc_op flight_send(grpc_byte_buffer *message)
+static grpc_op flight_send(struct flight *f)
 {
-	return (grpc_op){.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = message};
+	return (grpc_op){.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = f->sent};
 }
 
 static grpc_op flight_receive_headers(struct flight *f)
@@ -250,7 +253,7 @@ static struct etcd_verdict flight_judge(struct flight *f)
 
 static struct call *call_free(struct call *call)
 {
-	grpc_byte_buffer_destroy(call->request);
+	grpc_slice_unref(call->request);
 	return mem_free(call);
 }
 
@@ -280,14 +283,14 @@ static void call_refuse(struct call *call, struct etcd_client *c)
 static void call_start(struct call *call, struct etcd_client *c, const struct etcd_method *method)
 {
 	struct flight *f = &call->flight;
-	if (!flight_open(f, c, method, call->deadline)) {
+	if (!flight_open(f, c, method, call->request, call->deadline)) {
 		call_refuse(call, c);
 		return;
 	}
 	call->n_attempts++;
 	grpc_op ops[] = {
 		flight_send_headers(f),
-		flight_send(call->request),
+		flight_send(f),
 		{.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
 		flight_receive_headers(f),
 		flight_receive(f),
@@ -429,15 +432,16 @@ struct etcd_stream *etcd_stream_open(struct etcd_client *c, const struct etcd_me
 		.ctx = ctx,
 	};
 	struct flight *f = &s->flight;
-	if (!flight_open(f, c, method, gpr_inf_future(GPR_CLOCK_MONOTONIC))) {
+	grpc_slice packed = request_pack(request);
+	bool is_open = flight_open(f, c, method, packed, gpr_inf_future(GPR_CLOCK_MONOTONIC));
+	grpc_slice_unref(packed);
+	if (!is_open) {
 		return mem_free(s);
 	}
-	grpc_byte_buffer *packed = request_pack(request);
 	grpc_op status = flight_receive_status(f);
-	grpc_op start[] = {flight_send_headers(f), flight_send(packed), flight_receive_headers(f)};
+	grpc_op start[] = {flight_send_headers(f), flight_send(f), flight_receive_headers(f)};
 	flight_start_batch(f, &status, 1, &s->ended);
 	flight_start_batch(f, start, ARRAY_SIZE(start), &s->started);
-	grpc_byte_buffer_destroy(packed);
 	stream_receive(s);
 	return s;
 }
