@@ -1,0 +1,356 @@
+/* The ways to an etcd: TLS with client certificates, Unix sockets, several members of which one dies. */
+#include "tests/contract/certs.h"
+#include "tests/contract/contract.h"
+#include "tests/contract/etcd_process.h"
+
+#include <ftw.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { EXIT_SKIPPED = 77, N_MEMBERS = 3 };
+
+static const char *binary;
+
+static void check_works(struct storage *s)
+{
+	struct contract *c = contract_new(s);
+	struct recorder *r = recorder_new(c, contract_revision(c) + 1);
+	recorder_wait_connected(r);
+	contract_put(c, "a", "1");
+	recorder_wait_events(r, 1);
+	assert_str(contract_get(c, "a").value, "1");
+	recorder_free(r, c->s);
+	contract_free(c);
+}
+
+static void test_endpoint__unix_socket(void **state)
+{
+	(void)state;
+	struct etcd_process *p = etcd_process_new(binary, ETCD_UNIX, NULL);
+	etcd_process_start(p);
+	etcd_process_wait_ready(p);
+	check_works(etcd_process_open(p, 0));
+	etcd_process_free(p);
+}
+
+static void test_endpoint__without_scheme_is_plain(void **state)
+{
+	(void)state;
+	struct etcd_process *p = etcd_process_new(binary, ETCD_PLAIN, NULL);
+	etcd_process_start(p);
+	etcd_process_wait_ready(p);
+	char *endpoint = mem_printf("localhost:%u", p->client_port);
+	mem_free(p->endpoint);
+	p->endpoint = mem_strdup(endpoint);
+	check_works(etcd_process_open(p, 0));
+	mem_free(endpoint);
+	etcd_process_free(p);
+}
+
+/* ---- TLS ---- */
+
+struct tls {
+	char dir[32];
+	struct certs certs;
+	struct etcd_process *etcd;
+};
+
+static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static int start_tls(void **state)
+{
+	struct tls *t = mem_new(struct tls);
+	snprintf(t->dir, sizeof(t->dir), "/tmp/annals-certs-XXXXXX");
+	assert_non_null(mkdtemp(t->dir));
+	certs_init(&t->certs, t->dir);
+	t->etcd = etcd_process_new(binary, ETCD_TLS, &t->certs);
+	etcd_process_start(t->etcd);
+	*state = t;
+	return 0;
+}
+
+static int stop_tls(void **state)
+{
+	struct tls *t = *state;
+	etcd_process_free(t->etcd);
+	certs_done(&t->certs);
+	nftw(t->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	mem_free(t);
+	return 0;
+}
+
+/* The first answer of a store with these files. */
+static enum storage_result ask(
+	struct tls *t, const char *ca, const char *cert, const char *key, struct arena *a, const char **ret_text)
+{
+	struct storage_etcd_options options = {
+		.endpoints = (const char *const[]){t->etcd->endpoint},
+		.n_endpoints = 1,
+		.ca_file = ca,
+		.cert_file = cert,
+		.key_file = key,
+	};
+	struct buf err;
+	struct storage *s;
+	buf_init(&err, 1024);
+	assert_int_equal(storage_etcd_new(&s, &options, &err), 0);
+	buf_done(&err);
+	struct storage_range range = {.key = STR("a")};
+	enum storage_result r = storage_range_wait(s, &range);
+	*ret_text = arena_strdup(a, range.op.message);
+	storage_op_clear(&range.op);
+	storage_free(s);
+	return r;
+}
+
+static void test_tls__client_certificate(void **state)
+{
+	struct tls *t = *state;
+	etcd_process_wait_ready(t->etcd);
+	check_works(etcd_process_open(t->etcd, 0));
+}
+
+static void test_tls__server_of_an_unknown_authority_is_refused_and_said_so(void **state)
+{
+	struct tls *t = *state;
+	struct arena a;
+	const char *text;
+	arena_init(&a, SIZE_MAX);
+	etcd_process_wait_ready(t->etcd);
+	enum storage_result r = ask(t, t->certs.stranger_ca, t->certs.client_cert, t->certs.client_key, &a, &text);
+	assert_int_equal(r, STORAGE_UNAVAILABLE);
+	if (!strstr(text, "certificate verify failed")) {
+		fail_msg("\"%s\" does not tell why", text);
+	}
+	arena_done(&a);
+}
+
+static void test_tls__without_a_client_certificate_etcd_refuses(void **state)
+{
+	struct tls *t = *state;
+	struct arena a;
+	const char *text;
+	arena_init(&a, SIZE_MAX);
+	etcd_process_wait_ready(t->etcd);
+	assert_int_equal(ask(t, t->certs.ca, NULL, NULL, &a, &text), STORAGE_UNAVAILABLE);
+	arena_done(&a);
+}
+
+static void test_tls__name_of_the_server_is_checked(void **state)
+{
+	struct tls *t = *state;
+	struct arena a;
+	const char *text;
+	arena_init(&a, SIZE_MAX);
+	etcd_process_wait_ready(t->etcd);
+	mem_free(t->etcd->endpoint);
+	t->etcd->endpoint = mem_printf("https://127.0.0.1:%u", t->etcd->client_port);
+	assert_int_equal(ask(t, t->certs.ca, t->certs.client_cert, t->certs.client_key, &a, &text), STORAGE_OK);
+
+	/* The same etcd by a name its certificate does not have. */
+	mem_free(t->etcd->endpoint);
+	t->etcd->endpoint = mem_printf("https://0.0.0.0:%u", t->etcd->client_port);
+	assert_int_equal(ask(t, t->certs.ca, t->certs.client_cert, t->certs.client_key, &a, &text), STORAGE_UNAVAILABLE);
+	if (!strstr(text, "not in peer certificate")) {
+		fail_msg("\"%s\" does not tell why", text);
+	}
+	arena_done(&a);
+}
+
+/* ---- options that cannot be ---- */
+
+static void check_refused(const struct storage_etcd_options *options, const char *text)
+{
+	struct storage *s = NULL;
+	struct buf err;
+	buf_init(&err, 1024);
+	assert_true(storage_etcd_new(&s, options, &err) < 0);
+	assert_null(s);
+	if (err.n == 0 || !strstr(err.p, text)) {
+		fail_msg("\"%s\" does not say \"%s\"", err.n ? err.p : "", text);
+	}
+	buf_done(&err);
+}
+
+static void test_options__are_checked_and_explained(void **state)
+{
+	(void)state;
+	const char *plain[] = {"http://a:1"}, *tls[] = {"https://a:1"}, *mixed[] = {"https://a:1", "http://b:1"},
+		   *bad[] = {"ftp://a"};
+	check_refused(&(struct storage_etcd_options){0}, "no etcd endpoint");
+	check_refused(&(struct storage_etcd_options){.endpoints = bad, .n_endpoints = 1}, "ftp://a");
+	check_refused(&(struct storage_etcd_options){.endpoints = mixed, .n_endpoints = 2}, "all be https");
+	check_refused(&(struct storage_etcd_options){.endpoints = plain, .n_endpoints = 1, .ca_file = "x"}, "not https");
+	check_refused(
+		&(struct storage_etcd_options){.endpoints = tls, .n_endpoints = 1, .ca_file = "/nowhere/ca"}, "/nowhere/ca");
+	check_refused(
+		&(struct storage_etcd_options){.endpoints = tls, .n_endpoints = 1, .cert_file = "/dev/null"}, "needs both");
+	check_refused(&(struct storage_etcd_options){.endpoints = tls, .n_endpoints = 1, .ca_file = "/dev/null"}, "/dev/null");
+}
+
+/* ---- a cluster ---- */
+
+struct cluster {
+	struct etcd_process *members[N_MEMBERS];
+};
+
+static int start_cluster(void **state)
+{
+	struct cluster *cluster = mem_new(struct cluster);
+	etcd_cluster_init(cluster->members, N_MEMBERS, binary);
+	for (size_t i = 0; i < N_MEMBERS; i++) {
+		etcd_process_start(cluster->members[i]);
+	}
+	for (size_t i = 0; i < N_MEMBERS; i++) {
+		etcd_process_wait_ready(cluster->members[i]);
+	}
+	*state = cluster;
+	return 0;
+}
+
+static int stop_cluster(void **state)
+{
+	struct cluster *cluster = *state;
+	for (size_t i = 0; i < N_MEMBERS; i++) {
+		etcd_process_free(cluster->members[i]);
+	}
+	mem_free(cluster);
+	return 0;
+}
+
+static enum storage_result try_create(struct contract *c, const char *name)
+{
+	struct str key = contract_key(c, name);
+	struct storage_compare is_new = {.target = COMPARE_CREATE, .result = COMPARE_EQUAL, .key = key};
+	struct storage_step put = {.kind = STEP_PUT, .key = key};
+	struct storage_txn txn = {.compares = &is_new, .n_compares = 1, .success = &put, .n_success = 1};
+	enum storage_result r = storage_txn_wait(c->s, &txn);
+	if (r == STORAGE_OK) {
+		assert_true(txn.succeeded);
+	}
+	storage_op_clear(&txn.op);
+	return r;
+}
+
+/* Until the others have a leader; what is not certain is not tried again under its name. What was acknowledged is there. */
+static int create_some(struct contract *c, int first, int n)
+{
+	int next = first;
+	for (int n_done = 0; n_done < n; next++) {
+		const char *name = arena_printf(&c->arena, "%d", next).p;
+		if (try_create(c, name) == STORAGE_OK) {
+			assert_int_equal(contract_get(c, name).version, 1);
+			n_done++;
+		}
+	}
+	return next;
+}
+
+static void test_cluster__any_member_may_die(void **state)
+{
+	struct cluster *cluster = *state;
+	struct contract *c = contract_new(etcd_processes_open(cluster->members, N_MEMBERS, 0));
+	struct recorder *r = recorder_new(c, contract_revision(c) + 1);
+	int next = create_some(c, 0, 20);
+	for (size_t i = 0; i < N_MEMBERS; i++) {
+		etcd_process_stop(cluster->members[i], SIGKILL);
+		next = create_some(c, next, 20);
+		etcd_process_start(cluster->members[i]);
+		etcd_process_wait_ready(cluster->members[i]);
+	}
+	recorder_wait_revision(r, contract_get(c, arena_printf(&c->arena, "%d", next - 1).p).mod_revision);
+
+	struct storage_range all = {.key = c->prefix, .range_end = contract_end(c), .count_only = true};
+	storage_range_wait(c->s, &all);
+	assert_result(&all.op, STORAGE_OK);
+	assert_int_equal(r->n, all.count);
+	storage_op_clear(&all.op);
+	recorder_free(r, c->s);
+	contract_free(c);
+}
+
+static void test_cluster__a_write_not_sent_goes_to_another_member(void **state)
+{
+	struct cluster *cluster = *state;
+	etcd_process_stop(cluster->members[0], SIGKILL);
+	struct contract *others = contract_new(etcd_processes_open(cluster->members + 1, N_MEMBERS - 1, 0));
+	create_some(others, 0, 1); /* by now they have a leader */
+	contract_free(others);
+
+	struct contract *c = contract_new(etcd_processes_open(cluster->members, N_MEMBERS, 0));
+	assert_int_equal(try_create(c, "a"), STORAGE_OK);
+	assert_int_equal(contract_get(c, "a").version, 1);
+	contract_free(c);
+}
+
+static void test_cluster__a_read_does_not_notice_that_a_member_died(void **state)
+{
+	struct cluster *cluster = *state;
+	struct contract *c = contract_new(etcd_processes_open(cluster->members, N_MEMBERS, 0));
+	contract_put(c, "a", "1");
+	etcd_process_stop(cluster->members[0], SIGKILL);
+	struct storage_range range = {.key = contract_key(c, "a"), .is_serializable = true};
+	storage_range_wait(c->s, &range);
+	assert_result(&range.op, STORAGE_OK);
+	assert_int_equal(range.n_kvs, 1);
+	storage_op_clear(&range.op);
+	contract_free(c);
+}
+
+static void test_cluster__without_a_majority_a_write_is_refused_for_certain(void **state)
+{
+	struct cluster *cluster = *state;
+	struct contract *c = contract_new(etcd_process_open(cluster->members[2], 0));
+	struct recorder *r = recorder_new(c, contract_revision(c) + 1);
+	recorder_wait_connected(r);
+	etcd_process_stop(cluster->members[0], SIGKILL);
+	etcd_process_stop(cluster->members[1], SIGKILL);
+	recorder_wait_interrupted(r, 1); /* the member has noticed that it has no leader */
+	assert_int_equal(try_create(c, "a"), STORAGE_UNAVAILABLE);
+
+	struct storage_range range = {.key = contract_key(c, "a"), .is_serializable = true};
+	storage_range_wait(c->s, &range);
+	assert_result(&range.op, STORAGE_OK);
+	storage_op_clear(&range.op);
+	recorder_free(r, c->s);
+	contract_free(c);
+}
+
+#define TLS_TEST(f) cmocka_unit_test_setup_teardown(f, start_tls, stop_tls)
+#define CLUSTER_TEST(f) cmocka_unit_test_setup_teardown(f, start_cluster, stop_cluster)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_options__are_checked_and_explained),
+		cmocka_unit_test(test_endpoint__unix_socket),
+		cmocka_unit_test(test_endpoint__without_scheme_is_plain),
+		TLS_TEST(test_tls__client_certificate),
+		TLS_TEST(test_tls__server_of_an_unknown_authority_is_refused_and_said_so),
+		TLS_TEST(test_tls__without_a_client_certificate_etcd_refuses),
+		TLS_TEST(test_tls__name_of_the_server_is_checked),
+		CLUSTER_TEST(test_cluster__any_member_may_die),
+		CLUSTER_TEST(test_cluster__a_write_not_sent_goes_to_another_member),
+		CLUSTER_TEST(test_cluster__a_read_does_not_notice_that_a_member_died),
+		CLUSTER_TEST(test_cluster__without_a_majority_a_write_is_refused_for_certain),
+	};
+	_cleanup_(mem_freep) const char **binaries = etcd_binaries();
+	int n_failed = 0;
+	if (!binaries[0]) {
+		return EXIT_SKIPPED;
+	}
+	for (size_t i = 0; binaries[i]; i++) {
+		binary = binaries[i];
+		n_failed += cmocka_run_group_tests_name(binary, tests, NULL, NULL);
+	}
+	storage_etcd_shutdown();
+	fflush(NULL);
+	_exit(n_failed);
+}

@@ -1,0 +1,28 @@
+/* Wrappers that have nothing to do are not noticed. */
+#include "storage/fault.h"
+#include "storage/memory.h"
+#include "storage/trace.h"
+#include "tests/contract/contract.h"
+
+static struct storage *open_unarmed(void *ctx)
+{
+	(void)ctx;
+	return storage_fault_new(storage_memory_new());
+}
+
+static void ignore_line(void *ctx, const char *text)
+{
+	(void)ctx;
+	(void)text;
+}
+
+static struct storage *open_traced(void *ctx)
+{
+	(void)ctx;
+	return storage_trace_new(storage_memory_new(), ignore_line, NULL);
+}
+
+int main(void)
+{
+	return contract_run("unarmed faults", open_unarmed, NULL) + contract_run("traced", open_traced, NULL);
+}
