@@ -1,4 +1,7 @@
-/* Discovery documents, made once from the kinds at start: no etcd, there from the first millisecond. */
+/* Discovery documents, made once from the kinds at start: no etcd, there from the first millisecond. surprises.md 61.
+ *
+ * Two forms: kube's legacy documents (/api, /apis, /api/v1, /apis/G, /apis/G/V), and the aggregated one (/api, /apis), which clients ask for
+ * with Accept: media_negotiate() with ALLOW_DISCOVERY says so with AS_DISCOVERY. Only doors that are visible in the mode appear. */
 #ifndef SERVER_DISCOVERY_H
 #define SERVER_DISCOVERY_H
 
@@ -17,14 +20,12 @@ struct discovery *discovery_new(const struct discovery_options *options);
 struct discovery *discovery_free(struct discovery *d);
 
 struct discovery_answer {
-	struct bytes *body;          /* JSON, compact; a reference of the callee's, valid as long as the discovery */
-	struct str content_type;
-	struct str etag;             /* aggregated form; else empty */
+	struct bytes *body;          /* compact JSON with a final newline; a reference of the callee's, valid as long as the discovery */
+	struct str etag;             /* quoted; of the aggregated form, else empty */
 	bool is_public;              /* Cache-Control: public, Vary: Accept */
+	bool only_get;               /* 405 for other methods; else they are all answered alike (surprises.md 62) */
 };
-/* path: "/api", "/apis", "/api/v1", "/apis/G", "/apis/G/V". 0; 1 when there is no such document (404 is the caller's);
- * 2 with 406 in st (aggregated form asked of a group). accept: as sent. */
-int discovery_find(struct discovery_answer *ret, struct discovery *d, struct str path, struct str accept, struct arena *a,
-		   struct status *st);
+/* path: "/api", "/apis", "/api/v1", "/apis/G", "/apis/G/V". False when there is no such document (404 or 406 is the caller's). */
+bool discovery_find(struct discovery_answer *ret, const struct discovery *d, struct str path, bool is_aggregated);
 
 #endif

@@ -69,16 +69,6 @@ static int refuse_form(const struct media *m, struct status *st)
 
 /* ---- the router's look at Accept ---- */
 
-/* As str_cut(), with nothing behind a separator that is not there. The parts may be s itself. */
-static void split(struct str s, char sep, struct str *ret_head, struct str *ret_rest)
-{
-	struct str head, rest = {NULL, 0};
-
-	str_cut(s, sep, &head, &rest);
-	*ret_head = head;
-	*ret_rest = rest;
-}
-
 static struct str trim_spaces(struct str s)
 {
 	while (s.n > 0 && s.p[0] == ' ') {
@@ -97,7 +87,7 @@ static bool route_makes(struct str type)
 	if (str_is(type, "*/*")) {
 		return true;
 	}
-	split(type, '/', &major, &minor);
+	str_cut(type, '/', &major, &minor);
 	for (size_t i = 0; i < ARRAY_SIZE(serializers); i++) {
 		if (str_is(major, serializers[i].type) && str_is(minor, serializers[i].subtype)) {
 			return true;
@@ -115,8 +105,8 @@ static bool route_accepts(struct str accept)
 		return true;
 	}
 	do {
-		split(accept, ',', &element, &accept);
-		split(element, ';', &type, &parameters);
+		str_cut(accept, ',', &element, &accept);
+		str_cut(element, ';', &type, &parameters);
 		if (route_makes(trim_spaces(type))) {
 			return true;
 		}
@@ -138,7 +128,7 @@ static bool head_alone(struct str s, char sep, struct str *ret)
 {
 	struct str tail;
 
-	split(s, sep, ret, &tail);
+	str_cut(s, sep, ret, &tail);
 	return tail.n == 0;
 }
 
@@ -148,8 +138,8 @@ static bool next_parameter(struct str *rest, struct str *ret_name, struct str *r
 	struct str parameter, value;
 
 	while (rest->n > 0) {
-		split(*rest, ';', &parameter, rest);
-		split(parameter, '=', ret_name, &value);
+		str_cut(*rest, ';', &parameter, rest);
+		str_cut(parameter, '=', ret_name, &value);
 		if (value.n > 0 && head_alone(value, '=', ret_value)) {
 			*ret_name = trim_spaces(*ret_name);
 			return true;
@@ -176,7 +166,7 @@ static bool parse_type(struct str text, struct clause *ret)
 {
 	struct str subtype;
 
-	split(text, '/', &ret->type, &subtype);
+	str_cut(text, '/', &ret->type, &subtype);
 	ret->type = trim_spaces(ret->type);
 	if (subtype.n == 0) {
 		ret->subtype = STR("*");
@@ -194,7 +184,7 @@ static bool parse_clause(struct str text, struct clause *ret)
 	struct str type, name, value;
 
 	*ret = (struct clause){.quality = 1};
-	split(trim_spaces(text), ';', &type, &ret->parameters);
+	str_cut(trim_spaces(text), ';', &type, &ret->parameters);
 	if (!parse_type(type, ret)) {
 		return false;
 	}
@@ -230,7 +220,7 @@ static size_t parse_accept(struct str accept, struct clause clauses[CLAUSES_MAX]
 	size_t n = 0;
 
 	while (accept.n > 0 && n < CLAUSES_MAX) {
-		split(accept, ',', &element, &accept);
+		str_cut(accept, ',', &element, &accept);
 		if (parse_clause(element, &c)) {
 			insert_clause(clauses, n, &c);
 			n++;
@@ -285,8 +275,17 @@ static const struct {
 	{"PartialObjectMetadataList", AS_PARTIAL_LIST},
 };
 
+static bool asks_for_discovery(const struct parameters *p)
+{
+	return str_is(p->group, "apidiscovery.k8s.io") && str_is(p->version, "v2") && str_is(p->as, "APIGroupDiscoveryList");
+}
+
 static bool choose_form(struct media *ret, const struct parameters *p, unsigned allowed)
 {
+	if (allowed & ALLOW_DISCOVERY) {
+		ret->as = AS_DISCOVERY;
+		return asks_for_discovery(p);
+	}
 	if (!p->converts) {
 		return true;
 	}
@@ -373,7 +372,7 @@ static bool wants_gzip(struct str accept_encoding)
 	struct str element;
 
 	while (accept_encoding.n > 0) {
-		split(accept_encoding, ',', &element, &accept_encoding);
+		str_cut(accept_encoding, ',', &element, &accept_encoding);
 		if (str_is(str_trim(element), "gzip")) {
 			return true;
 		}
@@ -409,7 +408,10 @@ static int choose_or_refuse(struct media *ret, struct str accept, unsigned allow
 	if (!route_accepts(accept)) {
 		return refuse_route(a, allowed, st);
 	}
-	if (!choose(ret, accept, allowed)) {
+	if ((allowed & ALLOW_DISCOVERY) && choose(ret, accept, ALLOW_DISCOVERY)) {
+		return 0;
+	}
+	if (!choose(ret, accept, allowed & ~(unsigned)ALLOW_DISCOVERY)) {
 		return refuse_clauses(a, false, st);
 	}
 	if ((allowed & ALLOW_STREAM_ONLY) && ret->as == AS_PARTIAL_LIST) {
@@ -437,7 +439,12 @@ int media_negotiate(struct media *ret, struct str accept, struct str accept_enco
 
 struct str media_content_type(const struct media *m)
 {
-	return m->format == MEDIA_YAML ? STR("application/yaml") : STR("application/json");
+	static const char *const types[][2] = {
+		[MEDIA_JSON] = {"application/json", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"},
+		[MEDIA_YAML] = {"application/yaml", "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"},
+	};
+
+	return str_of(types[m->format][m->as == AS_DISCOVERY]);
 }
 
 static bool write_yaml(struct buf *out, struct str json_text)
@@ -567,7 +574,7 @@ static bool find_body_format(enum media_format *ret, struct str content_type)
 	size_t n = semicolon ? (size_t)(semicolon - content_type.p) : content_type.n;
 	struct str base = str_trim((struct str){content_type.p, n}), type, subtype;
 
-	split(base, '/', &type, &subtype);
+	str_cut(base, '/', &type, &subtype);
 	if (!mime_parameters_are_valid((struct str){content_type.p + n, content_type.n - n})) {
 		return false;
 	}
@@ -601,8 +608,8 @@ int media_of_patch(enum patch_type *ret, struct str content_type, struct status 
 	struct str element, type, parameters;
 
 	while (content_type.n > 0) {
-		split(content_type, ',', &element, &content_type);
-		split(element, ';', &type, &parameters);
+		str_cut(content_type, ',', &element, &content_type);
+		str_cut(element, ';', &type, &parameters);
 		if (patch_type_of(trim_spaces(type), ret)) {
 			return 0;
 		}

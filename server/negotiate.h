@@ -6,7 +6,7 @@
 #include "api/status.h"
 
 enum media_format { MEDIA_JSON, MEDIA_YAML };
-enum media_as { AS_OBJECT, AS_TABLE, AS_PARTIAL, AS_PARTIAL_LIST };
+enum media_as { AS_OBJECT, AS_TABLE, AS_PARTIAL, AS_PARTIAL_LIST, AS_DISCOVERY };
 
 struct media {
 	enum media_format format;
@@ -22,6 +22,7 @@ enum {
 	ALLOW_PARTIAL = 1 << 1,
 	ALLOW_PARTIAL_LIST = 1 << 2,
 	ALLOW_STREAM_ONLY = 1 << 3, /* watch: YAML is not acceptable */
+	ALLOW_DISCOVERY = 1 << 4,   /* aggregated discovery (AS_DISCOVERY) if any clause asks for it, else a plain document */
 };
 
 /* 0; or 1 with 406 in st, and *ret as media_of_status() makes it. accept and the others may be empty. Clauses are tried by quality, then in

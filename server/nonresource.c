@@ -26,17 +26,29 @@ static struct str path_without_slash(const struct request *q)
 
 struct document {
 	struct bytes *body, *body_gzip;
+	const struct media *media;   /* may change its form; NULL: sent as it is */
 	struct str content_type, etag;
 	const char *cache_control;
 	bool varies;
 };
+
+/* A reference. */
+static struct bytes *document_in_form(const struct document *d)
+{
+	struct buf shown;
+
+	buf_init(&shown, RESPONSE_CEILING);
+	media_write(&shown, d->media, bytes_str(d->body));
+	struct bytes *body = bytes_dup(buf_str(&shown));
+	buf_done(&shown);
+	return body;
+}
 
 static void reply_document(struct request *q, const struct document *d)
 {
 	bool is_known = d->etag.n > 0 && str_eq(http_header(q->x, "If-None-Match"), d->etag);
 	bool is_packed = d->body_gzip && q->media.accepts_gzip;
 	struct bytes *body;
-	struct buf shown;
 
 	http_add_header(q->x, "Audit-Id", str_of(q->audit_id));
 	http_add_header(q->x, "Cache-Control", str_of(d->cache_control));
@@ -51,11 +63,8 @@ static void reply_document(struct request *q, const struct document *d)
 		http_reply(q->x, 304, STR(""));
 		return;
 	}
-	if (q->media.pretty && str_starts(d->content_type, STR("application/json"))) {
-		buf_init(&shown, RESPONSE_CEILING);
-		json_indent(&shown, bytes_str(d->body), 2);
-		body = bytes_dup(buf_str(&shown));
-		buf_done(&shown);
+	if (d->media && (d->media->pretty || d->media->format != MEDIA_JSON)) {
+		body = document_in_form(d);
 	} else {
 		body = bytes_ref(is_packed ? d->body_gzip : d->body);
 		if (is_packed) {
@@ -65,29 +74,51 @@ static void reply_document(struct request *q, const struct document *d)
 	http_reply_bytes(q->x, 200, &body, 1);
 }
 
+static int negotiate(struct request *q, unsigned allowed)
+{
+	return media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"), http_header(q->x, "User-Agent"),
+			       params_get(&q->route.params, "pretty"), allowed, q->a, &q->st);
+}
+
+static void discovery_not_found(struct request *q)
+{
+	if (!route_group_is_known(&q->route, q->server->options.is_standalone)) {
+		reply_page_not_found(q);
+		return;
+	}
+	status_route_not_found(&q->st);
+	reply_status(q);
+}
+
+/* The aggregated form exists of the roots only: of a group or version it is not acceptable. */
 static void serve_discovery(struct request *q)
 {
+	const struct discovery *d = q->server->discovery;
+	struct str path = path_without_slash(q);
 	struct discovery_answer answer;
-	int r = discovery_find(&answer, q->server->discovery, path_without_slash(q), http_header(q->x, "Accept"), q->a, &q->st);
 
-	if (r == 1) {
-		bool is_group = path_without_slash(q).n > 0 && !route_group_is_known(&q->route, q->server->options.is_standalone);
-		if (is_group) {
-			reply_page_not_found(q);
-			return;
-		}
-		status_route_not_found(&q->st);
+	if (!discovery_find(&answer, d, path, false)) {
+		discovery_not_found(q);
+		return;
 	}
-	if (r) {
+	if (answer.only_get && q->route.method != METHOD_GET) {
+		status_method_not_allowed(&q->st);
 		reply_status(q);
 		return;
 	}
-	struct document d = {.body = answer.body,
-			     .content_type = answer.content_type,
-			     .etag = answer.etag,
-			     .cache_control = answer.is_public ? "public" : "no-cache, private",
-			     .varies = answer.is_public};
-	reply_document(q, &d);
+	bool has_aggregated = discovery_find(&answer, d, path, true);
+	if (negotiate(q, has_aggregated ? ALLOW_DISCOVERY : 0)) {
+		reply_status(q);
+		return;
+	}
+	discovery_find(&answer, d, path, q->media.as == AS_DISCOVERY);
+	struct document document = {.body = answer.body,
+				    .media = &q->media,
+				    .content_type = media_content_type(&q->media),
+				    .etag = answer.etag,
+				    .cache_control = answer.is_public ? "public" : "no-cache, private",
+				    .varies = answer.is_public};
+	reply_document(q, &document);
 }
 
 static void serve_openapi(struct request *q)

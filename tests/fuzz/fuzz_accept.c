@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	}
 	arena_init(&arena, 1 << 20);
 	struct str header = {(const char *)data + 1, n - 1};
-	fuzz_accept(header, data[0] & 0xf, &arena);
+	fuzz_accept(header, data[0] & 0x1f, &arena);
 	fuzz_content_type(header, &arena);
 	arena_done(&arena);
 	return 0;

@@ -212,6 +212,26 @@ static void test_negotiate__gzip_wants_the_bare_word(void **state)
 	}
 }
 
+#define AGGREGATED "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+static void test_negotiate__any_clause_gets_aggregated_discovery(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(negotiate(f, "application/json," AGGREGATED, ALLOW_DISCOVERY), 0);
+	assert_int_equal(f->media.as, AS_DISCOVERY);
+	assert_str(media_content_type(&f->media), AGGREGATED);
+	assert_int_equal(negotiate(f, "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json",
+				   ALLOW_DISCOVERY),
+			 0);
+	assert_int_equal(f->media.as, AS_OBJECT);
+	assert_str(media_content_type(&f->media), "application/json");
+	assert_int_equal(negotiate(f, "*/*", ALLOW_DISCOVERY), 0);
+	assert_int_equal(f->media.as, AS_OBJECT);
+	assert_int_equal(negotiate(f, AGGREGATED, FOR_DOCUMENT), 1);
+	assert_str(f->st.message, CLAUSE_TEXT);
+}
+
 static void test_status_form__is_never_a_table(void **state)
 {
 	struct fixture *f = *state;
@@ -348,6 +368,7 @@ int main(void)
 		WITH_FIXTURE(test_negotiate__many_clauses_cost_little),
 		WITH_FIXTURE(test_negotiate__pretty_by_parameter_and_user_agent),
 		WITH_FIXTURE(test_negotiate__gzip_wants_the_bare_word),
+		WITH_FIXTURE(test_negotiate__any_clause_gets_aggregated_discovery),
 		WITH_FIXTURE(test_status_form__is_never_a_table),
 		TEST(test_write__json_compact_indented_and_yaml),
 		WITH_FIXTURE(test_body_format__by_content_type),

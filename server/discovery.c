@@ -1,0 +1,506 @@
+#include "server/discovery.h"
+
+#include "base/buf.h"
+#include "base/sha256.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+	DOCUMENT_MAX = 16 << 20,
+	ETAG_SIZE = 2 * SHA256_SIZE + 3,
+};
+
+struct document {
+	char *path;
+	bool is_aggregated, only_get;
+	struct bytes *body;
+	char etag[ETAG_SIZE];        /* empty in the legacy form */
+};
+
+struct discovery {
+	struct document *documents;
+	size_t n_documents;
+};
+
+/* A kind and the door through which it is seen. */
+struct entry {
+	const struct kind *kind;
+	const struct door *door;
+};
+
+/* All that is visible, in the order in which it is shown: group, version, resource. */
+struct catalog {
+	struct entry *v;
+	size_t n;
+	const struct discovery_options *options;
+};
+
+/* ---- order ---- */
+
+/* The aggregator's: Kubernetes' own groups before extensions. kubectl resolves a bare resource name by it. */
+static int group_rank(const char *group)
+{
+	return strcmp(group, "annals.dev") == 0;
+}
+
+/* v2 > v1 > v1beta2 > v1beta1 > v1alpha1. */
+static long version_rank(const char *version)
+{
+	char *stage, *end;
+	long major, minor;
+
+	if (version[0] != 'v' || !isdigit((unsigned char)version[1])) {
+		return 0;
+	}
+	major = strtol(version + 1, &stage, 10);
+	if (*stage == '\0') {
+		return 2000000 + major;
+	}
+	minor = strtol(stage + strspn(stage, "abcdefghijklmnopqrstuvwxyz"), &end, 10);
+	return (strncmp(stage, "beta", 4) == 0 ? 1000000 : 0) + major * 1000 + minor;
+}
+
+static int entry_cmp(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int r = group_rank(x->door->group) - group_rank(y->door->group);
+
+	if (!r) {
+		r = strcmp(x->door->group, y->door->group);
+	}
+	if (!r) {
+		long difference = version_rank(y->door->version) - version_rank(x->door->version);
+		r = difference ? (difference > 0) - (difference < 0) : strcmp(x->door->version, y->door->version);
+	}
+	return r ? r : strcmp(x->kind->resource, y->kind->resource);
+}
+
+static void catalog_init(struct catalog *c, const struct discovery_options *options)
+{
+	size_t max = 0;
+
+	for (size_t i = 0; i < kind_count(); i++) {
+		max += kind_at(i)->n_doors;
+	}
+	*c = (struct catalog){.v = mem_array(max, sizeof(*c->v)), .options = options};
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		for (size_t j = 0; j < k->n_doors; j++) {
+			if (door_is_visible(&k->doors[j], options->is_standalone)) {
+				c->v[c->n++] = (struct entry){k, &k->doors[j]};
+			}
+		}
+	}
+	if (c->n > 1) {
+		qsort(c->v, c->n, sizeof(*c->v), entry_cmp);
+	}
+}
+
+static bool is_same_group(const struct entry *a, const struct entry *b)
+{
+	return strcmp(a->door->group, b->door->group) == 0;
+}
+
+static bool is_same_version(const struct entry *a, const struct entry *b)
+{
+	return is_same_group(a, b) && strcmp(a->door->version, b->door->version) == 0;
+}
+
+/* Where the run of entries that are the same as the first ends. */
+static size_t run_end(const struct catalog *c, size_t first, bool (*is_same)(const struct entry *, const struct entry *))
+{
+	size_t end = first + 1;
+
+	while (end < c->n && is_same(&c->v[first], &c->v[end])) {
+		end++;
+	}
+	return end;
+}
+
+/* ---- small pieces ---- */
+
+static void add_name(struct buf *out, const char *name)
+{
+	json_encode_string(out, str_of(name));
+	buf_addc(out, ':');
+}
+
+static void add_string(struct buf *out, const char *name, const char *value)
+{
+	add_name(out, name);
+	json_encode_string(out, str_of(value));
+}
+
+/* ,"name":["a","b"] unless there are none. */
+static void add_strings(struct buf *out, const char *name, const char *const *list)
+{
+	if (!list || !*list) {
+		return;
+	}
+	buf_addc(out, ',');
+	add_name(out, name);
+	for (const char *separator = "["; *list; list++, separator = ",") {
+		buf_adds(out, separator);
+		json_encode_string(out, str_of(*list));
+	}
+	buf_addc(out, ']');
+}
+
+static int name_cmp(const void *a, const void *b)
+{
+	const char *const *x = a, *const *y = b;
+
+	return strcmp(*x, *y);
+}
+
+static void add_verbs(struct buf *out, unsigned verbs)
+{
+	const char *names[16] = {NULL};
+	size_t n = 0;
+
+	for (unsigned bit = 1; bit & VERBS_ALL; bit <<= 1) {
+		if (verbs & bit) {
+			names[n++] = verb_name((enum verb)bit);
+		}
+	}
+	qsort(names, n, sizeof(names[0]), name_cmp);
+	add_strings(out, "verbs", names);
+}
+
+static int subresource_cmp(const void *a, const void *b)
+{
+	const struct subresource *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+/* By name. The caller frees it. */
+static const struct subresource **sorted_subresources(const struct kind *k)
+{
+	const struct subresource **sorted = mem_array(k->n_subresources, sizeof(struct subresource *));
+
+	for (size_t i = 0; i < k->n_subresources; i++) {
+		sorted[i] = &k->subresources[i];
+	}
+	if (k->n_subresources > 1) {
+		qsort(sorted, k->n_subresources, sizeof(struct subresource *), subresource_cmp);
+	}
+	return sorted;
+}
+
+static void add_group_version(struct buf *out, const struct door *d)
+{
+	add_name(out, "groupVersion");
+	buf_printf(out, "\"%s%s%s\"", d->group, d->group[0] ? "/" : "", d->version);
+}
+
+/* ---- legacy documents ---- */
+
+static void add_version(struct buf *out, const struct door *d)
+{
+	buf_addc(out, '{');
+	add_group_version(out, d);
+	buf_addc(out, ',');
+	add_string(out, "version", d->version);
+	buf_addc(out, '}');
+}
+
+/* name, versions and preferredVersion of the group of entries [first, end). */
+static void add_group(struct buf *out, const struct catalog *c, size_t first, size_t end)
+{
+	add_string(out, "name", c->v[first].door->group);
+	BUF_LITERAL(out, ",\"versions\":[");
+	for (size_t i = first; i < end; i = run_end(c, i, is_same_version)) {
+		buf_adds(out, i > first ? "," : "");
+		add_version(out, c->v[i].door);
+	}
+	BUF_LITERAL(out, "],\"preferredVersion\":");
+	add_version(out, c->v[first].door);
+}
+
+static void add_subresource(struct buf *out, const struct kind *k, const struct subresource *s)
+{
+	buf_printf(out, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", k->resource, s->name,
+		   k->is_namespaced ? "true" : "false");
+	add_string(out, "kind", k->kind);
+	add_verbs(out, s->verbs);
+	buf_addc(out, '}');
+}
+
+static void add_resource(struct buf *out, const struct catalog *c, const struct kind *k)
+{
+	char hash[13];
+
+	buf_addc(out, '{');
+	add_string(out, "name", k->resource);
+	buf_addc(out, ',');
+	add_string(out, "singularName", k->singular);
+	buf_printf(out, ",\"namespaced\":%s,", k->is_namespaced ? "true" : "false");
+	add_string(out, "kind", k->kind);
+	add_verbs(out, k->verbs);
+	add_strings(out, "shortNames", k->short_names);
+	add_strings(out, "categories", k->categories);
+	if (c->options->storage_version_hash) {
+		kind_storage_version_hash(k, hash);
+		buf_addc(out, ',');
+		add_string(out, "storageVersionHash", hash);
+	}
+	buf_addc(out, '}');
+}
+
+/* The core group's list has no apiVersion, and APIVersions neither: upstream keeps what release 1.1 did. */
+static void write_resource_list(struct buf *out, const struct catalog *c, size_t first, size_t end)
+{
+	bool is_core = c->v[first].door->group[0] == '\0';
+
+	buf_adds(out, is_core ? "{\"kind\":\"APIResourceList\"," : "{\"kind\":\"APIResourceList\",\"apiVersion\":\"v1\",");
+	add_group_version(out, c->v[first].door);
+	BUF_LITERAL(out, ",\"resources\":[");
+	for (size_t i = first; i < end; i++) {
+		const struct kind *k = c->v[i].kind;
+		_cleanup_(mem_freep) const struct subresource **subresources = sorted_subresources(k);
+		buf_adds(out, i > first ? "," : "");
+		add_resource(out, c, k);
+		for (size_t j = 0; j < k->n_subresources; j++) {
+			add_subresource(out, k, subresources[j]);
+		}
+	}
+	BUF_LITERAL(out, "]}\n");
+}
+
+static void write_group(struct buf *out, const struct catalog *c, size_t first, size_t end)
+{
+	BUF_LITERAL(out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
+	add_group(out, c, first, end);
+	BUF_LITERAL(out, "}\n");
+}
+
+static void write_group_list(struct buf *out, const struct catalog *c, size_t first)
+{
+	BUF_LITERAL(out, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
+	for (size_t i = first, end; i < c->n; i = end) {
+		end = run_end(c, i, is_same_group);
+		buf_adds(out, i > first ? ",{" : "{");
+		add_group(out, c, i, end);
+		buf_addc(out, '}');
+	}
+	BUF_LITERAL(out, "]}\n");
+}
+
+static void write_core_versions(struct buf *out, const struct catalog *c, size_t end)
+{
+	BUF_LITERAL(out, "{\"kind\":\"APIVersions\",\"versions\":[");
+	for (size_t i = 0; i < end; i = run_end(c, i, is_same_version)) {
+		buf_adds(out, i > 0 ? "," : "");
+		json_encode_string(out, str_of(c->v[i].door->version));
+	}
+	BUF_LITERAL(out, "],\"serverAddressByClientCIDRs\":[{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":");
+	json_encode_string(out, c->options->server_address);
+	BUF_LITERAL(out, "}]}\n");
+}
+
+/* ---- the aggregated form ---- */
+
+static void add_response_kind(struct buf *out, const struct kind *k)
+{
+	BUF_LITERAL(out, ",\"responseKind\":{\"group\":\"\",\"version\":\"\",");
+	add_string(out, "kind", k->kind);
+	buf_addc(out, '}');
+}
+
+static void add_aggregated_subresources(struct buf *out, const struct kind *k)
+{
+	_cleanup_(mem_freep) const struct subresource **subresources = sorted_subresources(k);
+
+	if (k->n_subresources == 0) {
+		return;
+	}
+	BUF_LITERAL(out, ",\"subresources\":[");
+	for (size_t i = 0; i < k->n_subresources; i++) {
+		buf_adds(out, i > 0 ? ",{" : "{");
+		add_string(out, "subresource", subresources[i]->name);
+		add_response_kind(out, k);
+		add_verbs(out, subresources[i]->verbs);
+		buf_addc(out, '}');
+	}
+	buf_addc(out, ']');
+}
+
+static void add_aggregated_resource(struct buf *out, const struct kind *k)
+{
+	buf_addc(out, '{');
+	add_string(out, "resource", k->resource);
+	add_response_kind(out, k);
+	buf_addc(out, ',');
+	add_string(out, "scope", k->is_namespaced ? "Namespaced" : "Cluster");
+	buf_addc(out, ',');
+	add_string(out, "singularResource", k->singular);
+	add_verbs(out, k->verbs);
+	add_strings(out, "shortNames", k->short_names);
+	add_strings(out, "categories", k->categories);
+	add_aggregated_subresources(out, k);
+	buf_addc(out, '}');
+}
+
+static void add_aggregated_version(struct buf *out, const struct catalog *c, size_t first, size_t end)
+{
+	buf_addc(out, '{');
+	add_string(out, "version", c->v[first].door->version);
+	BUF_LITERAL(out, ",\"resources\":[");
+	for (size_t i = first; i < end; i++) {
+		buf_adds(out, i > first ? "," : "");
+		add_aggregated_resource(out, c->v[i].kind);
+	}
+	BUF_LITERAL(out, "],\"freshness\":\"Current\"}");
+}
+
+static void add_aggregated_group(struct buf *out, const struct catalog *c, size_t first, size_t end)
+{
+	BUF_LITERAL(out, "{\"metadata\":{");
+	if (c->v[first].door->group[0]) {
+		add_string(out, "name", c->v[first].door->group);
+	}
+	BUF_LITERAL(out, "},\"versions\":[");
+	for (size_t i = first, version_end; i < end; i = version_end) {
+		version_end = run_end(c, i, is_same_version);
+		buf_adds(out, i > first ? "," : "");
+		add_aggregated_version(out, c, i, version_end);
+	}
+	BUF_LITERAL(out, "]}");
+}
+
+/* Of the groups whose entries are [first, end). */
+static void write_aggregated(struct buf *out, const struct catalog *c, size_t first, size_t end)
+{
+	BUF_LITERAL(out, "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{},\"items\":[");
+	for (size_t i = first, group_end; i < end; i = group_end) {
+		group_end = run_end(c, i, is_same_group);
+		buf_adds(out, i > first ? "," : "");
+		add_aggregated_group(out, c, i, group_end);
+	}
+	BUF_LITERAL(out, "]}\n");
+}
+
+/* ---- all documents ---- */
+
+static void make_etag(char out[ETAG_SIZE], struct str body)
+{
+	unsigned char sum[SHA256_SIZE];
+
+	sha256(body, sum);
+	out[0] = '"';
+	for (size_t i = 0; i < SHA256_SIZE; i++) {
+		snprintf(out + 1 + 2 * i, 3, "%02X", sum[i]);
+	}
+	out[ETAG_SIZE - 2] = '"';
+	out[ETAG_SIZE - 1] = '\0';
+}
+
+/* Upstream's router knows "/api" and versions, with their methods; "/apis" and groups are plain handlers. */
+static bool is_routed(struct str path)
+{
+	struct str group, version;
+
+	return !str_starts(path, STR("/apis")) || (path.n > 6 && str_cut((struct str){path.p + 6, path.n - 6}, '/', &group, &version));
+}
+
+/* Takes path and the contents of body. */
+static void keep(struct discovery *d, char *path, struct buf *body, bool is_aggregated)
+{
+	d->documents = mem_realloc_array(d->documents, d->n_documents + 1, sizeof(*d->documents));
+	struct document *doc = &d->documents[d->n_documents++];
+	*doc = (struct document){
+		.path = path,
+		.is_aggregated = is_aggregated,
+		.only_get = is_routed(str_of(path)),
+		.body = bytes_dup(buf_str(body)),
+	};
+	if (is_aggregated) {
+		make_etag(doc->etag, buf_str(body));
+	}
+	buf_clear(body);
+}
+
+static void make_version_documents(struct discovery *d, const struct catalog *c, struct buf *body)
+{
+	for (size_t i = 0, end; i < c->n; i = end) {
+		const struct door *door = c->v[i].door;
+		end = run_end(c, i, is_same_version);
+		write_resource_list(body, c, i, end);
+		keep(d, mem_printf("%s%s/%s", door->group[0] ? "/apis/" : "/api", door->group, door->version), body, false);
+	}
+}
+
+static void make_group_documents(struct discovery *d, const struct catalog *c, size_t first, struct buf *body)
+{
+	for (size_t i = first, end; i < c->n; i = end) {
+		end = run_end(c, i, is_same_group);
+		write_group(body, c, i, end);
+		keep(d, mem_printf("/apis/%s", c->v[i].door->group), body, false);
+	}
+}
+
+/* The core group, whose name is empty, sorts first. */
+static void make_root_documents(struct discovery *d, const struct catalog *c, size_t core_end, struct buf *body)
+{
+	write_group_list(body, c, core_end);
+	keep(d, mem_strdup("/apis"), body, false);
+	write_aggregated(body, c, core_end, c->n);
+	keep(d, mem_strdup("/apis"), body, true);
+	if (core_end == 0) {
+		return;
+	}
+	write_core_versions(body, c, core_end);
+	keep(d, mem_strdup("/api"), body, false);
+	write_aggregated(body, c, 0, core_end);
+	keep(d, mem_strdup("/api"), body, true);
+}
+
+struct discovery *discovery_new(const struct discovery_options *options)
+{
+	struct discovery *d = mem_new(struct discovery);
+	struct catalog c;
+	struct buf body;
+
+	catalog_init(&c, options);
+	buf_init(&body, DOCUMENT_MAX);
+	size_t core_end = c.n > 0 && c.v[0].door->group[0] == '\0' ? run_end(&c, 0, is_same_group) : 0;
+	make_root_documents(d, &c, core_end, &body);
+	make_group_documents(d, &c, core_end, &body);
+	make_version_documents(d, &c, &body);
+	buf_done(&body);
+	mem_free(c.v);
+	return d;
+}
+
+struct discovery *discovery_free(struct discovery *d)
+{
+	if (!d) {
+		return NULL;
+	}
+	for (size_t i = 0; i < d->n_documents; i++) {
+		mem_free(d->documents[i].path);
+		bytes_unref(d->documents[i].body);
+	}
+	mem_free(d->documents);
+	return mem_free(d);
+}
+
+bool discovery_find(struct discovery_answer *ret, const struct discovery *d, struct str path, bool is_aggregated)
+{
+	for (size_t i = 0; i < d->n_documents; i++) {
+		const struct document *doc = &d->documents[i];
+		if (doc->is_aggregated == is_aggregated && str_is(path, doc->path)) {
+			*ret = (struct discovery_answer){
+				.body = doc->body,
+				.etag = str_of(doc->etag),
+				.is_public = is_aggregated,
+				.only_get = doc->only_get,
+			};
+			return true;
+		}
+	}
+	return false;
+}

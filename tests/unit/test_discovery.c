@@ -1,0 +1,178 @@
+#include "server/discovery.h"
+#include "base/json.h"
+#include "tests/unit/check.h"
+
+/* Only the kinds of api/kinds are linked: ControllerRevision and Namespace. */
+struct fixture {
+	struct arena arena;
+	struct discovery *standalone, *aggregated;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = mem_new(struct fixture);
+	struct discovery_options options = {.is_standalone = true, .storage_version_hash = true, .server_address = STR("127.0.0.1:6443")};
+
+	arena_init(&f->arena, 16 << 20);
+	f->standalone = discovery_new(&options);
+	options.is_standalone = false;
+	options.storage_version_hash = false;
+	f->aggregated = discovery_new(&options);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	discovery_free(f->standalone);
+	discovery_free(f->aggregated);
+	arena_done(&f->arena);
+	mem_free(f);
+	return 0;
+}
+
+static struct str find(const struct discovery *d, const char *path, bool is_aggregated)
+{
+	struct discovery_answer answer;
+
+	return discovery_find(&answer, d, str_of(path), is_aggregated) ? bytes_str(answer.body) : (struct str){NULL, 0};
+}
+
+static struct json *find_json(struct fixture *f, const struct discovery *d, const char *path, bool is_aggregated)
+{
+	struct json *j;
+	size_t at;
+
+	assert_int_equal(json_parse(&j, &f->arena, find(d, path, is_aggregated), JSON_LIMITS_DEFAULT, &at), 0);
+	return j;
+}
+
+static struct json *item(struct json *list, const char *key, const char *value)
+{
+	for (uint32_t i = 0; i < list->n; i++) {
+		if (str_is(json_text(json_gets(list->items[i], key)), value)) {
+			return list->items[i];
+		}
+	}
+	return NULL;
+}
+
+static void test_discovery__roots_and_groups(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_str(find(f->standalone, "/api", false),
+		   "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":"
+		   "[{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":\"127.0.0.1:6443\"}]}\n");
+	assert_str(find(f->standalone, "/apis/apps", false),
+		   "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",\"name\":\"apps\",\"versions\":"
+		   "[{\"groupVersion\":\"apps/v1\",\"version\":\"v1\"}],\"preferredVersion\":{\"groupVersion\":\"apps/v1\",\"version\":\"v1\"}}\n");
+	struct json *groups = json_gets(find_json(f, f->standalone, "/apis", false), "groups");
+	assert_str(json_text(json_gets(groups->items[0], "name")), "apps");
+	struct json *own = item(groups, "name", "annals.dev");
+	assert_non_null(own);
+	assert_str(json_text(json_gets(json_gets(own, "preferredVersion"), "version")), "v1");
+	assert_str(json_text(json_gets(json_gets(own, "versions")->items[1], "version")), "v1beta1");
+}
+
+static void test_discovery__resources_of_a_version(void **state)
+{
+	struct fixture *f = *state;
+	struct json *list = find_json(f, f->standalone, "/apis/apps/v1", false);
+	struct json *revisions = item(json_gets(list, "resources"), "name", "controllerrevisions");
+
+	assert_str(json_text(json_gets(list, "apiVersion")), "v1");
+	assert_str(json_gets(revisions, "verbs")->source,
+		   "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]");
+	assert_str(json_text(json_gets(revisions, "singularName")), "controllerrevision");
+	assert_int_equal(json_text(json_gets(revisions, "storageVersionHash")).n, 12);
+}
+
+static void test_discovery__core_has_subresources_and_short_names(void **state)
+{
+	struct fixture *f = *state;
+	struct json *list = find_json(f, f->standalone, "/api/v1", false);
+	struct json *resources = json_gets(list, "resources"), *namespaces = item(resources, "name", "namespaces");
+
+	assert_null(json_gets(list, "apiVersion"));
+	assert_str(json_gets(namespaces, "shortNames")->source, "[\"ns\"]");
+	assert_str(item(resources, "name", "namespaces/status")->source,
+		   "{\"name\":\"namespaces/status\",\"singularName\":\"\",\"namespaced\":false,\"kind\":\"Namespace\",\"verbs\":"
+		   "[\"get\",\"patch\",\"update\"]}");
+}
+
+static void test_discovery__aggregated_form(void **state)
+{
+	struct fixture *f = *state;
+	struct json *list = find_json(f, f->standalone, "/api", true);
+	struct json *version = json_gets(json_gets(list, "items")->items[0], "versions")->items[0];
+	struct json *namespaces = item(json_gets(version, "resources"), "resource", "namespaces");
+
+	assert_str(json_text(json_gets(list, "apiVersion")), "apidiscovery.k8s.io/v2");
+	assert_str(json_text(json_gets(version, "freshness")), "Current");
+	assert_str(json_gets(namespaces, "responseKind")->source, "{\"group\":\"\",\"version\":\"\",\"kind\":\"Namespace\"}");
+	assert_str(json_text(json_gets(namespaces, "scope")), "Cluster");
+	assert_str(json_text(json_gets(json_gets(namespaces, "subresources")->items[0], "subresource")), "finalize");
+	assert_null(json_gets(namespaces, "storageVersionHash"));
+	assert_int_equal(find(f->standalone, "/apis/apps", true).n, 0);
+}
+
+static void test_discovery__etag_follows_the_content(void **state)
+{
+	struct fixture *f = *state;
+	struct discovery_answer a, b, legacy;
+
+	assert_true(discovery_find(&a, f->standalone, STR("/apis"), true));
+	assert_true(discovery_find(&b, f->aggregated, STR("/apis"), true));
+	assert_true(discovery_find(&legacy, f->standalone, STR("/apis"), false));
+	assert_int_equal(a.etag.n, 66);
+	assert_false(str_eq(a.etag, b.etag));
+	assert_true(a.is_public);
+	assert_int_equal(legacy.etag.n, 0);
+	assert_false(legacy.is_public);
+}
+
+static void test_discovery__shows_only_what_the_mode_has(void **state)
+{
+	struct fixture *f = *state;
+
+	assert_int_equal(find(f->aggregated, "/api", false).n, 0);
+	assert_int_equal(find(f->aggregated, "/apis/apps/v1", false).n, 0);
+	struct json *list = find_json(f, f->aggregated, "/apis/annals.dev/v1", false);
+	assert_non_null(item(json_gets(list, "resources"), "name", "controllerrevisions"));
+	assert_null(json_gets(item(json_gets(list, "resources"), "name", "controllerrevisions"), "storageVersionHash"));
+}
+
+static void test_discovery__methods_by_path(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *path;
+		bool only_get;
+	} cases[] = {{"/api", true}, {"/api/v1", true}, {"/apis", false}, {"/apis/apps", false}, {"/apis/apps/v1", true}};
+	struct discovery_answer answer;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_true(discovery_find(&answer, f->standalone, str_of(cases[i].path), false));
+		assert_int_equal(answer.only_get, cases[i].only_get);
+	}
+}
+
+#define WITH_FIXTURE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(test_discovery__roots_and_groups),
+		WITH_FIXTURE(test_discovery__resources_of_a_version),
+		WITH_FIXTURE(test_discovery__core_has_subresources_and_short_names),
+		WITH_FIXTURE(test_discovery__aggregated_form),
+		WITH_FIXTURE(test_discovery__etag_follows_the_content),
+		WITH_FIXTURE(test_discovery__shows_only_what_the_mode_has),
+		WITH_FIXTURE(test_discovery__methods_by_path),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
