@@ -1,0 +1,159 @@
+#include "server/table.h"
+
+#include "base/clock.h"
+#include "server/request.h"
+
+int include_object_parse(enum include_object *ret, struct str param, struct status *st)
+{
+	static const struct {
+		const char *text;
+		enum include_object include;
+	} values[] = {
+		{"", INCLUDE_METADATA},
+		{"Metadata", INCLUDE_METADATA},
+		{"None", INCLUDE_NONE},
+		{"Object", INCLUDE_OBJECT},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		if (str_is(param, values[i].text)) {
+			*ret = values[i].include;
+			return 0;
+		}
+	}
+	status_bad_request(st,
+			   "Unable to convert to Table as requested: includeObject: Invalid value: " STR_FMT
+			   ": must be 'Metadata', 'Object', 'None', or empty",
+			   STR_ARG(go_quote(st->arena, param)));
+	return 1;
+}
+
+static const char *meta_version(const struct media *m)
+{
+	return m->is_v1beta1 ? "meta.k8s.io/v1beta1" : "meta.k8s.io/v1";
+}
+
+/* ---- columns ---- */
+
+static bool column_is_shown(const struct column *c, const struct door *door)
+{
+	return !c->annals_only || str_is(str_of(door->group), "annals.dev");
+}
+
+static void add_member(struct buf *out, const char *name, const char *value)
+{
+	buf_printf(out, "\"%s\":", name);
+	json_encode_string(out, str_of(value ? value : ""));
+	buf_addc(out, ',');
+}
+
+static void add_column(struct buf *out, const struct column *c)
+{
+	buf_addc(out, '{');
+	add_member(out, "name", c->name);
+	add_member(out, "type", c->type);
+	add_member(out, "format", c->format);
+	add_member(out, "description", c->doc);
+	buf_printf(out, "\"priority\":%d}", c->priority);
+}
+
+static void add_columns(struct buf *out, const struct kind *kind, const struct door *door)
+{
+	const char *separator = "[";
+
+	for (size_t i = 0; i < kind->n_columns; i++) {
+		if (column_is_shown(&kind->columns[i], door)) {
+			buf_adds(out, separator);
+			add_column(out, &kind->columns[i]);
+			separator = ",";
+		}
+	}
+	buf_adds(out, *separator == '[' ? "[]" : "]");
+}
+
+bool table_begin(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m, struct str metadata_json,
+		 bool with_columns)
+{
+	buf_printf(out, "{\"kind\":\"Table\",\"apiVersion\":\"%s\",\"metadata\":", meta_version(m));
+	buf_add_str(out, metadata_json);
+	BUF_LITERAL(out, ",\"columnDefinitions\":");
+	if (with_columns) {
+		add_columns(out, kind, door);
+	} else {
+		BUF_LITERAL(out, "null");
+	}
+	return BUF_LITERAL(out, ",\"rows\":[");
+}
+
+/* ---- rows ---- */
+
+static void add_cells(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o)
+{
+	const char *separator = "[";
+	int64_t now_s = clock_wall_s();
+
+	for (size_t i = 0; i < kind->n_columns; i++) {
+		if (column_is_shown(&kind->columns[i], door)) {
+			buf_adds(out, separator);
+			kind->columns[i].cell(o, now_s, out);
+			separator = ",";
+		}
+	}
+	buf_adds(out, *separator == '[' ? "[]" : "]");
+}
+
+static void begin_row(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o, bool is_first)
+{
+	buf_adds(out, is_first ? "{\"cells\":" : ",{\"cells\":");
+	add_cells(out, kind, door, o);
+	BUF_LITERAL(out, ",\"object\":");
+}
+
+static void add_object(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+		       enum include_object include, const struct cached *o, struct arena *a)
+{
+	switch (include) {
+	case INCLUDE_METADATA:
+		partial_object(out, m, o);
+		break;
+	case INCLUDE_NONE:
+		BUF_LITERAL(out, "null");
+		break;
+	case INCLUDE_OBJECT:
+		buf_add_str(out, show_type(kind, door, a));
+		buf_add_str(out, show_body(o, door, a));
+		break;
+	}
+}
+
+bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m, enum include_object include,
+	       const struct cached *o, bool is_first, struct arena *a)
+{
+	struct object *decoded;
+
+	if (object_decode_stored(&decoded, kind, cached_text(o, a), o->revision, a)) {
+		return false;
+	}
+	begin_row(out, kind, door, decoded, is_first);
+	add_object(out, kind, door, m, include, o, a);
+	return buf_addc(out, '}');
+}
+
+bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o, struct str object_json,
+		  bool is_first)
+{
+	begin_row(out, kind, door, o, is_first);
+	buf_add_str(out, object_json);
+	return buf_addc(out, '}');
+}
+
+bool table_end(struct buf *out)
+{
+	return BUF_LITERAL(out, "]}");
+}
+
+bool partial_object(struct buf *out, const struct media *m, const struct cached *o)
+{
+	buf_printf(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"%s\",\"metadata\":", meta_version(m));
+	return buf_add_str(out, o->metadata) && buf_addc(out, '}');
+}
