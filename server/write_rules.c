@@ -201,6 +201,13 @@ static int create_check_version(struct request *q, const struct object *o)
 	return 0;
 }
 
+static void write_own_fields(struct request *q, struct write *w, const struct write_rules *rules)
+{
+	if (!rules->is_applied) {
+		managed_update(w->object, w->present, q->route.door, q->route.subresource, rules->manager, write_now(q), q->a);
+	}
+}
+
 int write_admit_create(struct request *q, struct write *w, const struct write_rules *rules)
 {
 	struct object *o = w->object;
@@ -217,12 +224,11 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 	if (admission_mutate(&at, q->a, &q->st)) {
 		return 1;
 	}
+	/* Before preparation: what the server fills in is nobody's. */
+	write_own_fields(q, w, rules);
 	meta_prepare_create(o, request_ns(q), q->a);
 	if (k->prepare_create) {
 		k->prepare_create(o, q->a);
-	}
-	if (!rules->is_applied) {
-		managed_update(o, NULL, q->route.door, q->route.subresource, rules->manager, write_now(q), q->a);
 	}
 	field_errors_init(&errors, q->a);
 	validate_meta(k, &o->meta, &errors);
@@ -270,17 +276,12 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 	if (admission_mutate(&at, q->a, &q->st)) {
 		return 1;
 	}
+	write_own_fields(q, w, rules);
 	update_prepare(q, o, w->present);
 	field_errors_init(&errors, q->a);
 	update_validate(q, o, w->present, &errors);
 	admission_validate(&at, &errors);
-	if (write_verdict(q, o, &errors)) {
-		return 1;
-	}
-	if (!rules->is_applied) {
-		managed_update(o, w->present, q->route.door, q->route.subresource, rules->manager, write_now(q), q->a);
-	}
-	return 0;
+	return write_verdict(q, o, &errors);
 }
 
 int write_admit_delete(struct request *q, struct write *w)
