@@ -252,6 +252,7 @@ static int apply_read(struct request *q, struct update *u)
 
 static enum decision apply_create(struct request *q, struct update *u, struct object *applied)
 {
+	applied->meta.resource_version = STR("");
 	u->write.object = applied;
 	return write_admit_create(q, &u->write, &u->rules) ? DECIDE_REFUSE : DECIDE_PUT;
 }

@@ -224,9 +224,9 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 	if (admission_mutate(&at, q->a, &q->st)) {
 		return 1;
 	}
-	/* Before preparation: what the server fills in is nobody's. */
-	write_own_fields(q, w, rules);
 	meta_prepare_create(o, request_ns(q), q->a);
+	/* What the kind fills in is nobody's. */
+	write_own_fields(q, w, rules);
 	if (k->prepare_create) {
 		k->prepare_create(o, q->a);
 	}
