@@ -89,6 +89,27 @@ static void write_process_metrics(void *ctx, struct buf *out)
 
 /* ---- life ---- */
 
+static void server_notice(void *ctx, struct str text)
+{
+	const struct server_options *o = &((struct server *)ctx)->options;
+
+	if (o->on_notice) {
+		o->on_notice(o->notice_ctx, text);
+	}
+}
+
+static void server_reloaded(void *ctx, const char *path _unused_, const char *problem)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	if (!problem) {
+		return;
+	}
+	buf_init(&text, 4096);
+	buf_printf(&text, "%s; what it said before stays in force", problem);
+	server_notice(ctx, buf_str(&text));
+}
+
 static void server_set_defaults(struct server *s)
 {
 	struct server_options *o = &s->options;
@@ -102,16 +123,20 @@ static void server_set_defaults(struct server *s)
 	o->http.handler = (struct http_handler){.ctx = s,
 						.on_headers = request_on_headers,
 						.on_request = request_on_request,
-						.on_done = request_on_done};
+						.on_done = request_on_done,
+						.on_notice = server_notice};
 }
 
 static int server_open_security(struct server *s, struct buf *err)
 {
 	const struct server_options *o = &s->options;
+	const struct reload_hook hook = {.report = server_reloaded, .ctx = s};
 	const struct authn_options authn = {.token_file = o->token_auth_file,
 					    .anonymous = o->anonymous_auth,
-					    .client_certificates = o->http.client_ca_file != NULL};
-	const struct authz_options authz = {.policy_file = o->authorization_policy_file, .always_allow = o->always_allow};
+					    .client_certificates = o->http.client_ca_file != NULL,
+					    .on_reload = hook};
+	const struct authz_options authz = {
+		.policy_file = o->authorization_policy_file, .always_allow = o->always_allow, .on_reload = hook};
 	int r = authn_new(&s->authn, &authn, err);
 
 	return r ? r : authz_new(&s->authz, &authz, err);

@@ -26,6 +26,9 @@ struct server_options {
 	const char *access_log;                /* NULL: none; "-": stderr */
 	enum log_format log_format;
 	struct str version;                    /* "v1.36.3+annals..." for /version: gitVersion */
+	/* May be NULL. Something for the operator: a file that has changed and cannot be read again. From any thread. */
+	void (*on_notice)(void *ctx, struct str text);
+	void *notice_ctx;
 };
 
 /* Listens at once; discovery and health answer from then on, resources when the cache is ready. */
