@@ -38,14 +38,12 @@ static void raise_file_limit(void)
 
 /* ---- coming up ---- */
 
+/* Before everything is up, etcd not being there is no surprise. */
 static void on_cache_state(void *ctx, bool is_ready, const char *message)
 {
 	struct instance *i = ctx;
-	if (is_ready) {
-		log_info("cache", "following etcd: %s", message ? message : "all objects are here");
-	} else {
-		log_warning("cache", "not following etcd: %s", message ? message : "connection lost");
-	}
+	bool is_trouble = !is_ready && atomic_load(&i->is_ready);
+	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "cache", "%s", message);
 	pthread_mutex_lock(&i->lock);
 	i->has_changed = true;
 	pthread_cond_signal(&i->wake);
@@ -102,6 +100,11 @@ static void *bring_up(void *ctx)
 
 /* ---- wiring ---- */
 
+static void on_notice(void *ctx _unused_, struct str text)
+{
+	log_warning("server", STR_FMT, STR_ARG(text));
+}
+
 static void init_lock(struct instance *i)
 {
 	pthread_condattr_t attributes;
@@ -137,6 +140,7 @@ static int open_server(struct instance *i, struct buf *err)
 		.access_log = f->access_log,
 		.log_format = f->log_format,
 		.version = STR(KUBE_VERSION "+annals." ANNALS_VERSION),
+		.on_notice = on_notice,
 	};
 	return server_new(&i->server, &options, err);
 }

@@ -1,11 +1,15 @@
 #include "cli/loop.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+enum { AT_ONCE_MS = 300 };
 
 static const struct {
 	int signal;
@@ -15,6 +19,7 @@ static const struct {
 int loop_init(struct loop *l, struct buf *err)
 {
 	sigset_t set;
+	*l = (struct loop){-1, -1, 0};
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
 		sigaddset(&set, signals[i].signal);
@@ -41,7 +46,7 @@ void loop_done(struct loop *l)
 	if (l->news_fd >= 0) {
 		close(l->news_fd);
 	}
-	*l = (struct loop){-1, -1};
+	*l = (struct loop){-1, -1, 0};
 }
 
 void loop_notify(const struct loop *l)
@@ -61,12 +66,25 @@ static unsigned take_signals(struct loop *l)
 	return events;
 }
 
+static bool is_another_stop(struct loop *l)
+{
+	int64_t now = clock_mono_ms();
+	if (l->stopped_ms > 0 && now - l->stopped_ms < AT_ONCE_MS) {
+		return false;
+	}
+	l->stopped_ms = now;
+	return true;
+}
+
 unsigned loop_wait(struct loop *l, int64_t timeout_ms)
 {
 	struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN}, {.fd = l->news_fd, .events = POLLIN}};
 	eventfd_t count;
 	poll(fds, ARRAY_SIZE(fds), (int)MIN(timeout_ms, (int64_t)INT32_MAX));
 	unsigned events = take_signals(l);
+	if ((events & LOOP_STOP) && !is_another_stop(l)) {
+		events &= ~(unsigned)LOOP_STOP;
+	}
 	if (eventfd_read(l->news_fd, &count) == 0) {
 		events |= LOOP_NEWS;
 	}

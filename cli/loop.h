@@ -6,11 +6,12 @@
 
 struct loop {
 	int signal_fd, news_fd;
+	int64_t stopped_ms;  /* monotonic: the last LOOP_STOP; 0: none yet */
 };
 
 enum {
 	LOOP_NEWS = 1 << 0,  /* loop_notify() was called */
-	LOOP_STOP = 1 << 1,  /* SIGINT, SIGTERM or SIGHUP */
+	LOOP_STOP = 1 << 1,  /* SIGINT, SIGTERM or SIGHUP; several at once are one: timeout(1), for example, sends two */
 	LOOP_CHILD = 1 << 2, /* a child process has ended */
 };
 

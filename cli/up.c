@@ -313,7 +313,7 @@ static int up(const struct command *command, const struct up_flags *flags)
 		.command = command,
 		.flags = flags,
 		.dir = {.fd = -1, .lock_fd = -1},
-		.loop = {-1, -1},
+		.loop = {-1, -1, 0},
 		.began_ms = clock_mono_ms(),
 	};
 	buf_init(&u.err, 64 * 1024);

@@ -115,7 +115,7 @@ static void test_datadir__one_that_others_can_read_is_fine(void **state _unused_
 static void test_datadir__second_opener_learns_who_has_it(void **state _unused_)
 {
 	struct datadir first, second;
-	char *err, expected[64];
+	char *err, expected[128];
 	must_open(&first, "shared");
 	assert_int_equal(open_in_root(&second, "shared", &err), -EBUSY);
 	snprintf(expected, sizeof(expected), "another annals (pid %ld) is using %s/shared", (long)getpid(), root);
