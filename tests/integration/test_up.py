@@ -1,0 +1,398 @@
+"""`annals up` as its user meets it: first start, second start, what is in the way, what dies, what is left behind."""
+
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import stat
+import subprocess
+
+import pytest
+
+import processes
+from processes import BIN, is_alive, retry_until, run, wait_gone
+
+NAMESPACES = "/api/v1/namespaces"
+REVISIONS = "/apis/apps/v1/namespaces/default/controllerrevisions"
+
+
+def revision(name, number=1, **data):
+    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": name}, "revision": number, "data": data or {"a": 1}}
+
+
+def run_up(*flags, env=None):
+    """An `annals up` that is expected not to get far."""
+    return run([BIN, "up", *flags], env=env)
+
+
+# ---- starting ----
+
+
+def test_first_start_serves_and_says_how(up, etcd_binary):
+    a = up(etcd=etcd_binary)
+    assert a.get("/readyz").text == "ok"
+    assert a.get(NAMESPACES + "/default").status == 200
+    for hint in ("export KUBECONFIG=", "kubectl get controllerrevisions", "curl --cacert"):
+        assert hint in a.stdout.text
+
+
+def test_what_is_printed_works_when_pasted(up):
+    a = up()
+    lines = [line for line in a.stdout.text.splitlines() if line.startswith("  ")]
+    done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=processes.PATIENCE, env={**os.environ, "HOME": str(a.dir)})
+    assert "controllerrevision.apps/web-1 created" in done.stdout
+    assert '"nginx:1"' in done.stdout.replace(" ", "")
+    assert "field is immutable" in done.stderr
+
+
+def test_second_start_takes_up_the_data(up, etcd_binary):
+    first = up(etcd=etcd_binary)
+    made = first.post(REVISIONS, revision("kept"))
+    assert made.status == 201, made
+    certificate = (first.dir / "ca.crt").read_bytes()
+    assert first.stop() == 0
+
+    second = up(etcd=etcd_binary)
+    assert second.get(REVISIONS + "/kept").json == made.json
+    assert (second.dir / "ca.crt").read_bytes() == certificate
+
+
+def test_kill_of_annals_loses_nothing(up, etcd_binary):
+    first = up(etcd=etcd_binary)
+    for i in range(20):
+        assert first.post(REVISIONS, revision(f"r{i}", i)).status == 201
+    first.kill()
+
+    second = up(etcd=etcd_binary)
+    assert len(second.get(REVISIONS).json["items"]) == 20
+
+
+def test_discovery_answers_before_etcd_does(folder):
+    """An etcd that never gets anywhere: a script that waits for ever."""
+    slow = folder / "slow-etcd"
+    slow.write_text("#!/bin/sh\nexec sleep 1000\n")
+    slow.chmod(0o755)
+    a = processes.Up(folder / "data", etcd=slow, wait=False)
+    retry_until((folder / "data" / "kubeconfig").exists, "kubeconfig")
+    url = next(line.split()[1] for line in (folder / "data" / "kubeconfig").read_text().splitlines() if "server:" in line)
+    a._attach(url, a.dir / "ca.crt", a.dir / "admin.crt", a.dir / "admin.key")
+    assert a.get("/apis").status == 200
+    assert a.get("/livez?exclude=etcd").status == 200
+    assert a.get("/readyz").status == 500
+    assert a.get(REVISIONS).status in (503, 504)
+    assert a.stop() == 0
+
+
+def test_default_directory_follows_xdg(folder):
+    env = {**os.environ, "XDG_DATA_HOME": str(folder)}
+    a = processes.Process([BIN, "up", "--port=0"], env=env)
+    assert a.stdout.wait("^annals is ready")
+    assert (folder / "annals" / "kubeconfig").exists()
+    assert a.stop() == 0
+
+
+def test_long_directory_is_no_obstacle(up, folder):
+    a = up(dir=folder / ("long" * 50) / "data")
+    assert a.get(NAMESPACES + "/default").status == 200
+
+
+# ---- files ----
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_files_are_their_owners_alone(up):
+    a = up()
+    assert mode(a.dir) == 0o700
+    assert mode(a.dir / "etcd") == 0o700
+    for name in ("ca.key", "server.key", "admin.key", "kubeconfig", "lock", "etcd.log"):
+        assert mode(a.dir / name) == 0o600, name
+
+
+def test_etcd_listens_nowhere_but_in_the_directory(up, etcd_binary):
+    a = up(etcd=etcd_binary)
+    descriptors = [os.readlink(path) for path in pathlib.Path(f"/proc/{a.etcd_pid}/fd").iterdir() if path.is_symlink()]
+    sockets = {target[8:-1] for target in descriptors if target.startswith("socket:[")}
+    for table in ("tcp", "tcp6", "udp", "udp6"):
+        for line in pathlib.Path(f"/proc/{a.etcd_pid}/net/{table}").read_text().splitlines()[1:]:
+            assert line.split()[9] not in sockets, f"etcd has a socket in {table}: {line}"
+
+
+def test_directory_that_others_can_write_is_refused(folder):
+    folder.chmod(0o777)
+    done = run_up("--data-dir", folder, "--port=0")
+    assert done.returncode == 1
+    assert "can be written by others (mode 0777)" in done.stderr
+
+
+# ---- what is in the way ----
+
+
+def test_second_instance_on_one_directory_is_refused(up):
+    first = up()
+    done = run_up("--data-dir", first.dir, "--port=0")
+    assert done.returncode == 1
+    assert f"another annals (pid {first.pid}) is using {first.dir}" in done.stderr
+    assert first.get("/readyz").status == 200
+
+
+def test_taken_port_is_named_with_who_has_it(folder):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = run_up("--data-dir", folder / "data", f"--port={port}")
+    assert done.returncode == 1
+    assert f"port {port}" in done.stderr
+    assert f"(pid {os.getpid()})" in done.stderr
+    assert "--port" in done.stderr
+
+
+def test_missing_etcd_says_how_to_get_it(folder):
+    done = run_up("--data-dir", folder / "data", "--port=0", env={**os.environ, "PATH": "/nonexistent"})
+    assert done.returncode == 1
+    assert "apt-get install etcd-server" in done.stderr
+
+
+@pytest.mark.parametrize("path, why", [("/nonexistent/etcd", "No such file or directory"), (__file__, "not an executable file"), ("/tmp", "not an executable file")])
+def test_bad_etcd_path_is_refused(folder, path, why):
+    done = run_up("--data-dir", folder / "data", "--port=0", "--etcd", path)
+    assert done.returncode == 1
+    assert f"--etcd {path}: {why}" in done.stderr
+
+
+def test_program_that_is_no_etcd_is_told(folder):
+    done = run_up("--data-dir", folder / "data", "--port=0", "--etcd", "/bin/ls")
+    assert done.returncode == 1
+    assert "does not know the flags of an etcd" in done.stderr
+    assert "unrecognized option" in done.stderr
+
+
+def test_damaged_data_are_told(up, folder, etcd_binary):
+    a = up(etcd=etcd_binary)
+    assert a.post(REVISIONS, revision("a", 1, text="x" * 50000)).status == 201
+    assert a.stop() == 0
+    wal = next((a.dir / "etcd" / "data" / "member" / "wal").glob("*.wal"))
+    with wal.open("r+b") as f:
+        f.seek(20000)
+        f.write(b"garbage")
+
+    done = run_up("--data-dir", a.dir, "--port=0", "--etcd", etcd_binary)
+    assert done.returncode == 1
+    assert "etcd's data are damaged" in done.stderr
+    assert "crc mismatch" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small file system")
+def test_full_disk_is_told(folder, etcd_binary):
+    disk = folder / "disk"
+    disk.mkdir()
+    if run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "tmpfs", disk]).returncode:
+        pytest.skip("cannot mount here")
+    try:
+        done = run_up("--data-dir", disk / "data", "--port=0", "--etcd", etcd_binary)
+    finally:
+        run(["umount", disk])
+    assert done.returncode == 1
+    assert "The disk is full" in done.stderr
+
+
+# ---- stopping ----
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_signal_ends_it_cleanly_and_etcd_last(up, number):
+    a = up()
+    etcd = a.etcd_pid
+    a.signal(number)
+    assert a.wait() == 0
+    assert not is_alive(etcd)
+
+
+def test_stop_ends_watches(up):
+    a = up()
+    with a.watch(NAMESPACES + "?watch=1") as watch:
+        assert watch.next()["type"] == "ADDED"
+        assert a.stop() == 0
+        for _ in watch:
+            pass
+
+
+def test_second_signal_hurries(up):
+    a = up("--shutdown-delay-duration=1h")
+    etcd = a.etcd_pid
+    a.signal(signal.SIGTERM)
+    retry_until(lambda: a.get("/readyz").status == 500, "not ready")
+
+    def insist():
+        a.signal(signal.SIGTERM)
+        return a.popen.poll() is not None
+
+    retry_until(insist, "the end")
+    assert a.wait() == 0
+    assert not is_alive(etcd)
+
+
+def test_kill_of_annals_leaves_no_etcd(up, etcd_binary):
+    a = up(etcd=etcd_binary)
+    etcd = a.etcd_pid
+    assert is_alive(etcd)
+    a.kill()
+    wait_gone(etcd)
+
+
+def test_kill_before_it_is_ready_leaves_no_etcd(up):
+    a = up(wait=False)
+    etcd = retry_until(lambda: a.etcd_pid, "etcd")
+    a.kill()
+    wait_gone(etcd)
+
+
+def test_failed_start_leaves_no_etcd(folder):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        a = processes.Process([BIN, "up", "--data-dir", folder / "data", f"--port={other.getsockname()[1]}"])
+        assert a.wait() == 1
+    assert run(["fuser", folder / "data" / "etcd"]).stdout.strip() == ""
+
+
+# ---- when etcd dies ----
+
+
+def answers(server, path):
+    try:
+        return server.get(path).status
+    except (OSError, http.client.HTTPException):
+        return 0
+
+
+def test_kill_of_etcd_is_503_until_it_is_back(up, etcd_binary):
+    a = up(etcd=etcd_binary)
+    assert a.post(REVISIONS, revision("kept")).status == 201
+    etcd = a.etcd_pid
+    os.kill(etcd, signal.SIGSTOP)  # so that it cannot be back before it was missed
+    os.kill(etcd, signal.SIGKILL)
+    assert a.stderr.wait(r"starting etcd again")
+    assert "ended by signal 9 (Killed)" in a.stderr.text
+
+    retry_until(lambda: answers(a, "/readyz") == 200, "ready again")
+    assert a.etcd_pid not in (0, etcd)
+    assert a.get(REVISIONS + "/kept").status == 200
+    assert a.post(REVISIONS, revision("after")).status == 201
+
+
+def test_while_etcd_is_away_reads_and_writes_say_so(up, folder):
+    """An etcd that starts once and then refuses to: a script with a memory."""
+    real, once = processes.etcd_binaries()[0], folder / "once"
+    script = folder / "etcd-once"
+    script.write_text(f'#!/bin/sh\nif [ -e {once} ]; then exec false; fi\ntouch {once}\nexec {real} "$@"\n')
+    script.chmod(0o755)
+    a = up(etcd=script)
+    assert a.post(REVISIONS, revision("kept")).status == 201
+    os.kill(a.etcd_pid, signal.SIGKILL)
+    assert a.stderr.wait(r"starting etcd again")
+
+    written = a.post(REVISIONS, revision("lost"))
+    assert written.status in (503, 504), written
+    assert written.json["kind"] == "Status"
+    retry_until(lambda: answers(a, "/readyz") == 500, "not ready")
+    assert a.get(REVISIONS).status in (503, 504)
+    assert a.get("/apis").status == 200
+
+    once.unlink()
+    retry_until(lambda: answers(a, "/readyz") == 200, "ready again")
+    assert a.get(REVISIONS + "/kept").status == 200
+
+
+# ---- the command line ----
+
+
+@pytest.mark.parametrize("arguments", [["help"], ["--help"], ["help", "up"], ["up", "--help"], ["serve", "-h"], ["help", "serve"], ["version"], ["--version"]])
+def test_help_and_version_are_success(arguments):
+    done = run([BIN, *arguments])
+    assert done.returncode == 0 and done.stdout and not done.stderr
+
+
+@pytest.mark.parametrize("arguments, why", [
+    ([], "usage:"),
+    (["frobnicate"], "there is no command frobnicate"),
+    (["help", "frobnicate"], "there is no command frobnicate"),
+    (["up", "--frobnicate"], "unknown flag: --frobnicate"),
+    (["up", "--port=x"], "--port"),
+    (["up", "--port=70000"], "--port"),
+    (["up", "stray"], "unexpected argument: stray"),
+    (["serve"], "--standalone"),
+    (["serve", "--standalone"], "--etcd-servers"),
+    (["serve", "--standalone", "--etcd-servers=unix:///x"], "--tls-cert-file"),
+    (["serve", "--standalone", "--requestheader-client-ca-file=x"], "aggregated mode"),
+    (["serve", "--standalone", "--audit-log-path=x"], "audit"),
+    (["version", "stray"], "unexpected argument: stray"),
+])
+def test_misuse_is_2_with_a_sentence(arguments, why):
+    done = run([BIN, *arguments])
+    assert done.returncode == 2
+    assert why in done.stderr
+
+
+# ---- credentials ----
+
+
+def test_token_file_takes_effect_and_is_read_again(up, folder):
+    tokens = folder / "tokens"
+    tokens.write_text('secret,alice,1,"system:masters"\n')
+    a = up("--token-auth-file", tokens)
+    alice = processes.Client(a.url, a.ca, token="secret")
+    bob = processes.Client(a.url, a.ca, token="other")
+    assert alice.get(NAMESPACES).status == 200
+    assert bob.get(NAMESPACES).status == 401
+
+    tokens.write_text('other,bob,2,"system:masters"\n')
+    retry_until(lambda: bob.get(NAMESPACES).status == 200, "the new token")
+    assert alice.get(NAMESPACES).status == 401
+
+
+def test_anonymous_may_see_health_only(up):
+    a = up()
+    assert a.anonymous.get("/livez").status == 200
+    assert a.anonymous.get("/version").status == 200
+    refused = a.anonymous.get(NAMESPACES)
+    assert refused.status == 403
+    assert refused.json["message"] == 'namespaces is forbidden: User "system:anonymous" cannot list resource "namespaces" in API group "" at the cluster scope'
+
+
+def test_policy_file_allows_more(up, folder):
+    policy = folder / "policy"
+    policy.write_text(json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy",
+                                  "spec": {"user": "alice", "resource": "namespaces", "readonly": True}}) + "\n")
+    tokens = folder / "tokens"
+    tokens.write_text("secret,alice,1\n")
+    a = up("--token-auth-file", tokens, "--authorization-policy-file", policy)
+    alice = processes.Client(a.url, a.ca, token="secret")
+    assert alice.get(NAMESPACES).status == 200
+    assert alice.post(NAMESPACES, {"metadata": {"name": "x"}}).status == 403
+
+
+def test_access_log_has_a_line_a_request(up, folder):
+    log = folder / "access.log"
+    a = up("--access-log", log, "--logging-format=json")
+    a.get(NAMESPACES + "?labelSelector=secret")
+    assert a.stop() == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    mine = [line for line in lines if line["path"] == NAMESPACES]
+    assert len(mine) == 1
+    assert (mine[0]["status"], mine[0]["user"], mine[0]["verb"]) == (200, "annals-admin", "list")
+    assert "secret" not in log.read_text()
+
+
+def test_broken_token_file_keeps_the_old_and_is_told(up, folder):
+    tokens = folder / "tokens"
+    tokens.write_text('secret,alice,1,"system:masters"\n')
+    a = up("--token-auth-file", tokens)
+    alice = processes.Client(a.url, a.ca, token="secret")
+    assert alice.get(NAMESPACES).status == 200
+
+    tokens.write_text("broken\n")
+    retry_until(lambda: alice.get(NAMESPACES).status == 200 and "at least 3 columns" in a.stderr.text, "the complaint")
+    assert "what it said before stays in force" in a.stderr.text
+    assert alice.get(NAMESPACES).status == 200
