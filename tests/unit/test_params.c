@@ -1,0 +1,238 @@
+#include "server/params.h"
+#include "tests/unit/check.h"
+
+struct fixture {
+	struct arena a;
+	struct status st;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = mem_new(struct fixture);
+
+	arena_init(&f->a, (size_t)1 << 20);
+	status_init(&f->st, &f->a);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	arena_done(&f->a);
+	mem_free(f);
+	return 0;
+}
+
+static struct params parse(struct fixture *f, const char *query)
+{
+	struct params p;
+
+	assert_true(params_parse(&p, str_of(query), &f->a));
+	return p;
+}
+
+static void assert_message(struct fixture *f, int code, const char *message)
+{
+	assert_int_equal(f->st.code, code);
+	assert_string_equal(arena_dup(&f->a, f->st.message).p, message);
+}
+
+static void test_params__unescapes_and_takes_the_first(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "a=1&b=x%20y+z&a=2&empty=&flag");
+
+	assert_true(str_is(params_get(&p, "a"), "1"));
+	assert_true(str_is(params_get(&p, "b"), "x y z"));
+	assert_true(params_has(&p, "flag"));
+	assert_int_equal(params_get(&p, "empty").n, 0);
+	assert_false(params_has(&p, "none"));
+}
+
+static void test_params__drops_pairs_go_would_drop(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "a=%zz&b=1;c=2&d=3&e=%4");
+
+	assert_false(params_has(&p, "a"));
+	assert_false(params_has(&p, "b"));
+	assert_true(str_is(params_get(&p, "d"), "3"));
+	assert_false(params_has(&p, "e"));
+}
+
+static void test_params__too_many_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct params p;
+	struct buf b;
+
+	buf_init(&b, 1 << 16);
+	for (int i = 0; i < PARAMS_MAX + 1; i++) {
+		buf_adds(&b, "a=1&");
+	}
+	assert_false(params_parse(&p, buf_str(&b), &f->a));
+	buf_done(&b);
+}
+
+static void test_params_bool__everything_but_zero_and_false_is_true(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "a=maybe&b=0&c=False&d=&e=1");
+
+	assert_true(params_bool(&p, "a"));
+	assert_false(params_bool(&p, "b"));
+	assert_false(params_bool(&p, "c"));
+	assert_false(params_bool(&p, "d"));
+	assert_true(params_bool(&p, "e"));
+	assert_false(params_bool(&p, "f"));
+}
+
+static void test_list_options__plain(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "limit=5&resourceVersion=7&resourceVersionMatch=Exact&labelSelector=a%3Db");
+	struct list_options o;
+
+	assert_int_equal(list_options_parse(&o, &p, false, &f->a, &f->st), 0);
+	assert_int_equal(o.limit, 5);
+	assert_int_equal(o.version, 7);
+	assert_int_equal(o.match, MATCH_EXACT);
+	assert_true(str_is(o.label_selector, "a=b"));
+	assert_int_equal(o.timeout_s, -1);
+}
+
+static void test_list_options__numbers_must_be_numbers(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "limit=abc");
+	struct list_options o;
+
+	assert_int_equal(list_options_parse(&o, &p, false, &f->a, &f->st), 1);
+	assert_message(f, 400, "strconv.ParseInt: parsing \"abc\": invalid syntax");
+}
+
+static void test_list_options__match_needs_a_version(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "resourceVersionMatch=NotOlderThan&continue=x");
+	struct list_options o;
+
+	assert_int_equal(list_options_parse(&o, &p, false, &f->a, &f->st), 1);
+	assert_message(f, 422,
+		       "ListOptions.meta.k8s.io \"\" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless "
+		       "resourceVersion is provided, resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is "
+		       "provided]");
+	assert_int_equal(f->st.n_causes, 2);
+}
+
+static void test_list_options__watch_has_rules_of_its_own(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "sendInitialEvents=true");
+	struct list_options o;
+
+	assert_int_equal(list_options_parse(&o, &p, true, &f->a, &f->st), 1);
+	assert_message(f, 422,
+		       "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
+		       "resourceVersionMatch to NotOlderThan");
+	status_init(&f->st, &f->a);
+	p = parse(f, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
+	assert_int_equal(list_options_parse(&o, &p, true, &f->a, &f->st), 0);
+	assert_true(o.has_send_initial && o.send_initial);
+}
+
+static void test_write_options__dry_run_is_all_or_wrong(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "dryRun=All&dryRun=Bogus");
+	struct write_options o;
+
+	assert_int_equal(write_options_parse(&o, &p, "CreateOptions", false, &f->a, &f->st), 1);
+	assert_message(f, 422,
+		       "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: [\"All\",\"Bogus\"]: supported values: \"All\"");
+	status_init(&f->st, &f->a);
+	p = parse(f, "dryRun=All&fieldValidation=Strict");
+	assert_int_equal(write_options_parse(&o, &p, "CreateOptions", false, &f->a, &f->st), 0);
+	assert_true(o.dry_run);
+	assert_int_equal(o.field_validation, VALIDATE_STRICT);
+}
+
+static void test_write_options__apply_needs_a_manager(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "");
+	struct write_options o;
+
+	assert_int_equal(write_options_parse(&o, &p, "PatchOptions", true, &f->a, &f->st), 1);
+	assert_message(f, 422,
+		       "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch");
+}
+
+static void test_delete_options__body_beats_query(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "dryRun=All&propagationPolicy=Foreground");
+	struct delete_options o;
+	struct json *body;
+	size_t at;
+
+	assert_int_equal(delete_options_parse(&o, &p, NULL, &f->a, &f->st), 0);
+	assert_true(o.dry_run);
+	assert_int_equal(o.propagation, PROPAGATE_FOREGROUND);
+	assert_int_equal(json_parse(&body, &f->a, STR("{\"preconditions\":{\"uid\":\"u\"}}"), JSON_LIMITS_DEFAULT, &at), 0);
+	assert_int_equal(delete_options_parse(&o, &p, body, &f->a, &f->st), 0);
+	assert_false(o.dry_run);
+	assert_int_equal(o.propagation, PROPAGATE_DEFAULT);
+	assert_true(o.has_uid && str_is(o.uid, "u"));
+	assert_false(o.has_version);
+}
+
+static void test_continue_token__comes_back(void **state)
+{
+	struct fixture *f = *state;
+	struct continue_token t;
+	struct str text = continue_token_make(42, STR("ns"), STR("name"), true, &f->a);
+
+	assert_int_equal(continue_token_parse(&t, text, true, &f->a, &f->st), 0);
+	assert_int_equal(t.revision, 42);
+	assert_true(str_is(t.ns, "ns") && str_is(t.name, "name"));
+}
+
+static void test_continue_token__rubbish_is_a_400(void **state)
+{
+	static const char *const rubbish[] = {"!!", "abc", "e30", "W10", "eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ"};
+	struct fixture *f = *state;
+	struct continue_token t;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rubbish); i++) {
+		status_init(&f->st, &f->a);
+		assert_int_equal(continue_token_parse(&t, str_of(rubbish[i]), true, &f->a, &f->st), 1);
+		assert_int_equal(f->st.code, 400);
+		assert_true(str_starts(f->st.message, STR("invalid continue token: continue key is not valid: ")));
+	}
+}
+
+#define WITH_ARENA(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_ARENA(test_params__unescapes_and_takes_the_first),
+		WITH_ARENA(test_params__drops_pairs_go_would_drop),
+		WITH_ARENA(test_params__too_many_are_refused),
+		WITH_ARENA(test_params_bool__everything_but_zero_and_false_is_true),
+		WITH_ARENA(test_list_options__plain),
+		WITH_ARENA(test_list_options__numbers_must_be_numbers),
+		WITH_ARENA(test_list_options__match_needs_a_version),
+		WITH_ARENA(test_list_options__watch_has_rules_of_its_own),
+		WITH_ARENA(test_write_options__dry_run_is_all_or_wrong),
+		WITH_ARENA(test_write_options__apply_needs_a_manager),
+		WITH_ARENA(test_delete_options__body_beats_query),
+		WITH_ARENA(test_continue_token__comes_back),
+		WITH_ARENA(test_continue_token__rubbish_is_a_400),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
