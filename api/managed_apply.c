@@ -1,5 +1,7 @@
 /* Server-side apply: k8s.io/apimachinery/pkg/util/managedfields over sigs.k8s.io/structured-merge-diff v6.3.3. */
 #include "api/managed.h"
+
+#include "api/last_applied.h"
 #include "api/managers.h"
 
 #define BEFORE_FIRST_APPLY "before-first-apply"
@@ -50,8 +52,8 @@ static int check_applied(struct apply *ap, const struct json *applied, struct js
 		return 1;
 	}
 	if (typed_validate(ret, ap->type, applied, ap->arena, &error)) {
-		status_set(ap->st, 500, NULL, "failed to create typed patch object (" STR_FMT "): " STR_FMT,
-			   STR_ARG(describe(ap, applied)), STR_ARG(error));
+		status_bad_request(ap->st, "failed to create typed patch object (" STR_FMT "): " STR_FMT,
+				   STR_ARG(describe(ap, applied)), STR_ARG(error));
 		return 1;
 	}
 	return 0;
@@ -206,6 +208,25 @@ static void refuse_conflicts(struct apply *ap, struct field_set *const *conflict
 	buf_done(&lines);
 }
 
+/* kubectl takes over what it applied by client. Leaves only the conflicts that stay; false: there are some. */
+static bool is_forgiven(struct apply *ap, const struct json *live, struct field_set **conflicts)
+{
+	if (!str_is(ap->self.name, LAST_APPLIED_MANAGER)) {
+		return false;
+	}
+	const struct field_set *mine = last_applied_fields(ap->type, live, ap->self.api_version, ap->arena);
+	struct field_set **left = arena_array(ap->arena, struct field_set *, ap->managers.n + 1);
+	bool any = false;
+	for (size_t i = 0; i < ap->managers.n; i++) {
+		left[i] = field_set_difference(conflicts[i], mine, ap->arena);
+		any = any || left[i];
+	}
+	if (any) {
+		memcpy(conflicts, left, ap->managers.n * sizeof(*left));
+	}
+	return !any;
+}
+
 /* The merged object with its entries; 1 with conflicts in st. */
 static int merge(struct apply *ap, struct json *live, struct json *applied, bool force, struct json **ret)
 {
@@ -221,7 +242,7 @@ static int merge(struct apply *ap, struct json *live, struct json *applied, bool
 	bool any;
 	transition_init(&t, ap->kind, ap->door, ap->subresource, live, merged, ap->arena);
 	struct field_set **conflicts = managers_conflicts(&ap->managers, &t, self, &any);
-	if (any && !force) {
+	if (any && !force && !is_forgiven(ap, live, conflicts)) {
 		refuse_conflicts(ap, conflicts);
 		return 1;
 	}
@@ -271,8 +292,8 @@ int managed_apply(struct object **ret, const struct object *live, const struct j
 
 	struct str error;
 	if (object_decode(ret, kind, door, or_empty(merged, a), live, a, NULL, &error)) {
-		status_set(st, 500, NULL, "failed to convert new object (" STR_FMT ") to proper version: " STR_FMT,
-			   STR_ARG(describe(&ap, applied)), STR_ARG(error));
+		status_bad_request(st, "failed to convert new object (" STR_FMT ") to proper version: " STR_FMT,
+				   STR_ARG(describe(&ap, applied)), STR_ARG(error));
 		return 1;
 	}
 	struct manager *self = managers_find(&ap.managers, &ap.self);
@@ -280,5 +301,8 @@ int managed_apply(struct object **ret, const struct object *live, const struct j
 		self->time = now;
 	}
 	(*ret)->meta.managed_fields = managers_encode(&ap.managers);
+	if (str_is(manager, LAST_APPLIED_MANAGER)) {
+		last_applied_renew(&(*ret)->meta, applied, a);
+	}
 	return 0;
 }

@@ -256,15 +256,22 @@ static struct str lower_case(struct str s, struct arena *a)
 	return (struct str){lower, s.n};
 }
 
-static void check_annotations(const struct meta *m, struct field_errors *errors)
+bool validate_annotations_fit(const struct json *annotations)
 {
 	size_t size = 0;
+	for (uint32_t i = 0; annotations && i < annotations->n; i++) {
+		size += annotations->members[i].name.n + json_text(annotations->members[i].value).n;
+	}
+	return size <= ANNOTATIONS_MAX;
+}
+
+static void check_annotations(const struct meta *m, struct field_errors *errors)
+{
 	for (uint32_t i = 0; m->annotations && i < m->annotations->n; i++) {
 		struct str key = m->annotations->members[i].name;
 		check_text(errors, "metadata.annotations", lower_case(key, errors->arena), key, validate_qualified_name);
-		size += key.n + json_text(m->annotations->members[i].value).n;
 	}
-	if (size > ANNOTATIONS_MAX) {
+	if (!validate_annotations_fit(m->annotations)) {
 		field_too_long(errors, STR("metadata.annotations"), ANNOTATIONS_MAX);
 	}
 }

@@ -10,6 +10,8 @@ void validate_meta(const struct kind *kind, const struct meta *m, struct field_e
 void validate_meta_update(const struct kind *kind, const struct meta *m, const struct meta *old, struct field_errors *errors);
 /* One finalizer: what is wrong with its characters at `path`, that it needs a domain at `item_path` (they differ in metadata). */
 void validate_finalizer(struct str path, struct str item_path, struct str name, struct field_errors *errors);
+/* All keys and values together are at most 256 KiB. */
+bool validate_annotations_fit(const struct json *annotations);
 /* Who manages fields: as an option of a request, and in managedFields. */
 void validate_field_manager(struct str path, struct str manager, struct field_errors *errors);
 /* util/validation IsDNS1123Subdomain, IsDNS1123Label, IsQualifiedName, IsValidLabelValue: how many messages there are, static texts. */
