@@ -383,11 +383,13 @@ static bool is_empty(const struct type *t, const struct json *v)
 
 static struct json *default_value(struct decoder *d, const struct field *f)
 {
-	struct json *v;
+	struct json *v = NULL;
 	size_t at;
 	int r = json_parse(&v, d->arena, str_of(f->default_json), JSON_LIMITS_DEFAULT, &at);
-	assert(r == 0);
-	(void)r;
+	assert(r == 0 || r == JSON_E_FULL);
+	if (r) {
+		refuse_memory(d);
+	}
 	return v;
 }
 
