@@ -37,7 +37,7 @@ static struct json *merge_object(
 static struct json *merge_list(
 	struct merger *m, struct json *current, struct json *patch, const struct lookup *l, bool is_deletion);
 
-/* kube-apiserver answers most mistakes with a 500 that has no reason, a few with 400, lists of lists with a 422. */
+/* A mistake of the client's. kube-apiserver answers 500 to most, without a reason (docs/deviations.md). */
 static void *fail(struct merger *m, const char *format, ...) _printf_(2, 3);
 
 static void *fail(struct merger *m, const char *format, ...)
@@ -46,16 +46,16 @@ static void *fail(struct merger *m, const char *format, ...)
 	va_start(ap, format);
 	struct str text = arena_vprintf(m->arena, format, ap);
 	va_end(ap);
-	status_set(m->st, 500, NULL, STR_FMT, STR_ARG(text));
+	status_bad_request(m->st, STR_FMT, STR_ARG(text));
 	return NULL;
 }
 
 static void *fail_format(struct merger *m, const char *what)
 {
-	status_bad_request(m->st, "invalid patch format of %s", what);
-	return NULL;
+	return fail(m, "invalid patch format of %s", what);
 }
 
+/* The one that kube-apiserver takes for a patch that cannot be applied. */
 static void *fail_lists_of_lists(struct merger *m)
 {
 	patch_refuse(m->st);

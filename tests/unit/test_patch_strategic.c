@@ -86,10 +86,10 @@ static void test_patch_strategic__order_by_directive(void **state _unused_)
 		META("\"finalizers\":[\"x/two\",\"x/three\",\"x/one\"]"));
 	makes(doc, META("\"$setElementOrder/finalizers\":[\"x/one\",\"x/four\"],\"finalizers\":[\"x/four\"]"),
 		META("\"finalizers\":[\"x/one\",\"x/four\",\"x/two\",\"x/three\"]"));
-	fails(doc, META("\"$setElementOrder/finalizers\":[\"x/one\"],\"finalizers\":[\"x/four\"]"), 500,
+	fails(doc, META("\"$setElementOrder/finalizers\":[\"x/one\"],\"finalizers\":[\"x/four\"]"), 400,
 		"The order in patch list:\n[\"x/four\"]\n doesn't match $setElementOrder list:\n[\"x/one\"]\n");
 	fails(doc, META("\"$setElementOrderfinalizers\":[]"), 400, "invalid patch format of setElementOrder list");
-	fails(doc, META("\"$setElementOrder/finalizers\":1"), 500,
+	fails(doc, META("\"$setElementOrder/finalizers\":1"), 400,
 		"expected a list, but received something else: $setElementOrder/finalizers");
 }
 
@@ -121,18 +121,18 @@ static void test_patch_strategic__the_first_of_two_with_one_key_is_merged(void *
 static void test_patch_strategic__mistakes_in_keyed_lists(void **state _unused_)
 {
 	const char *doc = META("\"ownerReferences\":[" O1 "]");
-	fails(doc, META("\"ownerReferences\":[{\"name\":\"x\"}]"), 500,
+	fails(doc, META("\"ownerReferences\":[{\"name\":\"x\"}]"), 400,
 		"map: {\"name\":\"x\"} does not contain declared merge key: uid");
-	fails(doc, META("\"ownerReferences\":[{\"$patch\":\"delete\"}]"), 500,
+	fails(doc, META("\"ownerReferences\":[{\"$patch\":\"delete\"}]"), 400,
 		"map: {\"$patch\":\"delete\"} does not contain declared merge key: uid");
-	fails(doc, META("\"ownerReferences\":[{\"$patch\":\"merge\",\"uid\":\"1\"}]"), 500,
+	fails(doc, META("\"ownerReferences\":[{\"$patch\":\"merge\",\"uid\":\"1\"}]"), 400,
 		"merging lists cannot yet be specified in the patch");
-	fails(doc, META("\"ownerReferences\":[{\"$patch\":\"bogus\",\"uid\":\"1\"}]"), 500,
+	fails(doc, META("\"ownerReferences\":[{\"$patch\":\"bogus\",\"uid\":\"1\"}]"), 400,
 		"unknown patch type: bogus in map: {\"$patch\":\"bogus\",\"uid\":\"1\"}");
-	fails(doc, META("\"ownerReferences\":[1]"), 500, "list element types are not identical: [[" O1 "] [1]]");
+	fails(doc, META("\"ownerReferences\":[1]"), 400, "list element types are not identical: [[" O1 "] [1]]");
 	fails(META("\"ownerReferences\":[]"), META("\"ownerReferences\":[[]]"), 422,
 		"the server rejected our request due to an error in our request");
-	expect_refusal(PATCH_STRATEGIC, &pod_type, "{\"unkeyed\":[{}]}", "{\"unkeyed\":[{}]}", 500,
+	expect_refusal(PATCH_STRATEGIC, &pod_type, "{\"unkeyed\":[{}]}", "{\"unkeyed\":[{}]}", 400,
 		"cannot merge lists without merge key for struct");
 }
 
@@ -144,7 +144,7 @@ static void test_patch_strategic__maps(void **state _unused_)
 	makes(doc, META("\"labels\":{\"$patch\":\"delete\"}"), META("\"labels\":{}"));
 	makes(META(""), META("\"labels\":{\"l\":\"1\",\"n\":null}"), META("\"labels\":{\"l\":\"1\"}"));
 	makes(META(""), META("\"labels\":{\"$patch\":\"replace\",\"l\":\"1\"}"), META(""));
-	fails(doc, META("\"labels\":{\"$patch\":\"bogus\",\"m\":\"1\"}"), 500,
+	fails(doc, META("\"labels\":{\"$patch\":\"bogus\",\"m\":\"1\"}"), 400,
 		"unknown patch type: bogus in map: {\"$patch\":\"bogus\",\"m\":\"1\"}");
 }
 
@@ -164,8 +164,8 @@ static void test_patch_strategic__data_is_a_map_without_a_schema(void **state _u
 	makes(doc, "{\"data\":{\"x\":2}}", "{\"data\":{\"o\":{\"a\":2,\"b\":1},\"x\":2,\"y\":[1,2]},\"revision\":1}");
 	makes(doc, "{\"data\":{\"$patch\":\"replace\",\"x\":1}}", "{\"data\":{\"x\":1},\"revision\":1}");
 	makes(doc, "{\"data\":null}", "{\"revision\":1}");
-	fails(doc, "{\"data\":{\"y\":[1,2]}}", 500, "unable to find api field in struct RawExtension for the json field \"y\"");
-	fails(doc, "{\"data\":{\"o\":{\"a\":2}}}", 500,
+	fails(doc, "{\"data\":{\"y\":[1,2]}}", 400, "unable to find api field in struct RawExtension for the json field \"y\"");
+	fails(doc, "{\"data\":{\"o\":{\"a\":2}}}", 400,
 		"unable to find api field in struct RawExtension for the json field \"o\"");
 }
 
@@ -180,7 +180,7 @@ static void test_patch_strategic__null_and_unknown_members(void **state _unused_
 	makes("{\"revision\":1}", "null", "{\"revision\":1}");
 	makes("{\"revision\":1}", "{\"bogus\":1}", "{\"bogus\":1,\"revision\":1}");
 	makes("{\"revision\":1}", "{\"revision\":\"x\"}", "{\"revision\":\"x\"}");
-	fails("{\"bogus\":{}}", "{\"bogus\":{}}", 500,
+	fails("{\"bogus\":{}}", "{\"bogus\":{}}", 400,
 		"unable to find api field in struct ControllerRevision for the json field \"bogus\"");
 }
 
