@@ -140,14 +140,14 @@ bool digest_canonical(struct buf *out, const struct json *value, struct arena *a
 	return !out->is_over;
 }
 
-/* Divides a number of eight 32-bit digits, most significant first, and returns the remainder. */
-static uint32_t divide(uint32_t number[8], uint32_t by)
+/* Divides a number of eight 32-bit digits, most significant first, by the base, and returns the remainder. */
+static uint32_t divide(uint32_t number[8])
 {
 	uint64_t remainder = 0;
 	for (size_t i = 0; i < 8; i++) {
 		uint64_t digit = remainder << 32 | number[i];
-		number[i] = (uint32_t)(digit / by);
-		remainder = digit % by;
+		number[i] = (uint32_t)(digit / BASE);
+		remainder = digit % BASE;
 	}
 	return (uint32_t)remainder;
 }
@@ -160,7 +160,7 @@ static void spell(char out[DIGEST_SIZE], const unsigned char hash[SHA256_SIZE])
 		number[i] = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 	}
 	for (size_t i = DIGEST_SIZE - 1; i > 0; i--) {
-		out[i - 1] = alphabet[divide(number, BASE)];
+		out[i - 1] = alphabet[divide(number)];
 	}
 	out[DIGEST_SIZE - 1] = '\0';
 }
