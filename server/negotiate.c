@@ -471,6 +471,32 @@ bool media_write(struct buf *out, const struct media *m, struct str json_text)
 	return buf_add_str(out, json_text) && buf_addc(out, '\n');
 }
 
+static bool clause_covers_type(const struct clause *c, const char *type)
+{
+	struct str major, minor;
+
+	str_cut(str_of(type), '/', &major, &minor);
+	return (str_is(c->type, "*") || str_eq(c->type, major)) && (str_is(c->subtype, "*") || str_eq(c->subtype, minor));
+}
+
+int media_prefer(struct str accept, const char *const *types, size_t n)
+{
+	struct clause clauses[CLAUSES_MAX];
+	size_t n_clauses = parse_accept(accept, clauses);
+
+	if (accept.n == 0) {
+		return 0;
+	}
+	for (size_t i = 0; i < n_clauses; i++) {
+		for (size_t j = 0; j < n; j++) {
+			if (clause_covers_type(&clauses[i], types[j])) {
+				return (int)j;
+			}
+		}
+	}
+	return -1;
+}
+
 /* ---- Content-Type, as Go's mime.ParseMediaType reads it ---- */
 
 static bool is_token_char(char c)

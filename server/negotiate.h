@@ -32,6 +32,8 @@ int media_negotiate(struct media *ret, struct str accept, struct str accept_enco
 /* The form of a Status that reports a failure: never a Table; where no clause fits, indented JSON. */
 void media_of_status(struct media *ret, struct str accept, struct str accept_encoding, struct str user_agent, struct str pretty_param);
 struct str media_content_type(const struct media *m);
+/* Which of n types ("application/json") Accept prefers, as kube-openapi chooses: wildcards count, parameters do not. -1: none. */
+int media_prefer(struct str accept, const char *const *types, size_t n);
 /* JSON text to what the client wants: compact with a final newline, indented, or YAML. */
 bool media_write(struct buf *out, const struct media *m, struct str json_text);
 

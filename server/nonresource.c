@@ -69,6 +69,7 @@ static void reply_document(struct request *q, const struct document *d)
 		body = bytes_ref(is_packed ? d->body_gzip : d->body);
 		if (is_packed) {
 			http_add_header(q->x, "Content-Encoding", STR("gzip"));
+			http_add_header(q->x, "Vary", STR("Accept-Encoding"));
 		}
 	}
 	http_reply_bytes(q->x, 200, &body, 1);
@@ -121,26 +122,32 @@ static void serve_discovery(struct request *q)
 	reply_document(q, &document);
 }
 
+/* Upstream has no body for those. */
+static void reply_empty(struct request *q, unsigned code)
+{
+	http_add_header(q->x, "Audit-Id", str_of(q->audit_id));
+	http_add_header(q->x, "Cache-Control", STR("no-cache, private"));
+	http_reply(q->x, code, STR(""));
+}
+
 static void serve_openapi(struct request *q)
 {
+	struct str path = path_without_slash(q);
 	struct openapi_answer answer;
-	int r = openapi_find(&answer, q->server->openapi, path_without_slash(q), params_get(&q->route.params, "hash"),
-			     http_header(q->x, "Accept"), q->a, &q->st);
+	enum openapi_result result = openapi_find(&answer, q->server->openapi, path, params_get(&q->route.params, "hash"),
+						  http_header(q->x, "Accept"));
 
-	if (r == 1) {
-		reply_page_not_found(q);
+	if (result != OPENAPI_OK) {
+		reply_empty(q, result == OPENAPI_NOT_FOUND ? 404 : 406);
 		return;
 	}
-	if (r) {
-		reply_status(q);
-		return;
-	}
+	http_add_header(q->x, "Last-Modified", answer.last_modified);
 	struct document d = {.body = answer.body,
 			     .body_gzip = answer.body_gzip,
 			     .content_type = answer.content_type,
 			     .etag = answer.etag,
 			     .cache_control = answer.is_immutable ? "public, immutable" : "no-cache, private",
-			     .varies = true};
+			     .varies = answer.etag.n > 0};
 	reply_document(q, &d);
 }
 

@@ -15,12 +15,18 @@ struct openapi_answer {
 	struct bytes *body;          /* valid as long as the openapi */
 	struct bytes *body_gzip;     /* may be NULL */
 	struct str content_type;
-	struct str etag;             /* quoted */
-	bool is_immutable;           /* asked for with the right ?hash=: cacheable for long */
-	struct str redirect_hash;    /* asked for with a wrong hash; annals never redirects: serve the body, not cacheable */
+	struct str etag;             /* quoted; empty: of the index, which has none, nor a Vary */
+	struct str last_modified;    /* for that header */
+	bool is_immutable;           /* asked for with the right ?hash=: cacheable for long. kube redirects from a wrong one; here the body
+				      * is served all the same, but not cacheable */
 };
-/* 0; 1: no such document; 2: 406 in st. */
-int openapi_find(struct openapi_answer *ret, struct openapi *o, struct str path, struct str hash_param, struct str accept,
-		 struct arena *a, struct status *st);
+
+enum openapi_result {
+	OPENAPI_OK = 0,
+	OPENAPI_NOT_FOUND,           /* 404, upstream without a body */
+	OPENAPI_NOT_ACCEPTABLE,      /* 406, upstream without a body */
+};
+/* path: "/openapi/v2", "/openapi/v3", "/openapi/v3/apis/G/V" ... */
+enum openapi_result openapi_find(struct openapi_answer *ret, struct openapi *o, struct str path, struct str hash_param, struct str accept);
 
 #endif

@@ -1,0 +1,111 @@
+/* What OpenAPI v2 and v3 have in common: schemas made from the kinds' types, and the operations of a door. Private to server/openapi*.c.
+ *
+ * Documents are built as JSON trees in one arena, then sorted by name, encoded, and the arena is gone. */
+#ifndef SERVER_OPENAPI_BUILD_H
+#define SERVER_OPENAPI_BUILD_H
+
+#include "api/kind.h"
+#include "base/bytes.h"
+
+struct openapi_dialect {
+	const char *ref_prefix;      /* "#/definitions/" */
+	bool wraps_refs;             /* a reference with siblings goes into allOf */
+	bool has_one_of;
+};
+
+struct openapi_builder {
+	struct arena *arena;
+	const struct openapi_dialect *dialect;
+	struct json *definitions;    /* by name: all that has been referred to */
+	bool is_standalone;
+};
+
+/* Tree building with C strings that live long enough. */
+void put(struct openapi_builder *b, struct json *object, const char *name, struct json *value);
+void put_text(struct openapi_builder *b, struct json *object, const char *name, const char *text); /* nothing when text is NULL */
+struct json *text_list(struct openapi_builder *b, const char *const *texts);                       /* NULL-terminated */
+struct json *sorted_by_name(struct openapi_builder *b, const struct json *j);                      /* a copy, all the way down */
+
+/* A schema, or a reference to the definition it has made. */
+struct json *openapi_schema(struct openapi_builder *b, const struct type *type);
+/* {"$ref":...} to a definition that exists or is made of type. */
+struct json *openapi_ref(struct openapi_builder *b, const char *name);
+struct json *openapi_define(struct openapi_builder *b, const char *name, const struct type *type);
+/* Of a door's object and its list: with x-kubernetes-group-version-kind. Returns a reference. */
+struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *kind, const struct door *door);
+struct json *openapi_define_list(struct openapi_builder *b, const struct kind *kind, const struct door *door);
+struct json *openapi_gvk(struct openapi_builder *b, const char *group, const char *version, const char *kind);
+
+/* Types of the machinery (openapi_types.c), as openapi_schema() wants them. */
+extern const struct type type_delete_options, type_status, type_patch, type_version_info;
+/* Those two belong to every group: a list of all group versions with that kind. */
+struct json *openapi_define_options(struct openapi_builder *b);
+struct json *openapi_define_status(struct openapi_builder *b);
+
+/* Parameters, by what takes them. */
+enum {
+	PARAMETERS_SELECT = 1 << 0,  /* list, deletecollection */
+	PARAMETERS_WATCH = 1 << 1,   /* list */
+	PARAMETERS_WRITE = 1 << 2,   /* post, put, patch */
+	PARAMETERS_APPLY = 1 << 3,   /* patch */
+	PARAMETERS_DELETE = 1 << 4,  /* delete, deletecollection */
+	PARAMETERS_EVERYWHERE = 1 << 5,
+	PARAMETERS_NAME = 1 << 6,    /* this and the next are parts of the path */
+	PARAMETERS_NAMESPACE = 1 << 7,
+	PARAMETERS_IN_PATH = PARAMETERS_NAME | PARAMETERS_NAMESPACE,
+};
+
+struct openapi_parameter {
+	const char *name, *type, *doc;
+	unsigned groups;
+};
+extern const struct openapi_parameter openapi_parameters[]; /* ends with a NULL name */
+
+enum openapi_payload { PAYLOAD_NONE, PAYLOAD_OBJECT, PAYLOAD_LIST, PAYLOAD_PATCH, PAYLOAD_DELETE_OPTIONS, PAYLOAD_STATUS };
+
+/* What can be done to a collection, an object or a subresource. */
+struct openapi_verb {
+	enum verb verb;
+	const char *method, *action;         /* "get", "list" */
+	const char *id;                      /* "list": begins the operationId */
+	const char *doc;                     /* with one %s: the kind */
+	unsigned parameters;
+	enum openapi_payload body, answer;
+	bool creates, accepts;               /* may answer 201, 202 */
+};
+
+enum openapi_level { LEVEL_COLLECTION, LEVEL_ALL_NAMESPACES, LEVEL_OBJECT, LEVEL_SUBRESOURCE };
+
+/* One path of a door. */
+struct openapi_path {
+	const struct kind *kind;
+	const struct door *door;
+	enum openapi_level level;
+	const struct subresource *sub;       /* LEVEL_SUBRESOURCE */
+	char *path;                          /* "/apis/apps/v1/namespaces/{namespace}/controllerrevisions"; in the arena */
+	unsigned parameters;                 /* PARAMETERS_* of every operation */
+};
+
+/* Calls `add` for every path of the door that has operations. */
+void openapi_each_path(struct openapi_builder *b, const struct kind *kind, const struct door *door,
+		       void (*add)(void *ctx, const struct openapi_path *path), void *ctx);
+/* The verbs of a path: for (v = openapi_next_verb(p, NULL); v; v = openapi_next_verb(p, v)). */
+const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const struct openapi_verb *v);
+enum openapi_payload openapi_answer_of(const struct openapi_path *p, const struct openapi_verb *v);
+const char *openapi_operation_id(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v);
+const char *openapi_operation_doc(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v);
+const char *openapi_tag(struct openapi_builder *b, const struct door *door);
+/* The payload's schema: a reference. */
+struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi_path *p, enum openapi_payload payload);
+
+extern const char *const openapi_patch_types[]; /* NULL-terminated, as the next ones */
+extern const char *const openapi_media_types[];
+extern const char *const openapi_list_media_types[];
+
+/* The documents (openapi_v3.c, openapi_v2.c, openapi_pb.c), in b's arena. */
+struct json *openapi_v3_document(struct openapi_builder *b, const struct door *door, struct str version);
+struct json *openapi_v3_version_document(struct openapi_builder *b, struct str version);
+struct json *openapi_v2_document(struct openapi_builder *b, struct str version);
+struct bytes *openapi_v2_pack(const struct json *v2, struct arena *a);
+
+#endif
