@@ -5,7 +5,13 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-void random_bytes(void *p, size_t n)
+/* A thread's stock of random bytes: every request has an identifier, and a system call for each would be felt. */
+static _Thread_local struct {
+	uint8_t bytes[1024];
+	size_t left;
+} stock;
+
+static void random_from_kernel(void *p, size_t n)
 {
 	char *at = p;
 	while (n > 0) {
@@ -19,6 +25,22 @@ void random_bytes(void *p, size_t n)
 			n -= (size_t)got;
 		}
 	}
+}
+
+void random_bytes(void *p, size_t n)
+{
+	if (n > sizeof(stock.bytes)) {
+		random_from_kernel(p, n);
+		return;
+	}
+	if (n > stock.left) {
+		random_from_kernel(stock.bytes, sizeof(stock.bytes));
+		stock.left = sizeof(stock.bytes);
+	}
+	/* Taken bytes are wiped: what was given out once is found nowhere again. */
+	memcpy(p, stock.bytes + stock.left - n, n);
+	memset(stock.bytes + stock.left - n, 0, n);
+	stock.left -= n;
 }
 
 void uuid_new(char out[UUID_SIZE])
