@@ -144,7 +144,8 @@ struct cache_watch_options {
 int cache_watch_open(struct cache *c, struct cache_watcher **ret, const struct cache_watch_options *options);
 enum cache_next { CACHE_NEXT_EVENT, CACHE_NEXT_NONE, CACHE_NEXT_LOST };
 /* The next event that concerns this watcher, by the 2x2 table (matched before? matches now?). *ret_object: what to show, a reference.
- * NONE: wake will be called. LOST: the watcher fell out of the window or history was lost: end it. Called by one thread at a time. */
+ * NONE: wake will be called; it never comes between two events of one revision, so a watch is best ended there: a client that takes
+ * it up again behind the last event it saw then misses nothing. LOST: the watcher fell out of the window or history was lost: end it. Called by one thread at a time. */
 enum cache_next cache_watch_next(struct cache_watcher *w, enum watch_type *ret_type, struct cached **ret_object);
 /* All events up to here have been returned or did not concern this watcher: what a bookmark may say. Valid after NONE. */
 int64_t cache_watch_revision(const struct cache_watcher *w);

@@ -189,11 +189,11 @@ void cache_forget(struct cache *c, int64_t revision)
 /* ---- what a load brings ---- */
 
 /* What happened to one key while we were not looking: at most a deletion and a creation. When exactly something was deleted is
- * not known; it was before what came after it. */
-static void feed_change_unseen(struct feed *f, struct cached *old, struct cached *now, int64_t revision)
+ * not known; it was before what came after it, or else by `gone`. */
+static void feed_change_unseen(struct feed *f, struct cached *old, struct cached *now, int64_t gone)
 {
 	if (!now) {
-		feed_pend(f, event_new(revision, old, NULL));
+		feed_pend(f, event_new(gone, old, NULL));
 	} else if (!old) {
 		feed_pend(f, event_new(now->revision, NULL, now));
 	} else if (old->create_revision != now->create_revision) {
@@ -211,7 +211,7 @@ static struct cached *next_object(struct ptree_iter *it)
 	return e ? e->item : NULL;
 }
 
-static void feed_compare(struct feed *f, const struct roots *fresh, int64_t revision)
+static void feed_compare(struct feed *f, const struct roots *fresh, int64_t gone)
 {
 	struct ptree_iter before, after;
 	struct cached *old, *now;
@@ -223,7 +223,7 @@ static void feed_compare(struct feed *f, const struct roots *fresh, int64_t revi
 	while (old || now) {
 		int order = !old ? 1 : !now ? -1 : str_cmp(cached_key(old), cached_key(now));
 
-		feed_change_unseen(f, order <= 0 ? old : NULL, order >= 0 ? now : NULL, revision);
+		feed_change_unseen(f, order <= 0 ? old : NULL, order >= 0 ? now : NULL, gone);
 		old = order <= 0 ? next_object(&before) : old;
 		now = order >= 0 ? next_object(&after) : now;
 	}
@@ -236,7 +236,7 @@ static int event_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void feed_install(struct feed *f, int64_t revision, bool is_first)
+static void feed_install(struct feed *f, int64_t gone, bool is_first)
 {
 	size_t n_bytes = 0;
 	struct roots fresh;
@@ -248,7 +248,7 @@ static void feed_install(struct feed *f, int64_t revision, bool is_first)
 	roots_load(&fresh, f->loaded, f->n_loaded);
 	f->n_loaded = 0;
 	if (!is_first) {
-		feed_compare(f, &fresh, revision);
+		feed_compare(f, &fresh, gone);
 		qsort(f->pending, f->n_pending, sizeof(*f->pending), event_cmp);
 	}
 	roots_done(&f->work);
@@ -269,13 +269,15 @@ static void feed_mark_gap(struct feed *f, int64_t from, int64_t to, bool is_firs
 	pthread_mutex_unlock(&f->lock);
 }
 
+/* Deletions nobody saw get the last revision that is not served any more, where the gap has one: a client whose connection ends
+ * among several of them then has to list again, and does not take up the watch behind them all. */
 void cache_install(struct cache *c, int64_t revision)
 {
-	int64_t known = cache_revision(c);
+	int64_t known = cache_revision(c), gone = MAX(revision - 1, known + 1);
 	bool is_first = !cache_is_ready(c);
 
 	for (size_t i = 0; i < c->n_feeds; i++) {
-		feed_install(&c->feeds[i], revision, is_first);
+		feed_install(&c->feeds[i], gone, is_first);
 		feed_mark_gap(&c->feeds[i], known, revision, is_first);
 	}
 	cache_publish(c, revision, revision);

@@ -15,14 +15,24 @@ static uint64_t term_mix(uint64_t space, uint64_t a, uint64_t b)
 	return (x ^ x >> 32) >> 1;
 }
 
+static uint64_t term_of_key(uint64_t key_hash)
+{
+	return term_mix(TERM_LABEL_EXISTS, key_hash, 0);
+}
+
+static uint64_t term_of_value(uint64_t key_hash, struct str value)
+{
+	return term_mix(TERM_LABEL, key_hash, str_hash(value));
+}
+
 uint64_t term_label(struct str key, struct str value)
 {
-	return term_mix(TERM_LABEL, str_hash(key), str_hash(value));
+	return term_of_value(str_hash(key), value);
 }
 
 uint64_t term_label_exists(struct str key)
 {
-	return term_mix(TERM_LABEL_EXISTS, str_hash(key), 0);
+	return term_of_key(str_hash(key));
 }
 
 uint64_t term_field(size_t field, struct str value)
@@ -44,30 +54,47 @@ static int term_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Empty field values are not indexed: most objects have them, nobody looks for them. */
-static void terms_collect(struct terms *t, const struct cached *o)
+static size_t terms_max(const struct cached *o)
 {
+	return o->n_labels * 2 + o->kind->n_selectable;
+}
+
+/* Empty field values are not indexed: most objects have them, nobody looks for them. In any order; how many. */
+static size_t terms_collect(uint64_t *out, const struct cached *o)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < o->n_labels; i++) {
-		t->v[t->n++] = term_label(o->labels[i].key, o->labels[i].value);
-		t->v[t->n++] = term_label_exists(o->labels[i].key);
+		uint64_t key_hash = str_hash(o->labels[i].key);
+
+		out[n++] = term_of_key(key_hash);
+		out[n++] = term_of_value(key_hash, o->labels[i].value);
 	}
 	for (size_t i = 0; i < o->kind->n_selectable; i++) {
 		if (o->values[i].n > 0) {
-			t->v[t->n++] = term_field(i, o->values[i]);
+			out[n++] = term_field(i, o->values[i]);
 		}
 	}
+	return n;
+}
+
+static uint64_t *terms_room(struct terms *t, const struct cached *o)
+{
+	size_t max = terms_max(o);
+
+	return max <= ARRAY_SIZE(t->few) ? t->few : mem_array(max, sizeof(*t->v));
 }
 
 static void terms_init(struct terms *t, const struct cached *o)
 {
-	size_t max = o ? o->n_labels * 2 + o->kind->n_selectable : 0, n = 0;
+	size_t n = 0;
 
 	t->n = 0;
-	t->v = max <= ARRAY_SIZE(t->few) ? t->few : mem_array(max, sizeof(*t->v));
+	t->v = o ? terms_room(t, o) : t->few;
 	if (!o) {
 		return;
 	}
-	terms_collect(t, o);
+	t->n = terms_collect(t->v, o);
 	qsort(t->v, t->n, sizeof(*t->v), term_cmp);
 	for (size_t i = 0; i < t->n; i++) {
 		if (i == 0 || t->v[i] != t->v[i - 1]) {
@@ -190,22 +217,36 @@ void roots_replace(struct roots *r, struct cached *old, struct cached *now)
 
 struct entries {
 	struct ptree_entry *v;
-	size_t n, cap;
+	size_t n;
 };
 
 static void entries_add(struct entries *e, struct cached *o)
 {
 	struct terms t;
+	uint64_t *terms = terms_room(&t, o);
+	size_t n = terms_collect(terms, o);
 
-	terms_init(&t, o);
-	if (e->n + t.n > e->cap) {
-		e->cap = (e->n + t.n) * 2;
-		e->v = mem_realloc_array(e->v, e->cap, sizeof(*e->v));
+	for (size_t i = 0; i < n; i++) {
+		e->v[e->n++] = (struct ptree_entry){o, terms[i]};
 	}
-	for (size_t i = 0; i < t.n; i++) {
-		e->v[e->n++] = (struct ptree_entry){o, t.v[i]};
+	if (terms != t.few) {
+		mem_free(terms);
 	}
-	terms_done(&t);
+}
+
+static struct entries entries_of(struct cached **v, size_t n)
+{
+	struct entries e = {NULL, 0};
+	size_t max = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		max += terms_max(v[i]);
+	}
+	e.v = mem_array(max, sizeof(*e.v));
+	for (size_t i = 0; i < n; i++) {
+		entries_add(&e, v[i]);
+	}
+	return e;
 }
 
 static void sort_by_byte(struct ptree_entry *to, const struct ptree_entry *from, size_t n, unsigned shift)
@@ -240,16 +281,29 @@ static void entries_sort(struct entries *e)
 	mem_free(spare); /* eight passes: back where it began */
 }
 
+/* Two labels of one object may have the same term, by collision. */
+static void entries_unite_equals(struct entries *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < e->n; i++) {
+		if (n == 0 || e->v[i].tag != e->v[n - 1].tag || e->v[i].item != e->v[n - 1].item) {
+			e->v[n++] = e->v[i];
+		}
+	}
+	e->n = n;
+}
+
 void roots_load(struct roots *r, struct cached **v, size_t n)
 {
 	_cleanup_(mem_freep) struct ptree_entry *objects = mem_array(n, sizeof(*objects));
-	struct entries index = {NULL, 0, 0};
+	struct entries index = entries_of(v, n);
 
 	for (size_t i = 0; i < n; i++) {
 		objects[i].item = v[i];
-		entries_add(&index, v[i]);
 	}
 	entries_sort(&index);
+	entries_unite_equals(&index);
 	ptree_build(&r->objects, objects, n);
 	ptree_build(&r->index, index.v, index.n);
 	for (size_t i = 0; i < n; i++) {
@@ -298,8 +352,7 @@ struct cache_snapshot *snapshot_ref(struct cache_snapshot *s)
 
 struct cache_snapshot *cache_snapshot_unref(struct cache_snapshot *s)
 {
-	if (s && atomic_fetch_sub_explicit(&s->refs, 1, memory_order_release) == 1) {
-		atomic_thread_fence(memory_order_acquire);
+	if (s && atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) == 1) {
 		roots_done(&s->roots);
 		mem_free(s);
 	}

@@ -135,8 +135,19 @@ static void feed_add_loaded(struct feed *f, struct cached *o)
 	f->loaded[f->n_loaded++] = o;
 }
 
+/* glibc grows the heap of a thread by a page at a time, one system call each: a quarter of the time a load takes. A larger
+ * piece asked for and given back at once stays at the heap's end; below 128 KiB, where it would be trimmed or mapped apart. */
+static void heap_grow(void)
+{
+	enum { HEAP_STEP = 120 * 1024 };
+
+	mem_free(mem_alloc(HEAP_STEP));
+}
+
 static void page_decode(struct cache *c, const struct storage_range *r)
 {
+	enum { OBJECTS_A_STEP = 64 };
+
 	for (size_t i = 0; i < r->n_kvs; i++) {
 		struct str rest;
 		struct feed *f = cache_feed_of_key(c, r->kvs[i].key, &rest);
@@ -144,6 +155,9 @@ static void page_decode(struct cache *c, const struct storage_range *r)
 
 		if (o) {
 			feed_add_loaded(f, o);
+		}
+		if (i % OBJECTS_A_STEP == 0) {
+			heap_grow();
 		}
 	}
 }

@@ -350,9 +350,10 @@ enum cache_next cache_watch_next(struct cache_watcher *w, enum watch_type *ret_t
 
 int64_t cache_watch_revision(const struct cache_watcher *w)
 {
-	int64_t revision = w->revision;
+	int64_t revision;
 
 	pthread_mutex_lock(&w->feed->lock);
+	revision = w->revision;
 	if (w->is_armed) {
 		revision = MAX(revision, feed_dispatched_revision(w->feed));
 	}

@@ -24,8 +24,7 @@ struct event *event_ref(struct event *e)
 
 struct event *event_unref(struct event *e)
 {
-	if (e && atomic_fetch_sub_explicit(&e->refs, 1, memory_order_release) == 1) {
-		atomic_thread_fence(memory_order_acquire);
+	if (e && atomic_fetch_sub_explicit(&e->refs, 1, memory_order_acq_rel) == 1) {
 		cached_unref(e->old);
 		cached_unref(e->now);
 		cached_unref(atomic_load_explicit(&e->gone, memory_order_relaxed));

@@ -34,8 +34,7 @@ struct cached *cached_ref(struct cached *o)
 
 struct cached *cached_unref(struct cached *o)
 {
-	if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_release) == 1) {
-		atomic_thread_fence(memory_order_acquire);
+	if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1) {
 		mem_free(o);
 	}
 	return NULL;

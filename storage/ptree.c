@@ -67,10 +67,9 @@ static void entries_unref(const struct ptree_ops *ops, const struct ptree_entry 
 
 static void node_unref(const struct ptree_ops *ops, struct ptree_node *n)
 {
-	if (atomic_fetch_sub_explicit(&n->refs, 1, memory_order_release) != 1) {
+	if (atomic_fetch_sub_explicit(&n->refs, 1, memory_order_acq_rel) != 1) {
 		return;
 	}
-	atomic_thread_fence(memory_order_acquire);
 	if (n->height == 0) {
 		entries_unref(ops, n->entries, n->n);
 	}
