@@ -1,0 +1,13 @@
+/* A store whose watch can be interrupted: closing the gate breaks the stream, as a lost connection would; opening it resumes behind the last
+ * delivered revision, which may have been compacted meanwhile. Everything else passes, but for leases. One watch at a time. */
+#ifndef TESTS_UNIT_GATE_H
+#define TESTS_UNIT_GATE_H
+
+#include "storage/storage.h"
+
+struct storage *gate_new(struct storage *inner); /* takes inner; freeing it frees both. Must be open then */
+struct storage *gate_inner(struct storage *gate);
+void gate_close(struct storage *gate);           /* returns when no event can come any more */
+void gate_open(struct storage *gate);
+
+#endif

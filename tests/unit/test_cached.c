@@ -1,0 +1,191 @@
+#include "tests/unit/cache_world.h"
+#include "tests/unit/check.h"
+
+#define META "\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u-1\""
+#define STORED(meta_end, rest) "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\"," META meta_end "}" rest "}"
+
+static struct cached *make(const char *rest_of_key, const char *value)
+{
+	return cached_new(&widget, str_of(rest_of_key), str_of(value), 5, 7);
+}
+
+static void assert_body(const struct cached *o, const char *body)
+{
+	assert_non_null(o);
+	assert_str(o->body, body);
+}
+
+static void test_cached__body_shows_the_revision_behind_uid(void **state _unused_)
+{
+	_cleanup_(cached_unrefp) struct cached *o = make("ns/a", STORED(",\"generation\":2", ",\"color\":\"red\""));
+	assert_body(o, META ",\"resourceVersion\":\"7\",\"generation\":2},\"color\":\"red\"}");
+	assert_str(o->metadata, META ",\"resourceVersion\":\"7\",\"generation\":2}" + strlen("\"metadata\":"));
+	assert_str(o->ns, "ns");
+	assert_str(o->name, "a");
+	assert_str(o->uid, "u-1");
+	assert_str(o->stored_version, "test.annals.dev/v1");
+	assert_int_equal(o->revision, 7);
+	assert_int_equal(o->create_revision, 5);
+	assert_false(o->is_deleting);
+}
+
+static void test_cached__revision_comes_first_without_uid(void **state _unused_)
+{
+	_cleanup_(cached_unrefp) struct cached *o =
+		make("ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"}}");
+	assert_body(o, "\"metadata\":{\"resourceVersion\":\"7\",\"name\":\"a\",\"namespace\":\"ns\"}}");
+	assert_int_equal(o->uid.n, 0);
+}
+
+static void test_cached__labels_are_sorted_and_unescaped(void **state _unused_)
+{
+	_cleanup_(cached_unrefp) struct cached *o =
+		make("ns/a", STORED(",\"labels\":{\"z\":\"1\",\"b\":\"\",\"a\\u0062\":\"\\u0078y\"}", ""));
+	assert_non_null(o);
+	assert_int_equal(o->n_labels, 3);
+	assert_str(o->labels[0].key, "ab");
+	assert_str(o->labels[0].value, "xy");
+	assert_str(o->labels[1].key, "b");
+	assert_str(o->labels[1].value, "");
+	assert_str(o->labels[2].key, "z");
+}
+
+static void test_cached__selectable_values_are_kept(void **state _unused_)
+{
+	_cleanup_(cached_unrefp) struct cached *o = make("ns/a", STORED("", ",\"color\":\"red\""));
+	assert_str(o->values[0], "red");
+	assert_str(o->values[1], "shape-of-red");
+}
+
+static void test_cached__deleting_is_known(void **state _unused_)
+{
+	_cleanup_(cached_unrefp) struct cached *o = make("ns/a", STORED(",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"", ""));
+	assert_true(o->is_deleting);
+}
+
+static void test_cached__braces_and_quotes_in_strings_do_not_end_metadata(void **state _unused_)
+{
+	_cleanup_(cached_unrefp) struct cached *o =
+		make("ns/a", STORED(",\"annotations\":{\"a\":\"}]\\\"}\\\\\",\"uid\":\"x\"}", ",\"data\":\"}\""));
+	assert_body(o, META ",\"resourceVersion\":\"7\",\"annotations\":{\"a\":\"}]\\\"}\\\\\",\"uid\":\"x\"}},\"data\":\"}\"}");
+}
+
+static void test_cached__other_spelling_becomes_canonical(void **state _unused_)
+{
+	_cleanup_(cached_unrefp) struct cached *o = make("ns/a",
+		"{ \"apiVersion\": \"test.annals.dev/v1\", \"color\": \"red\",\n \"kind\": \"Widget\","
+		" \"metadata\": {\"name\": \"a\", \"namespace\": \"ns\", \"uid\": \"u-1\", \"resourceVersion\": \"99\"} }");
+	assert_body(o, META ",\"resourceVersion\":\"7\"},\"color\":\"red\"}");
+}
+
+static void test_cached__text_can_be_had_again(void **state _unused_)
+{
+	_cleanup_(arena_done) struct arena a;
+	arena_init(&a, 1 << 20);
+	_cleanup_(cached_unrefp) struct cached *o = make("ns/a", STORED("", ",\"color\":\"red\""));
+	assert_str(cached_text(o, &a), STORED(",\"resourceVersion\":\"7\"", ",\"color\":\"red\""));
+}
+
+static void test_cached__another_revision_is_another_object(void **state _unused_)
+{
+	_cleanup_(cached_unrefp) struct cached *o = make("ns/a", STORED(",\"labels\":{\"l\":\"v\"}", ",\"color\":\"red\""));
+	_cleanup_(cached_unrefp) struct cached *later = cached_at_revision(o, 1234567);
+	_cleanup_(cached_unrefp) struct cached *latest = cached_at_revision(later, 89);
+	o = cached_unref(o);
+	assert_body(later, META ",\"resourceVersion\":\"1234567\",\"labels\":{\"l\":\"v\"}},\"color\":\"red\"}");
+	assert_body(latest, META ",\"resourceVersion\":\"89\",\"labels\":{\"l\":\"v\"}},\"color\":\"red\"}");
+	assert_str(latest->metadata, META ",\"resourceVersion\":\"89\",\"labels\":{\"l\":\"v\"}}" + strlen("\"metadata\":"));
+	assert_int_equal(latest->revision, 89);
+	assert_int_equal(latest->create_revision, 5);
+	assert_str(latest->labels[0].value, "v");
+	assert_str(latest->values[1], "shape-of-red");
+	assert_str(latest->name, "a");
+	assert_str(latest->ns, "ns");
+	assert_str(latest->uid, "u-1");
+}
+
+static void test_cached__what_is_no_object_of_the_kind_is_refused(void **state _unused_)
+{
+	static const struct {
+		const char *key, *value;
+	} rows[] = {
+		{"ns/a", ""},
+		{"ns/a", "null"},
+		{"ns/a", "[]"},
+		{"ns/a", "{"},
+		{"ns/a", "{}"},
+		{"ns/a", "\xff\xfe"},
+		{"ns/a", "{\"kind\":\"Widget\"}"},
+		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\"}"},
+		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\",\"metadata\":null}"},
+		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\",\"metadata\":\"}\"}"},
+		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\",\"metadata\":{}}"},
+		{"ns/a", "{\"kind\":\"Gadget\",\"apiVersion\":\"test.annals.dev/v1\"," META "}}"},
+		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"apps/v9\"," META "}}"},
+		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\"," META},
+		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\"," META "}"},
+		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\"," META "}}garbage"},
+		/* not where it says it is */
+		{"ns/b", STORED("", "")},
+		{"other/a", STORED("", "")},
+		{"a", STORED("", "")},
+		{"ns/", STORED("", "")},
+		{"/a", STORED("", "")},
+		{"ns/a/b", STORED("", "")},
+		{"", STORED("", "")},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_(cached_unrefp) struct cached *o = make(rows[i].key, rows[i].value);
+		if (o) {
+			fail_msg("%s: %s", rows[i].key, rows[i].value);
+		}
+	}
+}
+
+static void test_cached__odd_members_do_no_harm(void **state _unused_)
+{
+	static const char *const values[] = {
+		STORED(",\"labels\":\"text\"", ""),
+		STORED(",\"labels\":[1]", ""),
+		STORED(",\"labels\":{\"a\":1,\"b\":null,\"c\":{}}", ""),
+		STORED(",\"finalizers\":{}", ""),
+		STORED("", ",\"color\":{}"),
+		STORED("", ",\"color\":null,\"color\":[]"),
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		_cleanup_(cached_unrefp) struct cached *o = make("ns/a", values[i]);
+		if (o) {
+			assert_str(o->name, "a");
+		}
+	}
+}
+
+static void test_cached__truncated_text_never_passes(void **state _unused_)
+{
+	static const char whole[] = STORED(",\"labels\":{\"l\":\"v\"}", ",\"color\":\"red\"");
+	for (size_t n = 0; n < sizeof(whole) - 1; n++) {
+		/* a copy of exactly that size, so that reading on would be noticed */
+		char *p = mem_dup(whole, n);
+		assert_null(cached_new(&widget, STR("ns/a"), (struct str){p, n}, 5, 7));
+		mem_free(p);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_cached__body_shows_the_revision_behind_uid),
+		TEST(test_cached__revision_comes_first_without_uid),
+		TEST(test_cached__labels_are_sorted_and_unescaped),
+		TEST(test_cached__selectable_values_are_kept),
+		TEST(test_cached__deleting_is_known),
+		TEST(test_cached__braces_and_quotes_in_strings_do_not_end_metadata),
+		TEST(test_cached__other_spelling_becomes_canonical),
+		TEST(test_cached__text_can_be_had_again),
+		TEST(test_cached__another_revision_is_another_object),
+		TEST(test_cached__what_is_no_object_of_the_kind_is_refused),
+		TEST(test_cached__odd_members_do_no_harm),
+		TEST(test_cached__truncated_text_never_passes),
+	};
+	return cmocka_run_group_tests_name("cached", tests, NULL, NULL);
+}
