@@ -90,11 +90,12 @@ void shadow_fail(struct shadow *shadow, enum storage_result result, const char *
 	shadow->op.message = message;
 }
 
+/* Of what every operation begins with, `done` and `timeout_ms` stay the caller's own: it may be looking at them. */
 void shadow_return(struct shadow *shadow)
 {
+	enum { SKIPPED = offsetof(struct storage_op, result) };
 	struct storage_op *outer = shadow->outer;
-	shadow->op.done = outer->done;
-	memcpy(outer, &shadow->op, kinds[shadow->kind].size);
+	memcpy((char *)outer + SKIPPED, (char *)&shadow->op + SKIPPED, kinds[shadow->kind].size - SKIPPED);
 	mem_free(shadow);
 	outer->done(outer);
 }
