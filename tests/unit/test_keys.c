@@ -1,0 +1,101 @@
+#include "storage/keys.h"
+#include "storage/storage.h"
+#include "tests/unit/check.h"
+
+static int start_arena(void **state)
+{
+	struct arena *a = mem_new(struct arena);
+	arena_init(a, SIZE_MAX);
+	*state = a;
+	return 0;
+}
+
+static int free_arena(void **state)
+{
+	arena_done(*state);
+	mem_free(*state);
+	return 0;
+}
+
+static void test_keys__namespaced_and_cluster_scoped(void **state)
+{
+	struct arena *a = *state;
+	struct str none = {NULL, 0};
+	assert_str(key_object(a, STR("/annals"), STR("apps"), STR("statefulsets"), STR("default"), STR("web")),
+		"/annals/objects/apps/statefulsets/default/web");
+	assert_str(key_object(a, STR("/annals"), none, STR("namespaces"), none, STR("default")),
+		"/annals/objects/core/namespaces/default");
+}
+
+static void test_keys__fixed_ones(void **state)
+{
+	struct arena *a = *state;
+	assert_str(key_objects_prefix(a, STR("/annals")), "/annals/objects/");
+	assert_str(key_compact(a, STR("/annals")), "/annals/compact_rev_key");
+	assert_str(key_fence(a, STR("/annals")), "/annals/fence");
+}
+
+static void test_keys__split_is_the_way_back(void **state)
+{
+	struct arena *a = *state;
+	struct str none = {NULL, 0}, prefix = key_objects_prefix(a, STR("/annals"));
+	struct key_parts parts;
+	assert_true(key_split(
+		key_object(a, STR("/annals"), STR("apps"), STR("statefulsets"), STR("ns"), STR("web")), prefix, &parts));
+	assert_str(parts.group, "apps");
+	assert_str(parts.resource, "statefulsets");
+	assert_str(parts.rest, "ns/web");
+	assert_true(key_split(key_object(a, STR("/annals"), none, STR("namespaces"), none, STR("x")), prefix, &parts));
+	assert_str(parts.group, "");
+	assert_str(parts.resource, "namespaces");
+	assert_str(parts.rest, "x");
+}
+
+static void test_keys__split_refuses_other_shapes(void **state _unused_)
+{
+	static const char *const keys[] = {
+		"/other/objects/apps/statefulsets/ns/web",
+		"/annals/objects/",
+		"/annals/objects/apps",
+		"/annals/objects/apps/statefulsets",
+		"/annals/objects/apps/statefulsets/",
+		"/annals/objects//statefulsets/web",
+		"/annals/objects/apps//web",
+		"/annals/compact_rev_key",
+	};
+	struct key_parts parts;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		assert_false(key_split(str_of(keys[i]), STR("/annals/objects/"), &parts));
+	}
+}
+
+static void test_prefix_end__is_the_next_that_is_no_longer(void **state)
+{
+	struct arena *a = *state;
+	assert_str(storage_prefix_end(a, STR("/a/")), "/a0");
+	assert_str(storage_prefix_end(a, STR("a\xff")), "b");
+	assert_str(storage_prefix_end(a, STR("\xfe")), "\xff");
+}
+
+static void test_prefix_end__of_everything_is_open(void **state)
+{
+	struct arena *a = *state;
+	struct str open = STR("\0");
+	assert_true(str_eq(storage_prefix_end(a, STR("")), open));
+	assert_true(str_eq(storage_prefix_end(a, STR("\xff\xff")), open));
+}
+
+#define ARENA_TEST(f) cmocka_unit_test_setup_teardown(f, start_arena, free_arena)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		ARENA_TEST(test_keys__namespaced_and_cluster_scoped),
+		ARENA_TEST(test_keys__fixed_ones),
+		ARENA_TEST(test_keys__split_is_the_way_back),
+		TEST(test_keys__split_refuses_other_shapes),
+		ARENA_TEST(test_prefix_end__is_the_next_that_is_no_longer),
+		ARENA_TEST(test_prefix_end__of_everything_is_open),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
