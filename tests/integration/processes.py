@@ -24,6 +24,9 @@ BIN = os.environ.get("ANNALS_BIN", str(ROOT / "build" / "annals"))
 PEERS = pathlib.Path(os.environ.get("PEERS", pathlib.Path.home() / ".cache" / "peers"))
 PATIENCE = 60  # seconds: far beyond what anything takes, sanitizers included
 
+# Whatever happens to a test run, what it started ends with it (that is: with the thread that started it).
+LEASH = ["setpriv", "--pdeathsig=KILL", "--"]
+
 SANITIZER_REPORT = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|Assertion .* failed)")
 
 
@@ -137,7 +140,7 @@ class Process:
 
     def __init__(self, arguments, env=None, cwd=None):
         self.arguments = [str(argument) for argument in arguments]
-        self.popen = subprocess.Popen(self.arguments, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        self.popen = subprocess.Popen(LEASH + self.arguments, env=env, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                       stderr=subprocess.PIPE, start_new_session=True)
         self.pid = self.popen.pid
         self.stdout, self.stderr = Output(self.popen.stdout), Output(self.popen.stderr)
@@ -366,7 +369,7 @@ class Etcd(Process):
                           "--heartbeat-interval=20", "--election-timeout=100", "--logger=zap", "--log-outputs=stderr"],
                          env=env, cwd=self.dir)
         self.endpoint = f"unix://{self.dir}/client:0"
-        if not self.stderr.wait(r"ready to serve client requests"):
+        if not self.stderr.wait(r"serving client traffic insecurely"):
             raise AssertionError(f"etcd ended with {self.wait()}:\n{self.stderr.text}")
 
     def ctl(self, *arguments, input=None):
