@@ -280,8 +280,8 @@ struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *k
 
 	if (schema) {
 		put_structure(b, schema, door_type(kind, door));
-		if (kind->doc) {
-			json_set(b->arena, schema, STR("description"), json_string(b->arena, str_of(kind->doc)));
+		if (!door_type(kind, door)->doc) {
+			put_text(b, schema, "description", kind->doc);
 		}
 		put_gvks(b, schema, one_gvk(b, door, kind->kind));
 	}
