@@ -20,17 +20,17 @@ help:
 	@echo 'make clean          removes the build folders'
 
 build: $(BUILD)/build.ninja
-	ninja -C $(BUILD)
+	ninja -C $(BUILD) annals
 
 run:
 	tools/install-deps.sh build run
-	$(MAKE) --no-print-directory $(BUILD)/build.ninja
-	ninja -C $(BUILD) annals
+	$(MAKE) --no-print-directory build
 	exec $(BUILD)/annals up $(ARGS)
 
 check:
 	tools/install-deps.sh build run test
-	$(MAKE) --no-print-directory build
+	$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	ninja -C $(BUILD)
 	tools/run-tests.py --build $(BUILD) house $(NATIVE_SUITES) tests/integration
 
 check-cluster:
