@@ -30,6 +30,9 @@ enum {
 	RECONNECT_MAX_MS = 1000,
 	/* What gRPC calls the minimal backoff is how long one attempt, handshakes included, may take. */
 	CONNECT_TIMEOUT_MS = 2000,
+	/* A host name is looked up again when no connection comes about, but not more often than this: by default 30 s, in which an
+	 * etcd that has moved would not be found. */
+	LOOK_UP_EVERY_MS = 1000,
 	/* An answer beyond this is refused here: ask for smaller pages. */
 	RECEIVE_MAX = 256 << 20,
 	PEM_MAX = 1 << 20,
@@ -664,6 +667,7 @@ static grpc_channel *channel_new(const char *target, grpc_channel_credentials *c
 		arg_int(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_FIRST_MS),
 		arg_int(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, RECONNECT_MAX_MS),
 		arg_int(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS),
+		arg_int(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, LOOK_UP_EVERY_MS),
 		arg_int(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RECEIVE_MAX),
 		arg_int(GRPC_ARG_ENABLE_RETRIES, 0),
 		arg_int(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1),
