@@ -265,6 +265,35 @@ static void test_outage__a_watch_notices_an_etcd_that_stands_still(void **state)
 	contract_free(c);
 }
 
+/* ---- full ---- */
+
+enum { QUOTA = 16 << 20, BIG_VALUE = 1 << 20, N_BIG = 64 };
+
+/* The write that crosses the quota may have been applied, and etcd uses the same words for it as for all that follow. */
+static void test_outage__writes_to_a_full_etcd_are_uncertain_and_told_why(void **state)
+{
+	struct etcd_process *p = *state;
+	etcd_process_stop(p, SIGTERM);
+	p->quota = QUOTA;
+	etcd_process_start(p);
+	etcd_process_wait_ready(p);
+	struct contract *c = open_case(p, 0);
+	char *value = arena_text(&c->arena, BIG_VALUE);
+	memset(value, 'v', BIG_VALUE);
+	struct storage_step put = {.kind = STEP_PUT, .key = contract_key(c, "a"), .value = {value, BIG_VALUE}};
+	struct storage_txn txn = {.success = &put, .n_success = 1};
+	enum storage_result r = STORAGE_OK;
+	for (int i = 0; i < N_BIG && r == STORAGE_OK; i++) {
+		storage_op_clear(&txn.op);
+		r = storage_txn_wait(c->s, &txn);
+	}
+	assert_result(&txn.op, STORAGE_UNKNOWN);
+	assert_non_null(strstr(txn.op.message, "database space exceeded"));
+	storage_op_clear(&txn.op);
+	assert_int_equal(try_get(c, "a"), STORAGE_OK);
+	contract_free(c);
+}
+
 /* ---- acknowledged is kept, whatever dies ---- */
 
 enum { N_KILLS = 3, N_PER_LIFE = 200 };
@@ -315,6 +344,7 @@ int main(void)
 		OUTAGE_TEST(test_outage__a_call_has_a_deadline),
 		OUTAGE_TEST(test_outage__a_write_under_way_is_uncertain),
 		OUTAGE_TEST(test_outage__a_watch_notices_an_etcd_that_stands_still),
+		OUTAGE_TEST(test_outage__writes_to_a_full_etcd_are_uncertain_and_told_why),
 		OUTAGE_TEST(test_outage__what_was_acknowledged_is_there),
 	};
 	_cleanup_(mem_freep) const char **binaries = etcd_binaries();

@@ -160,6 +160,9 @@ static void args_init(struct args *a, const struct etcd_process *p)
 	args_add(a, "--initial-advertise-peer-urls", peer_url);
 	args_add(a, "--initial-cluster", mem_strdup(p->cluster));
 	args_add(a, "--unsafe-no-fsync", NULL); /* processes are killed here, machines are not */
+	if (p->quota) {
+		args_add(a, "--quota-backend-bytes", mem_printf("%u", p->quota));
+	}
 	if (p->transport == ETCD_TLS) {
 		args_add_tls(a, p->certs);
 	}

@@ -19,7 +19,8 @@ struct etcd_process {
 	char *endpoint; /* for storage_etcd_options */
 	char *cluster;  /* --initial-cluster */
 	char *name;
-	pid_t pid; /* 0: not running */
+	unsigned quota; /* --quota-backend-bytes; 0: etcd's own. Set before the start */
+	pid_t pid;      /* 0: not running */
 };
 
 /* Those there are: Debian's, and the one of $ANNALS_TEST_ETCD or ~/.cache/peers/etcd. Ends with NULL; the caller's to free. */
