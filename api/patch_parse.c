@@ -304,13 +304,18 @@ int patch_parse(struct json **ret, enum patch_type type, struct str text, struct
 {
 	assert(type < ARRAY_SIZE(rules));
 	struct parser p = {a, report, rules[type].report_prefix, st};
+	struct json *patch;
 	size_t at;
-	int error = json_parse(ret, a, text, limits, &at);
+	int error = json_parse(&patch, a, text, limits, &at);
 	if (error) {
 		status_bad_request(st, "%s%s", rules[type].syntax_prefix, json_error_text(a, error, text, at));
 		return 1;
 	}
-	return rules[type].check(&p, *ret);
+	if (rules[type].check(&p, patch)) {
+		return 1;
+	}
+	*ret = patch;
+	return 0;
 }
 
 int patch_apply(struct json **ret, enum patch_type type, const struct json *doc, const struct json *patch,

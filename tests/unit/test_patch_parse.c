@@ -56,6 +56,18 @@ static void test_patch_parse__wrong_shapes(void **state _unused_)
 	is_refused(PATCH_STRATEGIC, "", 400, "unexpected end of JSON input");
 }
 
+static void test_patch_parse__returns_nothing_when_it_refuses(void **state _unused_)
+{
+	static const enum patch_type types[] = {PATCH_JSON, PATCH_MERGE, PATCH_STRATEGIC};
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		struct json *patch = NULL;
+		struct status st;
+		status_init(&st, &arena);
+		assert_int_equal(patch_parse(&patch, types[i], STR("[1]"), JSON_LIMITS_DEFAULT, &arena, NULL, &st), 1);
+		assert_null(patch);
+	}
+}
+
 static void test_patch_parse__reports_repeated_members(void **state _unused_)
 {
 	reports(PATCH_MERGE, "{\"a\":1,\"b\":{\"c\":1,\"c\":2,\"c\":3},\"a\":2}",
@@ -91,6 +103,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST_TREE(test_patch_type_of__exact_names_without_parameters),
 		TEST_TREE(test_patch_parse__wrong_shapes),
+		TEST_TREE(test_patch_parse__returns_nothing_when_it_refuses),
 		TEST_TREE(test_patch_parse__reports_repeated_members),
 		TEST_TREE(test_patch_parse__reports_members_of_operations),
 		TEST_TREE(test_patch_parse__reports_no_more_than_a_hundred),
