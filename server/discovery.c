@@ -504,3 +504,32 @@ bool discovery_find(struct discovery_answer *ret, const struct discovery *d, str
 	}
 	return false;
 }
+
+/* "/apis/apps" of "/apis/apps/v1/anything", "/api" of "/api/v1/anything". */
+static struct str group_path(struct str path)
+{
+	static const struct str groups = {"/apis/", 6};
+	size_t skip = str_starts(path, groups) ? groups.n : 1;
+	const char *slash = path.n > skip ? memchr(path.p + skip, '/', path.n - skip) : NULL;
+
+	return slash ? (struct str){path.p, (size_t)(slash - path.p)} : path;
+}
+
+bool discovery_has_group(const struct discovery *d, struct str path)
+{
+	struct discovery_answer answer;
+
+	return discovery_find(&answer, d, group_path(path), false);
+}
+
+bool discovery_next_path(const struct discovery *d, size_t *i, struct str *ret)
+{
+	while (*i < d->n_documents && d->documents[*i].is_aggregated) {
+		(*i)++;
+	}
+	if (*i == d->n_documents) {
+		return false;
+	}
+	*ret = str_of(d->documents[(*i)++].path);
+	return true;
+}

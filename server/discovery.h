@@ -27,5 +27,10 @@ struct discovery_answer {
 };
 /* path: "/api", "/apis", "/api/v1", "/apis/G", "/apis/G/V". False when there is no such document (404 or 406 is the caller's). */
 bool discovery_find(struct discovery_answer *ret, const struct discovery *d, struct str path, bool is_aggregated);
+/* Whether path lies in a group that is here (or below "/api" where there are core kinds): what is missing there is a Status of 404, elsewhere
+ * a plain page. */
+bool discovery_has_group(const struct discovery *d, struct str path);
+/* All paths, for the index at "/": for (size_t i = 0; discovery_next_path(d, &i, &path);) */
+bool discovery_next_path(const struct discovery *d, size_t *i, struct str *ret);
 
 #endif

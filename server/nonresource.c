@@ -3,6 +3,7 @@
 
 #include "server/health.h"
 
+#include <stdlib.h>
 #include <sys/utsname.h>
 
 typedef void (*path_fn)(struct request *q);
@@ -83,7 +84,7 @@ static int negotiate(struct request *q, unsigned allowed)
 
 static void discovery_not_found(struct request *q)
 {
-	if (!route_group_is_known(&q->route, q->server->options.is_standalone)) {
+	if (!discovery_has_group(q->server->discovery, path_without_slash(q))) {
 		reply_page_not_found(q);
 		return;
 	}
@@ -194,33 +195,33 @@ static void serve_metrics(struct request *q)
 	reply_buf(q, 200, &out);
 }
 
+enum { DISCOVERY_PATHS_MAX = 256 };
+
+static int path_cmp(const void *a, const void *b)
+{
+	const struct str *x = a, *y = b;
+
+	return str_cmp(*x, *y);
+}
+
 static void serve_index(struct request *q)
 {
 	static const char *const fixed[] = {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"};
-	struct json *o = json_object(q->a), *paths = json_array(q->a);
-	struct str seen = STR("");
+	struct json *o = json_object(q->a), *list = json_array(q->a);
+	struct str found[DISCOVERY_PATHS_MAX + ARRAY_SIZE(fixed)];
+	size_t n = 0;
 
-	json_append(q->a, paths, json_string(q->a, STR("/api")));
-	json_append(q->a, paths, json_string(q->a, STR("/apis")));
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
-		for (size_t d = 0; d < k->n_doors; d++) {
-			struct str version = door_api_version(&k->doors[d], q->a), path;
-			if (!door_is_visible(&k->doors[d], q->server->options.is_standalone)) {
-				continue;
-			}
-			path = arena_printf(q->a, "%s" STR_FMT, k->doors[d].group[0] ? "/apis/" : "/api/", STR_ARG(version));
-			if (str_contains(seen, arena_printf(q->a, STR_FMT " ", STR_ARG(path)))) {
-				continue;
-			}
-			seen = arena_printf(q->a, STR_FMT STR_FMT " ", STR_ARG(seen), STR_ARG(path));
-			json_append(q->a, paths, json_string(q->a, path));
-		}
+	for (size_t i = 0; n < DISCOVERY_PATHS_MAX && discovery_next_path(q->server->discovery, &i, &found[n]);) {
+		n++;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
-		json_append(q->a, paths, json_string(q->a, str_of(fixed[i])));
+		found[n++] = str_of(fixed[i]);
 	}
-	json_add(q->a, o, STR("paths"), paths);
+	qsort(found, n, sizeof(found[0]), path_cmp);
+	for (size_t i = 0; i < n; i++) {
+		json_append(q->a, list, json_string(q->a, found[i]));
+	}
+	json_add(q->a, o, STR("paths"), list);
 	reply_json(q, 200, o);
 }
 

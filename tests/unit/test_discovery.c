@@ -160,6 +160,42 @@ static void test_discovery__methods_by_path(void **state)
 	}
 }
 
+static void test_discovery__knows_which_groups_are_here(void **state)
+{
+	struct fixture *f = *state;
+	static const struct {
+		const char *path;
+		bool is_here;
+	} cases[] = {
+		{"/api/v2", true},
+		{"/apis/apps", true},
+		{"/apis/apps/v9", true},
+		{"/apis/apps/v1/nothing", true},
+		{"/apis/nothing.example.com", false},
+		{"/apis/nothing.example.com/v1", false},
+		{"/apis/appsx/v1", false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		assert_int_equal(discovery_has_group(f->standalone, str_of(cases[i].path)), cases[i].is_here);
+	}
+	assert_false(discovery_has_group(f->aggregated, STR("/api/v2")));
+}
+
+static void test_discovery__lists_each_path_once(void **state)
+{
+	struct fixture *f = *state;
+	unsigned roots = 0, versions = 0;
+	struct str path;
+
+	for (size_t i = 0; discovery_next_path(f->standalone, &i, &path);) {
+		roots += str_is(path, "/apis");
+		versions += str_is(path, "/apis/apps/v1");
+	}
+	assert_int_equal(roots, 1);
+	assert_int_equal(versions, 1);
+}
+
 #define WITH_FIXTURE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -172,6 +208,8 @@ int main(void)
 		WITH_FIXTURE(test_discovery__etag_follows_the_content),
 		WITH_FIXTURE(test_discovery__shows_only_what_the_mode_has),
 		WITH_FIXTURE(test_discovery__methods_by_path),
+		WITH_FIXTURE(test_discovery__knows_which_groups_are_here),
+		WITH_FIXTURE(test_discovery__lists_each_path_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
