@@ -330,15 +330,15 @@ static bool call_may_go_again(const struct call *call, struct etcd_verdict verdi
 static void call_answer(struct call *call, enum storage_result result)
 {
 	struct flight *f = &call->flight;
-	struct etcd_reply reply = {.result = result, .message = ""};
+	char *text = grpc_slice_to_c_string(f->details);
+	struct etcd_reply reply = {.result = result, .message = result == STORAGE_OK ? "" : text};
 	grpc_slice body = grpc_empty_slice();
-	char *text = NULL;
-	if (result != STORAGE_OK) {
-		text = grpc_slice_to_c_string(f->details);
-		reply.message = text;
-	} else if (f->received) {
+	if (result == STORAGE_OK && f->received) {
 		body = received_flatten(f->received);
 		reply.body = slice_str(&body);
+	} else if (result == STORAGE_OK) {
+		reply.result = f->method->is_read ? STORAGE_ERROR : STORAGE_UNKNOWN;
+		reply.message = "etcd ended the call without an answer";
 	}
 	call->done(call->ctx, &reply);
 	grpc_slice_unref(body);
