@@ -18,6 +18,7 @@ struct compactor_options {
 };
 
 struct compactor *compactor_new(const struct compactor_options *options);
+/* Waits for a round under way, so: before the store is freed, and not on its completion thread. */
 struct compactor *compactor_free(struct compactor *c);
 /* One round now, for tests and the debug hook: both halves, compacting at the present revision. done as in storage.h. */
 void compactor_run_now(struct compactor *c, void (*done)(void *ctx, enum storage_result r, int64_t revision), void *ctx);
