@@ -100,61 +100,90 @@ static void watching_show(struct watching *w, enum watch_type type, const struct
 	w->shown_revision = MAX(w->shown_revision, o->revision);
 }
 
-/* An object of the kind with nothing but a resourceVersion, and the annotation that marks the end of the existing ones. */
-static struct json *bookmark_object(struct watching *w, int64_t revision, bool is_initial_end, struct arena *a)
+enum { BOOKMARK_MAX = 1 << 20 };
+
+/* An object of the kind with nothing but a resourceVersion, and the annotation that marks the end of the existing ones. NULL where the
+ * kind has no such object. */
+static struct object *bookmark_object(struct watching *w, int64_t revision, bool is_initial_end, struct arena *a)
 {
 	const struct route *r = &w->q->route;
-	struct json *sent = json_object(a);
 	struct object *o;
 	struct str error;
 
-	if (object_decode(&o, r->kind, r->door, sent, NULL, a, NULL, &error)) {
-		return sent;
+	if (object_decode(&o, r->kind, r->door, json_object(a), NULL, a, NULL, &error)) {
+		return NULL;
 	}
 	o->meta.resource_version = arena_printf(a, "%lld", (long long)revision);
 	if (is_initial_end) {
 		o->meta.annotations = json_object(a);
 		json_add(a, o->meta.annotations, STR("k8s.io/initial-events-end"), json_string(a, STR("true")));
 	}
-	return object_to_json(o, r->door, a);
+	return o;
 }
 
-static void bookmark_partial(struct buf *out, const struct media *m, const struct json *o, struct arena *a)
+static struct json *bookmark_partial(const struct media *m, const struct json *o, struct arena *a)
 {
 	struct json *partial = json_object(a);
 
 	json_add(a, partial, STR("kind"), json_string(a, STR("PartialObjectMetadata")));
 	json_add(a, partial, STR("apiVersion"), json_string(a, m->is_v1beta1 ? STR("meta.k8s.io/v1beta1") : STR("meta.k8s.io/v1")));
 	json_add(a, partial, STR("metadata"), json_gets(o, "metadata"));
-	json_encode(out, partial);
+	return partial;
 }
 
-static void bookmark_table(struct watching *w, struct json *o, struct arena *a)
+/* What a row carries: the mark of the initial end also where no objects are wanted. */
+static struct json *bookmark_row_object(const struct watching *w, struct json *o, bool is_initial_end, struct arena *a)
 {
-	struct buf meta;
+	if (w->include == INCLUDE_OBJECT) {
+		return o;
+	}
+	return w->include == INCLUDE_NONE && !is_initial_end ? json_null(a) : bookmark_partial(&w->q->media, o, a);
+}
 
-	buf_init(&meta, 4096);
-	json_encode(&meta, json_gets(o, "metadata"));
-	table_begin(&w->made, w->q->route.kind, w->q->route.door, &w->q->media, arena_dup(a, buf_str(&meta)), !w->has_sent_columns);
+static void bookmark_table(struct watching *w, const struct object *o, bool is_initial_end, struct arena *a)
+{
+	const struct route *r = &w->q->route;
+	struct str meta = arena_printf(a, "{\"resourceVersion\":\"" STR_FMT "\"}", STR_ARG(o->meta.resource_version));
+	struct buf shown;
+
+	buf_init(&shown, BOOKMARK_MAX);
+	json_encode(&shown, bookmark_row_object(w, object_to_json(o, r->door, a), is_initial_end, a));
+	table_begin(&w->made, r->kind, r->door, &w->q->media, meta, !w->has_sent_columns);
+	table_row_of(&w->made, r->kind, r->door, o, buf_str(&shown), true);
 	table_end(&w->made);
 	w->has_sent_columns = true;
-	buf_done(&meta);
+	buf_done(&shown);
+}
+
+static void bookmark_show(struct watching *w, const struct object *o, bool is_initial_end, struct arena *a)
+{
+	struct json *j = object_to_json(o, w->q->route.door, a);
+
+	switch (w->q->media.as) {
+	case AS_TABLE:
+		bookmark_table(w, o, is_initial_end, a);
+		break;
+	case AS_PARTIAL:
+		json_encode(&w->made, bookmark_partial(&w->q->media, j, a));
+		break;
+	default:
+		json_encode(&w->made, j);
+		break;
+	}
 }
 
 static void watching_show_bookmark(struct watching *w, int64_t revision, bool is_initial_end)
 {
 	struct arena a;
 
-	arena_init(&a, (size_t)1 << 20);
-	struct json *o = bookmark_object(w, revision, is_initial_end, &a);
+	arena_init(&a, BOOKMARK_MAX);
+	struct object *o = bookmark_object(w, revision, is_initial_end, &a);
 	buf_clear(&w->made);
 	BUF_LITERAL(&w->made, "{\"type\":\"BOOKMARK\",\"object\":");
-	if (w->q->media.as == AS_TABLE) {
-		bookmark_table(w, o, &a);
-	} else if (w->q->media.as == AS_PARTIAL) {
-		bookmark_partial(&w->made, &w->q->media, o, &a);
+	if (o) {
+		bookmark_show(w, o, is_initial_end, &a);
 	} else {
-		json_encode(&w->made, o);
+		BUF_LITERAL(&w->made, "{}");
 	}
 	BUF_LITERAL(&w->made, "}\n");
 	arena_done(&a);
