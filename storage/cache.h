@@ -65,7 +65,6 @@ struct cache_options {
 	size_t max_watchers;          /* all kinds; 0: 65,536 */
 	/* The cache has become ready, or has lost etcd: for logs. Completion thread. May be NULL. */
 	void (*on_state)(void *ctx, bool is_ready, const char *message);
-	/* Another replica (or this one) compacted: the event of PREFIX/compact_rev_key. May be NULL. */
 	void *ctx;
 };
 
@@ -136,7 +135,7 @@ struct cache_watch_options {
 	const struct kind *kind;
 	struct cache_filter filter;       /* its text and selectors must live as long as the watcher */
 	int64_t from_revision;            /* events after this one; the revision of a snapshot, or the client's */
-	/* There may be something to read. Completion thread, under the cache's lock: must only set a flag and signal. */
+	/* There may be something to read. Completion thread, under a lock of the cache: must only set a flag and signal. */
 	void (*wake)(void *ctx);
 	void *ctx;
 };

@@ -124,7 +124,6 @@ static void publish_finish(struct cache *c, struct cache_snapshot **old)
 	for (size_t i = 0; i < c->n_feeds; i++) {
 		if (c->feeds[i].is_touched) {
 			pthread_mutex_unlock(&c->feeds[i].lock);
-			cache_snapshot_unref(old[i]);
 		}
 	}
 	cache_fresh_advance(c);
@@ -132,6 +131,7 @@ static void publish_finish(struct cache *c, struct cache_snapshot **old)
 		if (c->feeds[i].is_touched) {
 			c->feeds[i].is_touched = false;
 			feed_dispatch(&c->feeds[i]);
+			cache_snapshot_unref(old[i]);
 		}
 	}
 }

@@ -253,7 +253,7 @@ static struct walk *iter_walk(const struct cache_iter *it)
 }
 
 void cache_iter_init(struct cache_iter *it, const struct cache_snapshot *s, const struct cache_filter *f, struct str after_ns,
-		     struct str after_name)
+	struct str after_name)
 {
 	struct str name = required_field(f, FIELD_TERM_NAME), ns = f->ns.n ? f->ns : required_field(f, FIELD_TERM_NAMESPACE);
 	_cleanup_(arena_done) struct arena a;

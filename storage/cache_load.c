@@ -1,10 +1,10 @@
 #include "storage/cache_private.h"
 
 enum {
-	PAGE_FIRST = 100,                /* keys; it shows how large objects are */
+	PAGE_FIRST = 100, /* keys; it shows how large objects are */
 	PAGE_MIN = 50,
 	PAGE_MAX = 5000,
-	PAGE_BYTES = 8 * 1024 * 1024,    /* what the pages after it should have */
+	PAGE_BYTES = 8 * 1024 * 1024, /* what the pages after it should have */
 	PAGE_TIMEOUT_MS = 10 * 1000,
 	BACKOFF_FIRST_MS = 100,
 	BACKOFF_MAX_MS = 3000,
@@ -164,6 +164,20 @@ static void page_decode(struct cache *c, const struct storage_range *r)
 
 static void page_done(struct storage_op *op);
 
+static void page_submit(struct cache *c, struct load_page *p, struct str key)
+{
+	p->range = (struct storage_range){
+		.op = {.done = page_done, .timeout_ms = PAGE_TIMEOUT_MS},
+		.key = key,
+		.range_end = c->objects_end,
+		.at_revision = c->load.revision,
+		.limit = c->load.limit,
+	};
+	if (cache_busy(c)) {
+		storage_range(c->storage, &p->range);
+	}
+}
+
 /* Everything from `from` on, at the revision of the first page. */
 static void page_request(struct cache *c, struct load_page *p, struct str from)
 {
@@ -173,16 +187,8 @@ static void page_request(struct cache *c, struct load_page *p, struct str from)
 	key = arena_text(&p->arena, from.n + 1);
 	memcpy(key, from.p, from.n);
 	key[from.n] = '\0';
-	p->range = (struct storage_range){
-		.op = {.done = page_done, .timeout_ms = PAGE_TIMEOUT_MS},
-		.key = {key, c->load.revision ? from.n + 1 : from.n}, /* a first page includes `from`, others do not */
-		.range_end = c->objects_end,
-		.at_revision = c->load.revision,
-		.limit = c->load.limit,
-	};
-	if (cache_busy(c)) {
-		storage_range(c->storage, &p->range);
-	}
+	/* A first page includes `from`, others do not. */
+	page_submit(c, p, (struct str){key, c->load.revision ? from.n + 1 : from.n});
 }
 
 static void page_request_next(struct cache *c, const struct storage_range *r)
@@ -209,21 +215,37 @@ static void page_take(struct cache *c, const struct storage_range *r)
 	}
 }
 
+/* Larger objects than the pages before had let expect. */
+static bool page_can_shrink(const struct cache *c, const struct storage_op *op)
+{
+	return op->result == STORAGE_TOO_LARGE && c->load.limit > 1;
+}
+
+static void page_shrink(struct cache *c, struct load_page *p)
+{
+	enum { SHRINK = 8 };
+
+	c->load.limit = MAX(c->load.limit / SHRINK, (int64_t)1);
+	page_submit(c, p, p->range.key);
+}
+
 static void page_done(struct storage_op *op)
 {
 	struct storage_range *r = container_of(op, struct storage_range, op);
 	struct load_page *p = container_of(r, struct load_page, range);
 	struct cache *c = p->cache;
-	bool has_failed = op->result != STORAGE_OK;
+	bool is_ok = op->result == STORAGE_OK, can_shrink = page_can_shrink(c, op);
 
-	if (has_failed) {
+	if (is_ok) {
+		page_take(c, r);
+	} else if (!can_shrink) {
 		cache_say(c, "cannot load from etcd, will try again: %s", op->message);
 		load_drop(c);
-	} else {
-		page_take(c, r);
 	}
 	storage_op_clear(op);
-	if (has_failed) {
+	if (can_shrink) {
+		page_shrink(c, p);
+	} else if (!is_ok) {
 		load_later(c, LOAD_RETRY);
 	}
 	cache_idle(c);

@@ -11,7 +11,7 @@
  *
  * Locks, in the order in which they may be taken:
  *   feed.lock    (several: ascending by kind index) window, watchers, pins of one kind. Held for appending, for handing a watcher its
- *                next few events, and while an event is offered to watchers, 64 of them at a time.
+ *                next few events, and while a few events are offered to all watchers.
  *   cache.lock   newest snapshots, revision, load state, waits and rounds of the read index, the timer. Never held while calling
  *                out (done, wake, storage's operations), except to start and cancel the watch, which stores only take note of.
  * Working trees and what a load has collected are the writer's and have no lock.
@@ -32,7 +32,7 @@ enum {
 	CACHE_WINDOW_BYTES = 64 * 1024 * 1024,
 	CACHE_FENCE_AFTER_MS = 20,
 	CACHE_MAX_WATCHERS = 65536,
-	CACHE_MAX_PINS = 64,           /* a kind */
+	CACHE_MAX_PINS = 64, /* a kind */
 	CACHE_PIN_MS = 5 * 60 * 1000,
 };
 
@@ -85,8 +85,8 @@ struct cache_snapshot *snapshot_ref(struct cache_snapshot *s);
 struct event {
 	_Atomic uint32_t refs;
 	int64_t revision;
-	struct cached *old, *now;       /* NULL: was not there, is not there any more */
-	_Atomic(struct cached *) gone;  /* old at this event's revision; made when the first watcher must see it */
+	struct cached *old, *now;      /* NULL: was not there, is not there any more */
+	_Atomic(struct cached *) gone; /* old at this event's revision; made when the first watcher must see it */
 };
 
 struct event *event_new(int64_t revision, struct cached *old, struct cached *now); /* takes references of its own */
@@ -97,10 +97,10 @@ struct cached *event_gone(struct event *e); /* a reference */
 /* Recent events of a kind, numbered from 0 on since the start, ascending by revision. */
 struct window {
 	struct event **ring;
-	size_t cap;                     /* power of two */
-	uint64_t first, end;            /* numbers: the oldest kept, the next to come */
+	size_t cap;          /* power of two */
+	uint64_t first, end; /* numbers: the oldest kept, the next to come */
 	size_t bytes, max_events, max_bytes;
-	int64_t floor;                  /* states at this revision and later can be rebuilt, events after it are all there */
+	int64_t floor; /* states at this revision and later can be rebuilt, events after it are all there */
 };
 
 void window_init(struct window *w, size_t max_events, size_t max_bytes);
@@ -117,23 +117,23 @@ struct feed {
 
 	/* the writer's */
 	struct roots work;
-	struct event **pending;         /* of the batch being applied */
+	struct event **pending; /* of the batch being applied */
 	size_t n_pending, cap_pending;
-	struct cached **loaded;         /* by a load under way, in key order */
+	struct cached **loaded; /* by a load under way, in key order */
 	size_t n_loaded, cap_loaded;
-	bool is_touched;                /* newest has to be replaced */
-	_Atomic size_t n_bytes;         /* of the objects in work */
+	bool is_touched;        /* newest has to be replaced */
+	_Atomic size_t n_bytes; /* of the objects in work */
 
 	/* cache.lock */
-	struct cache_snapshot *newest;  /* NULL until loaded */
+	struct cache_snapshot *newest; /* NULL until loaded */
 
 	/* lock */
 	pthread_mutex_t lock;
 	struct window window;
-	uint64_t dispatched;            /* number: all watchers know of the events before */
-	struct list everywhere;         /* watchers of all namespaces */
-	struct map namespaces;          /* name -> struct ns_watchers */
-	struct list pins;               /* struct pin, oldest first */
+	uint64_t dispatched;    /* number: all watchers know of the events before */
+	struct list everywhere; /* watchers of all namespaces */
+	struct map namespaces;  /* name -> struct ns_watchers */
+	struct list pins;       /* struct pin, oldest first */
 	size_t n_pins;
 };
 
@@ -160,14 +160,14 @@ enum load_state { LOAD_IDLE, LOAD_PAGES, LOAD_RETRY, LOAD_WATCH, LOAD_REWATCH };
 struct load_page {
 	struct storage_range range;
 	struct cache *cache;
-	struct arena arena;             /* of the key it starts from */
+	struct arena arena; /* of the key it starts from */
 };
 
 struct load {
-	struct load_page pages[2];      /* one is decoded while the other is under way */
-	unsigned page;                  /* which is under way */
-	int64_t revision;               /* the one being loaded: the first page's */
-	int64_t limit;                  /* keys in a page */
+	struct load_page pages[2]; /* one is decoded while the other is under way */
+	unsigned page;             /* which is under way */
+	int64_t revision;          /* the one being loaded: the first page's */
+	int64_t limit;             /* keys in a page */
 	int64_t backoff_ms;
 };
 
@@ -185,14 +185,14 @@ void feed_watchers_done(struct feed *f);
 /* ---- freshness (cache_fresh.c) ---- */
 
 struct fresh {
-	struct list joining;            /* waits for the next round of the read index */
-	struct list asking;             /* their round is under way */
-	struct list waiting;            /* know their revision */
+	struct list joining; /* waits for the next round of the read index */
+	struct list asking;  /* their round is under way */
+	struct list waiting; /* know their revision */
 	bool is_asking, is_fencing;
 	struct storage_range round;
 	struct storage_txn fence;
 	struct storage_step fence_step;
-	int64_t fence_at_ms;            /* when the timer will see whether one is needed; 0: not planned */
+	int64_t fence_at_ms; /* when the timer will see whether one is needed; 0: not planned */
 };
 
 void cache_fresh_init(struct cache *c);
@@ -204,9 +204,9 @@ void cache_fresh_advance(struct cache *c); /* the revision has grown: ends waits
 struct cache {
 	struct storage *storage;
 	struct cache_options options;
-	struct arena arena;             /* of keys, for as long as the cache lives */
+	struct arena arena; /* of keys, for as long as the cache lives */
 	struct str prefix_key, prefix_end, objects_key, objects_end, compact_key, fence_key;
-	struct feed *feeds;             /* by kind index */
+	struct feed *feeds; /* by kind index */
 	size_t n_feeds;
 
 	/* the writer's */
@@ -214,16 +214,16 @@ struct cache {
 	struct storage_watch watch;
 
 	pthread_mutex_t lock;
-	pthread_cond_t idle;            /* n_busy has become 0 */
+	pthread_cond_t idle; /* n_busy has become 0 */
 	enum load_state state;
-	int64_t retry_at_ms;            /* LOAD_RETRY, LOAD_REWATCH */
-	int64_t pins_at_ms;             /* when to look for pins to end; INT64_MAX: there are none */
+	int64_t retry_at_ms; /* LOAD_RETRY, LOAD_REWATCH */
+	int64_t pins_at_ms;  /* when to look for pins to end; INT64_MAX: there are none */
 	bool is_closing;
-	unsigned n_busy;                /* operations and watches of the storage that will call back */
+	unsigned n_busy; /* operations and watches of the storage that will call back */
 	struct fresh fresh;
 	pthread_t timer;
 	pthread_cond_t timer_cond;
-	int64_t timer_at_ms;            /* when it will wake by itself; INT64_MAX: never */
+	int64_t timer_at_ms; /* when it will wake by itself; INT64_MAX: never */
 
 	_Atomic int64_t revision, forgotten; /* written under lock */
 	_Atomic bool is_ready, is_connected;
@@ -238,7 +238,7 @@ void cache_idle(struct cache *c);
 
 /* The timer thread (cache_timer.c): retries, deadlines, fences, pins. */
 void cache_timer_start(struct cache *c);
-void cache_timer_stop(struct cache *c); /* the cache is closing */
+void cache_timer_stop(struct cache *c);              /* the cache is closing */
 void cache_timer_by(struct cache *c, int64_t at_ms); /* lock held: must wake by then */
 /* What is due, and when next: lock held, which they may release and take again. */
 int64_t cache_pins_tick(struct cache *c, int64_t now_ms);

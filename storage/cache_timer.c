@@ -21,7 +21,7 @@ static void timer_wait(struct cache *c)
 /* Lock held. While the ticks let go of it, others may ask for an earlier time. */
 static void timer_tick(struct cache *c)
 {
-	static int64_t (*const ticks[])(struct cache *c, int64_t now_ms) = {
+	static int64_t (*const ticks[])(struct cache * c, int64_t now_ms) = {
 		cache_load_tick,
 		cache_fresh_tick,
 		cache_pins_tick,

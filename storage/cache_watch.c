@@ -2,8 +2,8 @@
 #include <errno.h>
 
 enum {
-	BATCH_MAX = 8,       /* events a watcher takes along each time it holds the feed */
-	DISPATCH_CHUNK = 64, /* events offered before the feed is let go for a moment */
+	BATCH_MAX = 8,      /* events a watcher takes along each time it holds the feed */
+	DISPATCH_CHUNK = 8, /* events offered before the feed is let go for a moment */
 };
 
 /* Between calls a watcher is either at work, with a cursor of its own, or armed: it has seen everything, waits in its list, and
@@ -12,15 +12,15 @@ enum {
 struct cache_watcher {
 	struct list node;
 	struct feed *feed;
-	struct ns_watchers *home;     /* NULL: all namespaces */
+	struct ns_watchers *home; /* NULL: all namespaces */
 	struct cache_filter filter;
 	void (*wake)(void *ctx);
 	void *ctx;
 
 	/* feed.lock */
-	uint64_t next;                /* number of the next event to look at; armed: none before it concerns us */
-	int64_t from_revision;        /* events up to here are not wanted */
-	int64_t revision;             /* see cache_watch_revision(), when not armed */
+	uint64_t next;         /* number of the next event to look at; armed: none before it concerns us */
+	int64_t from_revision; /* events up to here are not wanted */
+	int64_t revision;      /* see cache_watch_revision(), when not armed */
 	bool is_armed, is_lost;
 
 	/* of the thread that calls cache_watch_next() */

@@ -20,7 +20,7 @@ struct layout {
 /* A copy of text, one place of which is replaced. */
 struct splice {
 	struct str from;
-	size_t at, cut;      /* these bytes of `from` give way to ... */
+	size_t at, cut; /* these bytes of `from` give way to ... */
 	struct str insert;
 };
 
@@ -101,8 +101,7 @@ static bool layout_read(struct layout *l, const struct kind *kind, struct str te
 		return false;
 	}
 	l->body = rest;
-	return take(&rest, STR("\"metadata\":")) && str_starts(rest, STR("{")) &&
-	       metadata_scan(l, rest.p, rest.p + rest.n);
+	return take(&rest, STR("\"metadata\":")) && str_starts(rest, STR("{")) && metadata_scan(l, rest.p, rest.p + rest.n);
 }
 
 /* The same object in the spelling of object_encode_stored(), for what others wrote into the store. */
@@ -292,9 +291,12 @@ static void draft_fill(struct draft *d, const struct object *object, struct aren
 /* kube-apiserver writes resourceVersion behind uid; where there is none it comes first. What was never stored (dry run) has none. */
 static struct cached *draft_with_revision(struct draft *d, const struct layout *l)
 {
-	const char *before = l->uid_end ? "," : "", *behind = l->uid_end ? "" : ",", *at = l->uid_end ? l->uid_end : l->metadata.p + 1;
+	const char *before = l->uid_end ? "," : "", *behind = l->uid_end ? "" : ",",
+		   *at = l->uid_end ? l->uid_end : l->metadata.p + 1;
 	char text[REVISION_SIZE];
-	int n = d->o.revision > 0 ? snprintf(text, sizeof(text), "%s\"resourceVersion\":\"%" PRId64 "\"%s", before, d->o.revision, behind) : 0;
+	int n = d->o.revision > 0
+		? snprintf(text, sizeof(text), "%s\"resourceVersion\":\"%" PRId64 "\"%s", before, d->o.revision, behind)
+		: 0;
 	struct splice s = {.from = l->body, .at = (size_t)(at - l->body.p), .insert = {text, (size_t)n}};
 
 	d->o.body = l->body;
@@ -317,15 +319,16 @@ static struct cached *cached_decode(struct draft *d, struct str value, struct ar
 		}
 		value = buf_str(&normal);
 	}
-	if (object_decode_stored(&object, d->o.kind, value, d->o.revision, a) != 0 ||
-		!str_eq(object->meta.ns, d->o.ns) || !str_eq(object->meta.name, d->o.name)) {
+	if (object_decode_stored(&object, d->o.kind, value, d->o.revision, a) != 0 || !str_eq(object->meta.ns, d->o.ns) ||
+		!str_eq(object->meta.name, d->o.name)) {
 		return NULL;
 	}
 	draft_fill(d, object, a);
 	return draft_with_revision(d, &l);
 }
 
-struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struct str value, int64_t create_revision, int64_t mod_revision)
+struct cached *cached_new(
+	const struct kind *kind, struct str rest_of_key, struct str value, int64_t create_revision, int64_t mod_revision)
 {
 	struct draft d = {
 		.o = {.kind = kind, .revision = mod_revision, .create_revision = create_revision},

@@ -13,13 +13,13 @@ enum {
 struct child {
 	struct ptree_entry min; /* first entry below */
 	struct ptree_node *node;
-	size_t count;           /* entries below */
+	size_t count; /* entries below */
 };
 
 struct ptree_node {
 	_Atomic uint32_t refs;
 	uint16_t n;
-	uint16_t height;        /* 0: leaf */
+	uint16_t height; /* 0: leaf */
 	union {
 		struct ptree_entry entries[LEAF_MAX];
 		struct child children[INNER_MAX];

@@ -35,12 +35,12 @@ struct ptree {
 
 void ptree_init(struct ptree *t, const struct ptree_ops *ops);
 void ptree_done(struct ptree *t);
-struct ptree ptree_share(const struct ptree *t);          /* to be ended by ptree_done() */
+struct ptree ptree_share(const struct ptree *t); /* to be ended by ptree_done() */
 /* Fills an empty tree with n entries in ascending order, no two of them equal, faster than n times ptree_put(). */
 void ptree_build(struct ptree *t, const struct ptree_entry *entries, size_t n);
 
-bool ptree_put(struct ptree *t, const void *key, struct ptree_entry e);  /* true: is new; false: replaced its equal */
-bool ptree_remove(struct ptree *t, const void *key);      /* false: was not there */
+bool ptree_put(struct ptree *t, const void *key, struct ptree_entry e); /* true: is new; false: replaced its equal */
+bool ptree_remove(struct ptree *t, const void *key);                    /* false: was not there */
 
 const struct ptree_entry *ptree_get(const struct ptree *t, const void *key);
 size_t ptree_count(const struct ptree *t);
@@ -50,8 +50,8 @@ size_t ptree_bytes(const struct ptree *t);                 /* of all nodes, shar
 /* Valid while the tree is neither changed nor ended. */
 struct ptree_iter {
 	const struct ptree_node *root, *leaf;
-	size_t rank;         /* of what comes next */
-	size_t at, left;     /* in leaf */
+	size_t rank;     /* of what comes next */
+	size_t at, left; /* in leaf */
 };
 void ptree_iter_init(struct ptree_iter *it, const struct ptree *t, size_t rank);
 const struct ptree_entry *ptree_iter_next(struct ptree_iter *it); /* NULL: at the end */

@@ -18,7 +18,8 @@ static struct str shape_of(const struct object *o, struct arena *a)
 	return color.n ? arena_printf(a, "shape-of-" STR_FMT, STR_ARG(color)) : color;
 }
 
-static const struct selectable_field selectable[] = {{.path = "color", .value = color_of}, {.path = "shape", .value = shape_of}};
+static const struct selectable_field selectable[] = {
+	{.path = "color", .value = color_of}, {.path = "shape", .value = shape_of}};
 
 struct kind widget = {
 	.kind = "Widget",
@@ -69,7 +70,8 @@ int64_t world_put_raw(struct storage *s, const char *key, const char *value)
 	return world_step(s, (struct storage_step){.kind = STEP_PUT, .key = str_of(key), .value = str_of(value)});
 }
 
-struct str world_text(struct arena *a, const struct kind *kind, const char *rest, const char *labels, const char *color, size_t filler)
+struct str world_text(
+	struct arena *a, const struct kind *kind, const char *rest, const char *labels, const char *color, size_t filler)
 {
 	const char *slash = strchr(rest, '/'), *name = slash ? slash + 1 : rest;
 	char *data = mem_zalloc(filler + 1);
@@ -198,7 +200,8 @@ struct str world_list(const struct cache_snapshot *s, const struct cache_filter 
 	buf_init(&out, 1 << 30);
 	cache_iter_init(&it, s, f, (struct str){0}, (struct str){0});
 	while ((o = cache_iter_next(&it))) {
-		buf_printf(&out, "%s" STR_FMT "%s" STR_FMT, out.n ? " " : "", STR_ARG(o->ns), o->ns.n ? "/" : "", STR_ARG(o->name));
+		buf_printf(&out, "%s" STR_FMT "%s" STR_FMT, out.n ? " " : "", STR_ARG(o->ns), o->ns.n ? "/" : "",
+			STR_ARG(o->name));
 	}
 	return arena_dup(a, buf_str(&out));
 }

@@ -17,7 +17,8 @@ int64_t world_put_raw(struct storage *s, const char *key, const char *value);
 int64_t world_delete(struct storage *s, const struct kind *kind, const char *rest);
 void world_compact(struct storage *s, int64_t revision);
 /* The stored text: labels is the inside of a JSON object; filler pads `data`. */
-struct str world_text(struct arena *a, const struct kind *kind, const char *rest, const char *labels, const char *color, size_t filler);
+struct str world_text(
+	struct arena *a, const struct kind *kind, const char *rest, const char *labels, const char *color, size_t filler);
 
 /* The cache's side. */
 struct cache *world_cache(struct storage *s, struct cache_options options); /* ready */

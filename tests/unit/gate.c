@@ -11,6 +11,7 @@ struct gate {
 	struct storage_watch *owner; /* NULL: nobody watches */
 	int64_t next_revision;
 	bool is_closed, is_streaming;
+	int64_t largest_page; /* keys; 0: no limit */
 };
 
 static struct gate *gate_of(struct storage *s)
@@ -132,9 +133,42 @@ struct storage *gate_inner(struct storage *s)
 
 /* ---- the rest passes ---- */
 
+/* An answer has to come from the completion thread: with that to another question. */
+struct refusal {
+	struct storage_status question;
+	struct storage_op *refused;
+};
+
+static void on_refusal(struct storage_op *op)
+{
+	struct refusal *r = container_of(op, struct refusal, question.op);
+	struct storage_op *refused = r->refused;
+
+	storage_op_clear(op);
+	mem_free(r);
+	arena_init(&refused->arena, SIZE_MAX);
+	refused->result = STORAGE_TOO_LARGE;
+	refused->message = "refused by the gate";
+	refused->done(refused);
+}
+
 static void gate_range(struct storage *s, struct storage_range *op)
 {
-	storage_range(gate_of(s)->inner, op);
+	struct gate *g = gate_of(s);
+
+	if (g->largest_page == 0 || op->limit <= g->largest_page) {
+		storage_range(g->inner, op);
+		return;
+	}
+	struct refusal *r = mem_new(struct refusal);
+	r->question.op.done = on_refusal;
+	r->refused = &op->op;
+	storage_status(g->inner, &r->question);
+}
+
+void gate_limit_pages(struct storage *s, int64_t keys)
+{
+	gate_of(s)->largest_page = keys;
 }
 
 static void gate_txn(struct storage *s, struct storage_txn *op)

@@ -7,7 +7,9 @@
 
 struct storage *gate_new(struct storage *inner); /* takes inner; freeing it frees both. Must be open then */
 struct storage *gate_inner(struct storage *gate);
-void gate_close(struct storage *gate);           /* returns when no event can come any more */
+void gate_close(struct storage *gate); /* returns when no event can come any more */
 void gate_open(struct storage *gate);
+/* Ranges that ask for more keys are STORAGE_TOO_LARGE; 0: no limit. */
+void gate_limit_pages(struct storage *gate, int64_t keys);
 
 #endif

@@ -1,6 +1,7 @@
 #include "base/clock.h"
 #include "tests/unit/cache_world.h"
 #include "tests/unit/check.h"
+#include "tests/unit/gate.h"
 
 #include <stdlib.h>
 
@@ -22,7 +23,7 @@ static void remember(void *ctx, bool is_ready _unused_, const char *message)
 static int setup(void **state)
 {
 	struct fixture *f = mem_new(struct fixture);
-	f->store = storage_memory_new();
+	f->store = gate_new(storage_memory_new());
 	arena_init(&f->a, 1 << 30);
 	*state = f;
 	return 0;
@@ -92,6 +93,19 @@ static void test_cache__loads_more_than_a_page(void **state)
 	assert_int_equal(cache_snapshot_count(s, STR("")), N);
 	assert_int_equal(cache_snapshot_count(s, STR("ns-1")), N / 3);
 	assert_int_equal(cache_snapshot_count(s, STR("ns")), 0);
+}
+
+static void test_cache__takes_smaller_pages_where_objects_are_large(void **state)
+{
+	enum { N = 300, LARGEST = 7 };
+	struct fixture *f = *state;
+	for (int i = 0; i < N; i++) {
+		world_put(f->store, &widget, arena_printf(&f->a, "ns/object-%03d", i).p, "", "red");
+	}
+	gate_limit_pages(f->store, LARGEST);
+	start(f, (struct cache_options){0});
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(f->cache, &widget);
+	assert_int_equal(cache_snapshot_count(s, STR("")), N);
 }
 
 static void test_cache__follows_changes(void **state)
@@ -257,7 +271,8 @@ static void test_cache_snapshot_at__random_history_can_be_seen_again(void **stat
 	int64_t base = cache_revision(f->cache);
 	for (int i = 0; i < N; i++) {
 		const char *rest = arena_printf(&f->a, "ns-%ld/o-%02ld", random() % 3, random() % 20).p;
-		_cleanup_(cached_unrefp) struct cached *o = cache_get(f->cache, &widget, (struct str){rest, 4}, str_of(rest + 5));
+		_cleanup_(cached_unrefp) struct cached *o =
+			cache_get(f->cache, &widget, (struct str){rest, 4}, str_of(rest + 5));
 		catch_up(f,
 			o && random() % 3 == 0 ? world_delete(f->store, &widget, rest)
 					       : world_put(f->store, &widget, rest, "\"l\":\"v\"", "red"));
@@ -314,7 +329,8 @@ static void test_cache_forget__ends_history_before_it(void **state)
 	catch_up(f, world_put(f->store, &widget, "a/y", "", "red"));
 	catch_up(f, world_put(f->store, &widget, "a/z", "", "red"));
 	/* as another replica's compactor writes it */
-	catch_up(f, world_put_raw(f->store, WORLD_PREFIX "/compact_rev_key", arena_printf(&f->a, "%lld", (long long)base + 1).p));
+	catch_up(f,
+		world_put_raw(f->store, WORLD_PREFIX "/compact_rev_key", arena_printf(&f->a, "%lld", (long long)base + 1).p));
 	catch_up(f, world_put(f->store, &gadget, "barrier", "", "red"));
 	assert_int_equal(cache_snapshot_at(f->cache, &widget, base, &s), CACHE_EXPIRED);
 	assert_str(list_at(f, base + 1), "a/x a/y");
@@ -408,10 +424,12 @@ static void assert_index_is_right(struct fixture *f, const struct cache_snapshot
 
 static void test_cache_iter__indexes_agree_with_brute_force(void **state)
 {
-	static const char *const labels[] = {"", "a=1", "a=2", "a!=1", "a", "!a", "a in (1,2)", "a in (1,2,3),b=1", "a notin (1)", "b=1,c=2",
-		"a=1,b=1,c=1", "a in (1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23)", "c>1", "c<2,a", "z=1", "z in (1,2)"};
-	static const char *const fields[] = {"", "color=red", "color=red,shape=shape-of-red", "color!=red", "color=none", "color=",
-		"metadata.name=o-07", "metadata.name=o-07,color=red", "metadata.namespace=ns-1,color=red", "metadata.namespace!=ns-1"};
+	static const char *const labels[] = {"", "a=1", "a=2", "a!=1", "a", "!a", "a in (1,2)", "a in (1,2,3),b=1",
+		"a notin (1)", "b=1,c=2", "a=1,b=1,c=1", "a in (1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23)",
+		"c>1", "c<2,a", "z=1", "z in (1,2)"};
+	static const char *const fields[] = {"", "color=red", "color=red,shape=shape-of-red", "color!=red", "color=none",
+		"color=", "metadata.name=o-07", "metadata.name=o-07,color=red", "metadata.namespace=ns-1,color=red",
+		"metadata.namespace!=ns-1"};
 	static const char *const namespaces[] = {NULL, "ns-0", "ns-2", "nowhere"};
 	static const char *const colors[] = {"red", "green", "blue", ""};
 	struct fixture *f = *state;
@@ -421,8 +439,8 @@ static void test_cache_iter__indexes_agree_with_brute_force(void **state)
 	for (int i = 0; i < 1500; i++) {
 		char rest[64], text[128];
 		snprintf(rest, sizeof(rest), "ns-%ld/o-%02ld", random() % 4, random() % 60);
-		snprintf(text, sizeof(text), random() % 4 ? "\"a\":\"%ld\",\"b\":\"%ld\",\"c\":\"%ld\"" : "\"b\":\"%ld\"", random() % 4,
-			random() % 3, random() % 3);
+		snprintf(text, sizeof(text), random() % 4 ? "\"a\":\"%ld\",\"b\":\"%ld\",\"c\":\"%ld\"" : "\"b\":\"%ld\"",
+			random() % 4, random() % 3, random() % 3);
 		revision = random() % 5 ? world_put(f->store, &widget, rest, text, colors[random() % 4])
 					: world_delete(f->store, &widget, rest);
 	}
@@ -447,6 +465,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CACHE_TEST(test_cache__loads_what_is_there),
 		CACHE_TEST(test_cache__loads_more_than_a_page),
+		CACHE_TEST(test_cache__takes_smaller_pages_where_objects_are_large),
 		CACHE_TEST(test_cache__follows_changes),
 		CACHE_TEST(test_cache__order_is_that_of_keys),
 		CACHE_TEST(test_cache__snapshots_do_not_change),

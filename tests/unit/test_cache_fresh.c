@@ -258,7 +258,8 @@ static void start_with_fault(enum fault_kind kind, unsigned n, bool *ret_has_fir
 	}
 	world_put_raw(memory, "/other/user", "x");
 	storage_fault_arm(store, kind, n);
-	struct cache *c = cache_new(&(struct cache_options){.storage = store, .prefix = STR(WORLD_PREFIX), .fence_after_ms = 1});
+	struct cache *c =
+		cache_new(&(struct cache_options){.storage = store, .prefix = STR(WORLD_PREFIX), .fence_after_ms = 1});
 	while (world_wait_fresh(c, LONG_MS) != STORAGE_OK) {
 	}
 	world_put_raw(memory, "/other/user", "y");

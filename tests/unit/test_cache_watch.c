@@ -56,9 +56,11 @@ static void on_wake(void *ctx)
 	sem_post(&((struct reader *)ctx)->woken);
 }
 
-static int reader_open(struct reader *r, struct fixture *f, const struct kind *kind, struct cache_filter filter, int64_t from_revision)
+static int reader_open(
+	struct reader *r, struct fixture *f, const struct kind *kind, struct cache_filter filter, int64_t from_revision)
 {
-	struct cache_watch_options o = {.kind = kind, .filter = filter, .from_revision = from_revision, .wake = on_wake, .ctx = r};
+	struct cache_watch_options o = {
+		.kind = kind, .filter = filter, .from_revision = from_revision, .wake = on_wake, .ctx = r};
 	sem_init(&r->woken, 0, 0);
 	return cache_watch_open(f->cache, &r->watcher, &o);
 }
@@ -140,7 +142,8 @@ static void test_cache_watch__deleted_shows_the_object_as_it_was(void **state)
 	assert_int_equal(type, WATCH_DELETED);
 	assert_str(o->values[0], "red");
 	assert_int_equal(o->revision, base + 2);
-	assert_non_null(strstr(arena_dup(&f->a, o->body).p, arena_printf(&f->a, "\"resourceVersion\":\"%d\"", (int)base + 2).p));
+	assert_non_null(
+		strstr(arena_dup(&f->a, o->body).p, arena_printf(&f->a, "\"resourceVersion\":\"%d\"", (int)base + 2).p));
 	assert_ptr_equal(o, again); /* one for all, so that what is made of it can be shared */
 	reader_close(&r);
 	reader_close(&s);
@@ -164,8 +167,8 @@ static void test_cache_watch__selectors_make_objects_come_and_go(void **state)
 	world_delete(f->store, &widget, "a/x");
 	world_put(f->store, &widget, "a/y", "\"l\":\"off\"", "blue");
 	catch_up(f, world_delete(f->store, &widget, "a/y"));
-	assert_events(f, &r, "ADDED x@%d MODIFIED x@%d DELETED x@%d ADDED x@%d DELETED x@%d", base + 2, base + 3, base + 4, base + 5,
-		base + 6);
+	assert_events(f, &r, "ADDED x@%d MODIFIED x@%d DELETED x@%d ADDED x@%d DELETED x@%d", base + 2, base + 3, base + 4,
+		base + 5, base + 6);
 	assert_int_equal(cache_watch_revision(r.watcher), base + 8);
 	reader_close(&r);
 }
@@ -391,8 +394,8 @@ static void test_cache_reload__differences_become_events(void **state)
 	assert_events(f, &r, "");
 	lose_history(f, away_changes);
 	/* what was deleted is known to be gone at base + 9, `last`, only; it is told one before, from where nobody can go on */
-	assert_events(f, &r, "MODIFIED changed@%d DELETED replaced@%d ADDED replaced@%d ADDED created@%d DELETED deleted@%d", base + 3, base + 4,
-		base + 5, base + 6, base + 8);
+	assert_events(f, &r, "MODIFIED changed@%d DELETED replaced@%d ADDED replaced@%d ADDED created@%d DELETED deleted@%d",
+		base + 3, base + 4, base + 5, base + 6, base + 8);
 	cache_stats(f->cache, &widget, &stats);
 	assert_int_equal(stats.n_reloads, 1);
 	assert_int_equal(stats.n_objects, 4);
@@ -563,7 +566,8 @@ static void history_take(struct history *h, const struct storage_event *e)
 		return;
 	}
 	struct cached **slot = &h->now[ns][number], *old = *slot;
-	struct cached *now = e->type == EVENT_PUT ? cached_new(&widget, rest, e->kv.value, e->kv.create_revision, e->kv.mod_revision) : NULL;
+	struct cached *now =
+		e->type == EVENT_PUT ? cached_new(&widget, rest, e->kv.value, e->kv.create_revision, e->kv.mod_revision) : NULL;
 	for (size_t i = 0; i < h->n_expected; i++) {
 		history_tell(&h->expected[i], old, now, e->kv.mod_revision);
 	}
@@ -578,7 +582,8 @@ static void on_history(struct storage_watch *w, const struct storage_event *even
 	}
 }
 
-static void on_history_end(struct storage_watch *w, enum storage_result why _unused_, int64_t at _unused_, const char *m _unused_)
+static void on_history_end(
+	struct storage_watch *w, enum storage_result why _unused_, int64_t at _unused_, const char *m _unused_)
 {
 	sem_post(&container_of(w, struct history, watch)->is_complete);
 }
@@ -624,7 +629,8 @@ static void test_cache_watch__each_history_equals_the_stores(void **state)
 	struct history history;
 	pthread_t threads[WATCHERS];
 	/* the marker has no label and must pass */
-	struct label_selector selectors[3] = {world_labels("l!=0", &f->a), world_labels("l notin (1,2)", &f->a), world_labels("l!=2", &f->a)};
+	struct label_selector selectors[3] = {
+		world_labels("l!=0", &f->a), world_labels("l notin (1,2)", &f->a), world_labels("l!=2", &f->a)};
 	start(f, (struct cache_options){0});
 	storm.base = cache_revision(f->cache);
 	storm_filters(&storm, told, selectors);
@@ -773,7 +779,8 @@ static void test_cache_watch__informers_agree_with_the_store_after_all(void **st
 	struct storm storm = {.f = f};
 	static struct informer informers[WATCHERS];
 	pthread_t threads[WATCHERS], breaker;
-	struct label_selector selectors[3] = {world_labels("l!=0", &f->a), world_labels("l notin (1,2)", &f->a), world_labels("l!=2", &f->a)};
+	struct label_selector selectors[3] = {
+		world_labels("l!=0", &f->a), world_labels("l notin (1,2)", &f->a), world_labels("l!=2", &f->a)};
 	struct witness filters[WATCHERS];
 	struct cache_stats stats;
 	start(f, (struct cache_options){.window_events = 512});

@@ -31,8 +31,9 @@ static void test_cached__body_shows_the_revision_behind_uid(void **state _unused
 
 static void test_cached__revision_comes_first_without_uid(void **state _unused_)
 {
-	_cleanup_(cached_unrefp) struct cached *o =
-		make("ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"}}");
+	_cleanup_(cached_unrefp) struct cached *o = make("ns/a",
+		"{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/"
+		"v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\"}}");
 	assert_body(o, "\"metadata\":{\"resourceVersion\":\"7\",\"name\":\"a\",\"namespace\":\"ns\"}}");
 	assert_int_equal(o->uid.n, 0);
 }
@@ -67,7 +68,8 @@ static void test_cached__braces_and_quotes_in_strings_do_not_end_metadata(void *
 {
 	_cleanup_(cached_unrefp) struct cached *o =
 		make("ns/a", STORED(",\"annotations\":{\"a\":\"}]\\\"}\\\\\",\"uid\":\"x\"}", ",\"data\":\"}\""));
-	assert_body(o, META ",\"resourceVersion\":\"7\",\"annotations\":{\"a\":\"}]\\\"}\\\\\",\"uid\":\"x\"}},\"data\":\"}\"}");
+	assert_body(
+		o, META ",\"resourceVersion\":\"7\",\"annotations\":{\"a\":\"}]\\\"}\\\\\",\"uid\":\"x\"}},\"data\":\"}\"}");
 }
 
 static void test_cached__other_spelling_becomes_canonical(void **state _unused_)
