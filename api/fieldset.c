@@ -394,10 +394,10 @@ struct field_set *field_set_with_fields(const struct field_set *s, const struct 
 	struct field_set *out = field_set_new(a);
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct field_node node = s->v[i];
-		bool is_declared = type && type->kind == TYPE_OBJECT && node.element.kind == PATH_FIELD &&
-				   type_field(type, node.element.text);
+		const struct type *behind = type_behind(type, node.element);
+		bool is_declared = behind && type->kind == TYPE_OBJECT && !type_has_unowned(behind);
 		node.is_member = node.is_member || (is_declared && node.children);
-		node.children = field_set_with_fields(node.children, type_behind(type, node.element), a);
+		node.children = field_set_with_fields(node.children, behind, a);
 		append(out, node, a);
 	}
 	return out;

@@ -14,8 +14,8 @@ static const struct {
 
 bool go_is_print(uint32_t c)
 {
-	if (c < 0x20 || c == 0x7f) {
-		return false;
+	if (c < 0x80) {
+		return c >= 0x20 && c < 0x7f;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(unprintable); i++) {
 		if (c >= unprintable[i].first && c <= unprintable[i].last) {

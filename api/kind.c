@@ -187,7 +187,16 @@ const struct door *kind_door(const struct kind *k, struct str api_version)
 
 struct str door_api_version(const struct door *d, struct arena *a)
 {
-	return *d->group ? arena_printf(a, "%s/%s", d->group, d->version) : str_of(d->version);
+	size_t n_group = strlen(d->group), n_version = strlen(d->version);
+	if (!n_group) {
+		return (struct str){d->version, n_version};
+	}
+	/* by hand: every write and every list asks */
+	char *text = arena_text(a, n_group + 1 + n_version);
+	memcpy(text, d->group, n_group);
+	text[n_group] = '/';
+	memcpy(text + n_group + 1, d->version, n_version);
+	return (struct str){text, n_group + 1 + n_version};
 }
 
 static char base64_digit(unsigned n)

@@ -358,18 +358,17 @@ struct str managed_default_manager(struct str user_agent, struct arena *a)
 	str_cut(user_agent, '/', &head, &tail);
 	char *name = arena_text(a, MANAGER_NAME_MAX);
 	size_t used = 0;
-	const char *end = head.p + head.n;
-	for (const char *p = head.p; p < end;) {
+	for (size_t i = 0; i < head.n;) {
 		uint32_t c;
-		unsigned n = go_decode_rune(p, end, &c);
+		unsigned n = go_decode_rune(head.p + i, head.p + head.n, &c);
 		if (n && go_is_print(c)) {
 			if (used + n > MANAGER_NAME_MAX) {
 				break;
 			}
-			memcpy(name + used, p, n);
+			memcpy(name + used, head.p + i, n);
 			used += n;
 		}
-		p += n ? n : 1;
+		i += n ? n : 1;
 	}
 	return (struct str){name, used};
 }

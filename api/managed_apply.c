@@ -83,22 +83,25 @@ static struct field_set *fields_of(const struct apply *ap, const struct door *do
 	return field_set_with_fields(typed_fields(type, j, ap->arena), type, ap->arena);
 }
 
-static struct field_set *owned_at(const struct apply *ap, const struct door *door)
+/* What any entry at this door has; false: there is no entry. */
+static bool owned_at(const struct apply *ap, const struct door *door, struct field_set **ret)
 {
-	struct field_set *owned = NULL;
+	bool any = false;
+	*ret = NULL;
 	for (size_t i = 0; i < ap->managers.n; i++) {
 		if (kind_door(ap->kind, ap->managers.v[i].api_version) == door) {
-			owned = field_set_union(owned, ap->managers.v[i].set, ap->arena);
+			*ret = field_set_union(*ret, ap->managers.v[i].set, ap->arena);
+			any = true;
 		}
 	}
-	return owned;
+	return any;
 }
 
 /* What of merged is neither in pruned nor owned goes; so what is owned comes back. */
 static struct json *add_back_owned(const struct apply *ap, const struct door *door, struct json *merged, struct json *pruned)
 {
-	struct field_set *owned = owned_at(ap, door);
-	if (field_set_is_empty(owned)) {
+	struct field_set *owned;
+	if (!owned_at(ap, door, &owned)) {
 		return pruned;
 	}
 	struct field_set *kept =

@@ -411,8 +411,9 @@ void object_refuse_body(struct status *st, const struct kind *kind, struct str b
 static void refuse_claim(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
 			 const char *prefix, struct str reason)
 {
-	struct claim claim;
+	struct claim claim = {0};
 	claim_read(&claim, kind, door, in, st->arena, &(struct str){0});
+	claim_default(&claim, kind, door, st->arena);
 	status_bad_request(st, STR_FMT " in version " STR_FMT " cannot be handled as a %s: %s" STR_FMT, STR_ARG(claim.kind),
 			   STR_ARG(go_quote(st->arena, claim_version(&claim))), kind->kind, prefix, STR_ARG(reason));
 }

@@ -33,6 +33,16 @@ int type_field_index(const struct type *type, struct str name, int hint)
 	return -1;
 }
 
+bool type_has_unowned(const struct type *type)
+{
+	for (const struct field *f = type->fields; f && f->name; f++) {
+		if (f->flags & FIELD_UNOWNED) {
+			return true;
+		}
+	}
+	return false;
+}
+
 const char *type_go_name(const struct type *type)
 {
 	const char *dot = type->go_type ? strrchr(type->go_type, '.') : NULL;

@@ -85,6 +85,8 @@ const struct field *type_field(const struct type *type, struct str name);
 /* The position of the field called name, or -1. Members mostly come in the order of the fields, so looking starts at `hint`: what the
  * last call answered, and 0 at first. */
 int type_field_index(const struct type *type, struct str name, int hint);
+/* Has it fields that nobody can own? Such an object (metadata) is itself never owned, and never removed as a whole. */
+bool type_has_unowned(const struct type *type);
 /* The type's name in Go without its package: "ObjectMeta". */
 const char *type_go_name(const struct type *type);
 

@@ -253,7 +253,7 @@ static void compare_list(struct comparer *c, const struct type *t, const struct 
 		int r = i == x.n ? 1 : k == y.n ? -1 : path_element_cmp(x.v[i].element, y.v[k].element);
 		uint32_t n_x = r <= 0 ? group_size(&x, i) : 0, n_y = r >= 0 ? group_size(&y, k) : 0;
 		struct path below = {p, n_x ? x.v[i].element : y.v[k].element};
-		compare_group(c, t, x.v + i, n_x, y.v + k, n_y, &below);
+		compare_group(c, t, n_x ? x.v + i : NULL, n_x, n_y ? y.v + k : NULL, n_y, &below);
 		i += n_x;
 		k += n_y;
 	}
@@ -299,7 +299,7 @@ static void collect_members(struct field_set *out, const struct type *t, const s
 		struct path below = path_to_field(p, m->name);
 		collect(out, type, m->value, &below, a);
 		bool is_empty_object = m->value->kind == JSON_OBJECT && m->value->n == 0;
-		if (t->kind == TYPE_MAP || m->value->kind == JSON_NULL || is_empty_object) {
+		if (t->kind == TYPE_MAP || ((m->value->kind == JSON_NULL || is_empty_object) && !type_has_unowned(type))) {
 			field_set_insert(out, &below, a);
 		}
 	}

@@ -332,22 +332,27 @@ static void check_finalizer_text(struct str path, struct str name, struct field_
 	}
 }
 
-static void check_finalizer_domain(struct str path, struct str name, struct field_errors *errors)
+static bool has_finalizer_domain(struct str name)
 {
 	static const char *const standard[] = {"kubernetes", "orphan", "foregroundDeletion"};
 	bool is_fine = name.n && memchr(name.p, '/', name.n);
 	for (size_t i = 0; i < ARRAY_SIZE(standard); i++) {
 		is_fine = is_fine || str_is(name, standard[i]);
 	}
-	if (!is_fine) {
-		field_invalid_str(errors, path, name, "name is neither a standard finalizer name nor is it fully qualified");
-	}
+	return is_fine;
+}
+
+static void refuse_finalizer(struct str path, struct str name, struct field_errors *errors)
+{
+	field_invalid_str(errors, path, name, "name is neither a standard finalizer name nor is it fully qualified");
 }
 
 void validate_finalizer(struct str path, struct str item_path, struct str name, struct field_errors *errors)
 {
 	check_finalizer_text(path, name, errors);
-	check_finalizer_domain(item_path, name, errors);
+	if (!has_finalizer_domain(name)) {
+		refuse_finalizer(item_path, name, errors);
+	}
 }
 
 static void check_finalizers(const struct meta *m, struct field_errors *errors)
@@ -364,8 +369,10 @@ static void check_finalizers(const struct meta *m, struct field_errors *errors)
 static void check_finalizer_domains(const struct meta *m, struct field_errors *errors)
 {
 	for (uint32_t i = 0; m->finalizers && i < m->finalizers->n; i++) {
-		check_finalizer_domain(field_index(errors->arena, STR("metadata.finalizers"), i),
-				       json_text(m->finalizers->items[i]), errors);
+		struct str name = json_text(m->finalizers->items[i]);
+		if (!has_finalizer_domain(name)) {
+			refuse_finalizer(field_index(errors->arena, STR("metadata.finalizers"), i), name, errors);
+		}
 	}
 }
 
@@ -374,37 +381,41 @@ void validate_field_manager(struct str path, struct str manager, struct field_er
 	if (manager.n > FIELD_MANAGER_MAX) {
 		field_too_long(errors, path, FIELD_MANAGER_MAX);
 	}
-	const char *end = manager.p + manager.n;
-	for (const char *p = manager.p; p < end;) {
+	for (size_t i = 0; i < manager.n;) {
 		uint32_t c = 0xfffd;
-		unsigned n = go_decode_rune(p, end, &c);
+		unsigned n = go_decode_rune(manager.p + i, manager.p + manager.n, &c);
 		if (n && !go_is_print(c)) {
-			field_invalid_str(errors, path, manager, "invalid character U+%04X (at position %d)", c, (int)(p - manager.p));
+			field_invalid_str(errors, path, manager, "invalid character U+%04X (at position %zu)", c, i);
 		}
-		p += n ? n : 1;
+		i += n ? n : 1;
 	}
 }
 
-static void check_managed_entry(const struct json *entry, struct str path, struct field_errors *errors)
+static void check_managed_entry(const struct json *entry, struct field_errors *errors)
 {
 	struct str operation = json_text(json_gets(entry, "operation")), fields_type = json_text(json_gets(entry, "fieldsType"));
-	struct arena *a = errors->arena;
 	if (!str_is(operation, "Apply") && !str_is(operation, "Update")) {
-		field_invalid_str(errors, field_path(a, path, "operation"), operation, "must be `Apply` or `Update`");
+		field_invalid_str(errors, STR("operation"), operation, "must be `Apply` or `Update`");
 	}
 	if (fields_type.n && !str_is(fields_type, "FieldsV1")) {
-		field_invalid_str(errors, field_path(a, path, "fieldsType"), fields_type, "must be `FieldsV1`");
+		field_invalid_str(errors, STR("fieldsType"), fields_type, "must be `FieldsV1`");
 	}
-	validate_field_manager(field_path(a, path, "manager"), json_text(json_gets(entry, "manager")), errors);
+	validate_field_manager(STR("manager"), json_text(json_gets(entry, "manager")), errors);
 	if (json_text(json_gets(entry, "subresource")).n > SUBRESOURCE_MAX) {
-		field_too_long(errors, field_path(a, path, "subresource"), SUBRESOURCE_MAX);
+		field_too_long(errors, STR("subresource"), SUBRESOURCE_MAX);
 	}
 }
 
+/* Whole paths are printed only where there is something to say. */
 static void check_managed_fields(const struct meta *m, struct field_errors *errors)
 {
 	for (uint32_t i = 0; m->managed_fields && i < m->managed_fields->n; i++) {
-		check_managed_entry(m->managed_fields->items[i], field_index(errors->arena, STR("metadata.managedFields"), i), errors);
+		size_t first = errors->n;
+		check_managed_entry(m->managed_fields->items[i], errors);
+		for (; first < errors->n; first++) {
+			struct str path = errors->v[first].path;
+			errors->v[first].path = arena_printf(errors->arena, "metadata.managedFields[%u]." STR_FMT, i, STR_ARG(path));
+		}
 	}
 }
 

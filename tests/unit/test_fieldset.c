@@ -130,7 +130,7 @@ static void test_with_fields__adds_the_fields_on_the_way(void **state)
 	assert_set(w, field_set_with_fields(set(w, "{\"f:metadata\":{\"f:labels\":{\"f:a\":{}}},\"f:status\":{\"f:conditions\":"
 						   "{\"k:{\\\"type\\\":\\\"R\\\"}\":{\"f:status\":{}}}},\"f:unknown\":{\"f:x\":{}}}"),
 					    type, &w->a),
-		   "{\"f:metadata\":{\".\":{},\"f:labels\":{\".\":{},\"f:a\":{}}},\"f:status\":{\".\":{},\"f:conditions\":{\".\":{},"
+		   "{\"f:metadata\":{\"f:labels\":{\".\":{},\"f:a\":{}}},\"f:status\":{\".\":{},\"f:conditions\":{\".\":{},"
 		   "\"k:{\\\"type\\\":\\\"R\\\"}\":{\"f:status\":{}}}},\"f:unknown\":{\"f:x\":{}}}");
 }
 

@@ -273,6 +273,17 @@ static void test_apply__what_is_left_out_goes_unless_shared(void **state)
 	assert_managers(&h, "one Apply {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\"f:a\":{}}}}\n");
 }
 
+static void test_apply__metadata_stays_when_all_that_was_owned_of_it_goes(void **state)
+{
+	struct history h = begin(*state, CR);
+	apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"1\"},\"finalizers\":[\"x.y/z\"]}"));
+	apply(&h, "one", APPLY("\"metadata\":{}"));
+	assert_str(h.o->meta.name, "a");
+	assert_null(h.o->meta.labels);
+	assert_null(h.o->meta.finalizers);
+	assert_null(h.o->meta.managed_fields);
+}
+
 static void test_apply__owner_references_are_owned_one_by_one(void **state)
 {
 	struct history h = begin(*state, CR);
@@ -400,6 +411,7 @@ int main(void)
 		API_TEST(test_apply__conflicts_name_managers_and_fields),
 		API_TEST(test_apply__conflicts_with_updates_name_the_version),
 		API_TEST(test_apply__what_is_left_out_goes_unless_shared),
+		API_TEST(test_apply__metadata_stays_when_all_that_was_owned_of_it_goes),
 		API_TEST(test_apply__owner_references_are_owned_one_by_one),
 		API_TEST(test_apply__untracked_objects_were_there_before),
 		API_TEST(test_apply__refuses_what_is_no_such_object),
