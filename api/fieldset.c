@@ -67,14 +67,16 @@ static struct str omits_keys_error(const struct type *list, struct arena *a)
 		buf_adds(&names, key == list->list_keys ? "" : " ");
 		buf_add_str(&names, go_quote(a, str_of(*key)));
 	}
-	struct str error = arena_printf(a, "associative list with keys has an element that omits all key fields [" STR_FMT
-					"] (and doesn't have default values for any key fields)", STR_ARG(buf_str(&names)));
+	struct str error = arena_printf(a,
+		"associative list with keys has an element that omits all key fields [" STR_FMT
+		"] (and doesn't have default values for any key fields)",
+		STR_ARG(buf_str(&names)));
 	buf_done(&names);
 	return error;
 }
 
-static bool element_by_keys(struct path_element *ret, const struct type *list, const struct json *item, struct arena *a,
-			    struct str *ret_error)
+static bool element_by_keys(
+	struct path_element *ret, const struct type *list, const struct json *item, struct arena *a, struct str *ret_error)
 {
 	if (item->kind != JSON_OBJECT) {
 		*ret_error = item->kind == JSON_NULL ? STR("associative list with keys may not have a null element")
@@ -114,8 +116,8 @@ static bool element_by_value(struct path_element *ret, const struct json *item, 
 	}
 }
 
-bool path_element_of_item(struct path_element *ret, const struct type *list, const struct json *item, struct arena *a,
-			  struct str *ret_error)
+bool path_element_of_item(
+	struct path_element *ret, const struct type *list, const struct json *item, struct arena *a, struct str *ret_error)
 {
 	assert(list->list_type != LIST_ATOMIC);
 	return list->list_type == LIST_MAP ? element_by_keys(ret, list, item, a, ret_error)
@@ -403,7 +405,8 @@ struct field_set *field_set_with_fields(const struct field_set *s, const struct 
 	return out;
 }
 
-static void each_below(const struct field_set *s, const struct path *up, void (*each)(void *data, const struct path *p), void *data)
+static void each_below(
+	const struct field_set *s, const struct path *up, void (*each)(void *data, const struct path *p), void *data)
 {
 	for (uint32_t i = 0; s && i < s->n; i++) {
 		if (s->v[i].is_member) {

@@ -12,12 +12,12 @@ enum path_kind { PATH_FIELD, PATH_KEY, PATH_VALUE, PATH_INDEX }; /* in the order
 
 struct path_element {
 	enum path_kind kind;
-	struct str text;             /* a name; keys as a JSON object sorted by name; a value as JSON; a number */
+	struct str text; /* a name; keys as a JSON object sorted by name; a value as JSON; a number */
 };
 
 /* A path from its end to its beginning, on the stack of whoever walks an object. */
 struct path {
-	const struct path *up;       /* NULL: this is the first element */
+	const struct path *up; /* NULL: this is the first element */
 	struct path_element element;
 };
 
@@ -25,12 +25,12 @@ struct field_set;
 
 struct field_node {
 	struct path_element element;
-	bool is_member;              /* the path that ends here is in the set */
-	struct field_set *children;  /* NULL: none of the paths that lead on from here is */
+	bool is_member;             /* the path that ends here is in the set */
+	struct field_set *children; /* NULL: none of the paths that lead on from here is */
 };
 
 struct field_set {
-	struct field_node *v;        /* sorted by element, each with a member below it */
+	struct field_node *v; /* sorted by element, each with a member below it */
 	uint32_t n, cap;
 };
 
@@ -43,8 +43,8 @@ int path_element_cmp(struct path_element a, struct path_element b);
 /* ".metadata.labels.app", ".ownerReferences[uid=\"x\"]", as messages show it. */
 struct str path_print(const struct path *p, struct arena *a);
 /* The element of an item of a LIST_MAP or LIST_SET. False, and why in *ret_error, where the item has none. */
-bool path_element_of_item(struct path_element *ret, const struct type *list, const struct json *item, struct arena *a,
-			  struct str *ret_error);
+bool path_element_of_item(
+	struct path_element *ret, const struct type *list, const struct json *item, struct arena *a, struct str *ret_error);
 
 struct field_set *field_set_new(struct arena *a);
 void field_set_insert(struct field_set *s, const struct path *p, struct arena *a); /* p NULL: the root, which no set has */

@@ -126,8 +126,8 @@ static const struct door *find_door(const struct kind *k, struct str group, stru
 	return NULL;
 }
 
-const struct kind *kind_by_resource(struct str group, struct str version, struct str resource, bool is_standalone,
-				    const struct door **ret_door)
+const struct kind *kind_by_resource(
+	struct str group, struct str version, struct str resource, bool is_standalone, const struct door **ret_door)
 {
 	for (size_t i = 0; i < n_kinds; i++) {
 		if (!str_is(resource, kinds[i]->resource)) {

@@ -13,7 +13,8 @@ struct field_set *last_applied_fields(const struct type *type, const struct json
 	struct comparison c;
 	size_t at;
 	if (!text.n || json_parse(&given, a, text, JSON_LIMITS_DEFAULT, &at) ||
-	    !str_eq(json_text(json_gets(given, "apiVersion")), api_version) || typed_validate(&applied, type, given, a, &error)) {
+		!str_eq(json_text(json_gets(given, "apiVersion")), api_version) ||
+		typed_validate(&applied, type, given, a, &error)) {
 		return NULL;
 	}
 	typed_compare(&c, type, applied, live, a);

@@ -10,7 +10,8 @@
 #define LAST_APPLIED_MANAGER "kubectl"
 
 /* The fields that were applied by client and still have the applied value; NULL: none. live: a whole object at a door of this type. */
-struct field_set *last_applied_fields(const struct type *type, const struct json *live, struct str api_version, struct arena *a);
+struct field_set *last_applied_fields(
+	const struct type *type, const struct json *live, struct str api_version, struct arena *a);
 
 /* Where the object carries the annotation, makes it say what has been applied now; drops it where annotations get too big. */
 void last_applied_renew(struct meta *m, const struct json *applied, struct arena *a);

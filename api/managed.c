@@ -6,8 +6,8 @@
 
 enum {
 	UPDATERS_MAX = 10,
-	ENTRIES_MAX = 1000,          /* more cannot come about by honest work: each costs a comparison on every write */
-	MANAGER_NAME_MAX = 128,      /* bytes */
+	ENTRIES_MAX = 1000,     /* more cannot come about by honest work: each costs a comparison on every write */
+	MANAGER_NAME_MAX = 128, /* bytes */
 };
 
 /* Entries. */
@@ -20,7 +20,7 @@ void managers_init(struct managers *m, struct arena *a)
 static bool is_same_manager(const struct manager *a, const struct manager *b)
 {
 	return a->is_apply == b->is_apply && str_eq(a->name, b->name) && str_eq(a->subresource, b->subresource) &&
-	       (a->is_apply || str_eq(a->api_version, b->api_version));
+		(a->is_apply || str_eq(a->api_version, b->api_version));
 }
 
 struct manager *managers_find(struct managers *m, const struct manager *like)
@@ -79,8 +79,8 @@ static bool manager_decode(struct manager *ret, const struct json *entry, struct
 	};
 	const struct json *fields = json_gets(entry, "fieldsV1");
 	return (ret->is_apply || str_is(operation, "Update")) && ret->api_version.n &&
-	       str_is(json_text(json_gets(entry, "fieldsType")), "FieldsV1") &&
-	       (!fields || field_set_from_json(&ret->set, fields, a));
+		str_is(json_text(json_gets(entry, "fieldsType")), "FieldsV1") &&
+		(!fields || field_set_from_json(&ret->set, fields, a));
 }
 
 bool managers_decode(struct managers *m, const struct json *in, struct arena *a)
@@ -236,7 +236,7 @@ struct json *door_empty_object(const struct kind *kind, const struct door *door,
 }
 
 void transition_init(struct transition *t, const struct kind *kind, const struct door *door, struct str subresource,
-		     struct json *before, struct json *after, struct arena *a)
+	struct json *before, struct json *after, struct arena *a)
 {
 	const struct subresource *sub = subresource.n ? kind_subresource(kind, subresource) : NULL;
 	*t = (struct transition){
@@ -256,9 +256,8 @@ const struct door_change *transition_at(struct transition *t, const struct door 
 	if (!change->is_known) {
 		struct comparison c;
 		typed_compare(&c, door_type(t->kind, door), door_convert(t->door, door, t->before, t->arena),
-			      door_convert(t->door, door, t->after, t->arena), t->arena);
-		change->changed =
-			field_set_without(field_set_union(c.modified, c.added, t->arena), t->reset_fields, t->arena);
+			door_convert(t->door, door, t->after, t->arena), t->arena);
+		change->changed = field_set_without(field_set_union(c.modified, c.added, t->arena), t->reset_fields, t->arena);
 		change->removed = field_set_without(c.removed, t->reset_fields, t->arena);
 		change->is_known = true;
 	}
@@ -290,7 +289,7 @@ void managers_yield(struct managers *m, struct transition *t, struct field_set *
 		const struct door *door = kind_door(t->kind, e->api_version);
 		e->set = !door ? NULL
 			       : field_set_difference(field_set_difference(e->set, conflicts[i], m->arena),
-						      transition_at(t, door)->removed, m->arena);
+					 transition_at(t, door)->removed, m->arena);
 	}
 	managers_drop_empty(m);
 }
@@ -317,7 +316,8 @@ static bool is_reset(const struct json *managed_fields)
 }
 
 /* The entries a write starts from: those sent, where they make sense, otherwise those stored. */
-static void managers_start(struct managers *m, const struct object *o, const struct object *old, bool is_subresource, struct arena *a)
+static void managers_start(
+	struct managers *m, const struct object *o, const struct object *old, bool is_subresource, struct arena *a)
 {
 	managers_init(m, a);
 	if (!is_subresource && is_reset(o->meta.managed_fields)) {
@@ -328,8 +328,8 @@ static void managers_start(struct managers *m, const struct object *o, const str
 	}
 }
 
-void managed_update(struct object *o, const struct object *old, const struct door *door, struct str subresource, struct str manager,
-		    struct str now, struct arena *a)
+void managed_update(struct object *o, const struct object *old, const struct door *door, struct str subresource,
+	struct str manager, struct str now, struct arena *a)
 {
 	struct managers m;
 	managers_start(&m, o, old, subresource.n > 0, a);
@@ -340,7 +340,7 @@ void managed_update(struct object *o, const struct object *old, const struct doo
 	}
 	struct transition t;
 	transition_init(&t, o->kind, door, subresource,
-			old ? object_to_json(old, door, a) : door_empty_object(o->kind, door, a), object_to_json(o, door, a), a);
+		old ? object_to_json(old, door, a) : door_empty_object(o->kind, door, a), object_to_json(o, door, a), a);
 	const struct manager self = {
 		.name = manager.n ? manager : STR("unknown"),
 		.api_version = door_api_version(door, a),

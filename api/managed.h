@@ -8,14 +8,14 @@
 /* A create or update (not apply) by `manager` through `door`: computes the new managedFields of `o` from what `old` had (NULL: create).
  * A write that changes nothing keeps entries and their times (surprises.md 26). now: RFC 3339. Invalid managedFields sent by the
  * client are replaced by the old ones; `[{}]`-style clearing empties them (surprises.md 48). */
-void managed_update(struct object *o, const struct object *old, const struct door *door, struct str subresource, struct str manager,
-		    struct str now, struct arena *a);
+void managed_update(struct object *o, const struct object *old, const struct door *door, struct str subresource,
+	struct str manager, struct str now, struct arena *a);
 
 /* Server-side apply: merges `applied` (a client's partial object) into `live` (NULL: create). 0 with the merged object; or 1 with
  * conflicts or other errors in st (409 with causes, 400 ...). */
 int managed_apply(struct object **ret, const struct object *live, const struct json *applied, const struct kind *kind,
-		  const struct door *door, struct str subresource, struct str manager, bool force, struct str now, struct arena *a,
-		  struct status *st);
+	const struct door *door, struct str subresource, struct str manager, bool force, struct str now, struct arena *a,
+	struct status *st);
 
 /* The default manager: User-Agent up to the first '/', without what cannot be printed, cut to 128 bytes (surprises.md 49). */
 struct str managed_default_manager(struct str user_agent, struct arena *a);

@@ -9,9 +9,9 @@
 struct apply {
 	const struct kind *kind;
 	const struct door *door;
-	const struct type *type;     /* at the door */
+	const struct type *type; /* at the door */
 	struct str subresource;
-	struct manager self;         /* without a set */
+	struct manager self; /* without a set */
 	struct arena *arena;
 	struct status *st;
 	struct managers managers;
@@ -35,8 +35,8 @@ static struct str describe(const struct apply *ap, const struct json *applied)
 {
 	const struct json *metadata = json_gets(applied, "metadata");
 	return arena_printf(ap->arena, STR_FMT "/" STR_FMT "; " STR_FMT, STR_ARG(text_of(metadata, "namespace")),
-			    STR_ARG(text_of(metadata, "name")),
-			    STR_ARG(print_type(ap->self.api_version, str_of(ap->kind->kind), ap->arena)));
+		STR_ARG(text_of(metadata, "name")),
+		STR_ARG(print_type(ap->self.api_version, str_of(ap->kind->kind), ap->arena)));
 }
 
 /* Puts the applied object in order; 1 with the refusal in st. */
@@ -53,7 +53,7 @@ static int check_applied(struct apply *ap, const struct json *applied, struct js
 	}
 	if (typed_validate(ret, ap->type, applied, ap->arena, &error)) {
 		status_bad_request(ap->st, "failed to create typed patch object (" STR_FMT "): " STR_FMT,
-				   STR_ARG(describe(ap, applied)), STR_ARG(error));
+			STR_ARG(describe(ap, applied)), STR_ARG(error));
 		return 1;
 	}
 	return 0;
@@ -63,7 +63,8 @@ static int check_applied(struct apply *ap, const struct json *applied, struct js
 static void claim_the_past(struct apply *ap, struct json *live)
 {
 	struct transition t;
-	transition_init(&t, ap->kind, ap->door, ap->subresource, door_empty_object(ap->kind, ap->door, ap->arena), live, ap->arena);
+	transition_init(
+		&t, ap->kind, ap->door, ap->subresource, door_empty_object(ap->kind, ap->door, ap->arena), live, ap->arena);
 	struct manager past = ap->self;
 	past.name = STR(BEFORE_FIRST_APPLY);
 	past.is_apply = false;
@@ -104,15 +105,14 @@ static struct json *add_back_owned(const struct apply *ap, const struct door *do
 	if (!owned_at(ap, door, &owned)) {
 		return pruned;
 	}
-	struct field_set *kept =
-		field_set_union(fields_of(ap, door, pruned), with_fields(ap, door, owned), ap->arena);
+	struct field_set *kept = field_set_union(fields_of(ap, door, pruned), with_fields(ap, door, owned), ap->arena);
 	struct field_set *gone = field_set_difference(fields_of(ap, door, merged), kept, ap->arena);
 	return typed_remove(door_type(ap->kind, door), merged, gone, ap->arena);
 }
 
 /* Entries may name fields in other versions: each has its say in its own. */
-static struct json *add_back_owned_everywhere(const struct apply *ap, const struct door *first, struct json *merged,
-					      struct json *pruned)
+static struct json *add_back_owned_everywhere(
+	const struct apply *ap, const struct door *first, struct json *merged, struct json *pruned)
 {
 	struct json *kept = add_back_owned(ap, first, merged, pruned);
 	const struct door *at = first;
@@ -128,11 +128,10 @@ static struct json *add_back_owned_everywhere(const struct apply *ap, const stru
 }
 
 /* What was not last applied is not ours to remove. */
-static struct json *add_back_dangling(const struct apply *ap, const struct door *door, struct json *merged, struct json *pruned,
-				      const struct field_set *last)
+static struct json *add_back_dangling(
+	const struct apply *ap, const struct door *door, struct json *merged, struct json *pruned, const struct field_set *last)
 {
-	struct field_set *gone =
-		field_set_difference(fields_of(ap, door, merged), fields_of(ap, door, pruned), ap->arena);
+	struct field_set *gone = field_set_difference(fields_of(ap, door, merged), fields_of(ap, door, pruned), ap->arena);
 	gone = field_set_intersection(gone, with_fields(ap, door, last), ap->arena);
 	return typed_remove(door_type(ap->kind, door), merged, gone, ap->arena);
 }
@@ -144,8 +143,7 @@ static struct json *prune(const struct apply *ap, struct json *merged_here, cons
 		return merged_here;
 	}
 	struct json *merged = door_convert(ap->door, door, merged_here, ap->arena);
-	struct json *pruned =
-		typed_remove(door_type(ap->kind, door), merged, with_fields(ap, door, last->set), ap->arena);
+	struct json *pruned = typed_remove(door_type(ap->kind, door), merged, with_fields(ap, door, last->set), ap->arena);
 	pruned = add_back_owned_everywhere(ap, door, merged, pruned);
 	pruned = add_back_dangling(ap, door, merged, pruned, last->set);
 	return door_convert(door, ap->door, pruned, ap->arena);
@@ -158,7 +156,8 @@ static struct str print_manager(const struct manager *m, struct arena *a)
 {
 	struct str quoted = go_quote(a, m->name);
 	if (m->subresource.n) {
-		quoted = arena_printf(a, STR_FMT " with subresource " STR_FMT, STR_ARG(quoted), STR_ARG(go_quote(a, m->subresource)));
+		quoted = arena_printf(
+			a, STR_FMT " with subresource " STR_FMT, STR_ARG(quoted), STR_ARG(go_quote(a, m->subresource)));
 	}
 	return m->is_apply ? quoted : arena_printf(a, STR_FMT " using " STR_FMT, STR_ARG(quoted), STR_ARG(m->api_version));
 }
@@ -180,7 +179,7 @@ static void report_conflict(void *data, const struct path *p)
 	buf_add_str(r->lines, r->only_path);
 	if (!arena_is_full(a)) {
 		status_add_cause(r->st, "FieldManagerConflict", r->only_path,
-				 arena_printf(a, "conflict with " STR_FMT, STR_ARG(r->manager)));
+			arena_printf(a, "conflict with " STR_FMT, STR_ARG(r->manager)));
 	}
 }
 
@@ -204,10 +203,10 @@ static void refuse_conflicts(struct apply *ap, struct field_set *const *conflict
 	}
 	st->code = 409;
 	st->reason = REASON_CONFLICT;
-	st->message = report.n == 1 ? arena_printf(ap->arena, "Apply failed with 1 conflict: conflict with " STR_FMT ": " STR_FMT,
-						   STR_ARG(report.manager), STR_ARG(report.only_path))
-				    : arena_printf(ap->arena, "Apply failed with %zu conflicts: " STR_FMT, report.n,
-						   STR_ARG(buf_str(&lines)));
+	st->message = report.n == 1
+		? arena_printf(ap->arena, "Apply failed with 1 conflict: conflict with " STR_FMT ": " STR_FMT,
+			  STR_ARG(report.manager), STR_ARG(report.only_path))
+		: arena_printf(ap->arena, "Apply failed with %zu conflicts: " STR_FMT, report.n, STR_ARG(buf_str(&lines)));
 	buf_done(&lines);
 }
 
@@ -237,8 +236,8 @@ static int merge(struct apply *ap, struct json *live, struct json *applied, bool
 	struct manager *self = managers_want(&ap->managers, &ap->self), last = *self;
 	const struct subresource *sub = kind_subresource(ap->kind, ap->subresource);
 	self->api_version = ap->self.api_version;
-	self->set = field_set_without(typed_fields(ap->type, applied, ap->arena), sub ? sub->reset_fields : ap->kind->reset_fields,
-				      ap->arena);
+	self->set = field_set_without(
+		typed_fields(ap->type, applied, ap->arena), sub ? sub->reset_fields : ap->kind->reset_fields, ap->arena);
 	merged = prune(ap, merged, &last);
 
 	struct transition t;
@@ -261,15 +260,18 @@ static const struct json *or_empty(const struct json *j, struct arena *a)
 }
 
 int managed_apply(struct object **ret, const struct object *live, const struct json *applied, const struct kind *kind,
-		  const struct door *door, struct str subresource, struct str manager, bool force, struct str now, struct arena *a,
-		  struct status *st)
+	const struct door *door, struct str subresource, struct str manager, bool force, struct str now, struct arena *a,
+	struct status *st)
 {
 	struct apply ap = {
 		.kind = kind,
 		.door = door,
 		.type = door_type(kind, door),
 		.subresource = subresource,
-		.self = {.name = manager, .api_version = door_api_version(door, a), .subresource = subresource, .is_apply = true},
+		.self = {.name = manager,
+			.api_version = door_api_version(door, a),
+			.subresource = subresource,
+			.is_apply = true},
 		.arena = a,
 		.st = st,
 	};
@@ -296,7 +298,7 @@ int managed_apply(struct object **ret, const struct object *live, const struct j
 	struct str error;
 	if (object_decode(ret, kind, door, or_empty(merged, a), live, a, NULL, &error)) {
 		status_bad_request(st, "failed to convert new object (" STR_FMT ") to proper version: " STR_FMT,
-				   STR_ARG(describe(&ap, applied)), STR_ARG(error));
+			STR_ARG(describe(&ap, applied)), STR_ARG(error));
 		return 1;
 	}
 	struct manager *self = managers_find(&ap.managers, &ap.self);

@@ -7,7 +7,7 @@
 
 struct manager {
 	struct str name, api_version, subresource;
-	struct str time;             /* RFC 3339; empty: unknown */
+	struct str time; /* RFC 3339; empty: unknown */
 	bool is_apply;
 	struct field_set *set;
 };
@@ -34,7 +34,7 @@ void managers_cap(struct managers *m);
 /* What changed as one door shows it. */
 struct door_change {
 	bool is_known;
-	struct field_set *changed;       /* modified or added */
+	struct field_set *changed; /* modified or added */
 	struct field_set *removed;
 };
 
@@ -45,11 +45,11 @@ struct transition {
 	struct json *before, *after;
 	const char *const *reset_fields; /* not owned by those who write this way; NULL-terminated or NULL */
 	struct arena *arena;
-	struct door_change *by_door;     /* private: made when first asked for */
+	struct door_change *by_door; /* private: made when first asked for */
 };
 
 void transition_init(struct transition *t, const struct kind *kind, const struct door *door, struct str subresource,
-		     struct json *before, struct json *after, struct arena *a);
+	struct json *before, struct json *after, struct arena *a);
 const struct door_change *transition_at(struct transition *t, const struct door *door);
 /* One door's form of an object as another shows it. */
 struct json *door_convert(const struct door *from, const struct door *to, struct json *j, struct arena *a);

@@ -243,8 +243,12 @@ static bool read_claim_text(const struct json *in, const char *name, struct str 
 static const char *json_kind_name(enum json_kind kind)
 {
 	static const char *const names[] = {
-		[JSON_NULL] = "null",     [JSON_BOOL] = "bool",   [JSON_NUMBER] = "number",
-		[JSON_STRING] = "string", [JSON_ARRAY] = "array", [JSON_OBJECT] = "object",
+		[JSON_NULL] = "null",
+		[JSON_BOOL] = "bool",
+		[JSON_NUMBER] = "number",
+		[JSON_STRING] = "string",
+		[JSON_ARRAY] = "array",
+		[JSON_OBJECT] = "object",
 	};
 	return names[kind];
 }
@@ -260,13 +264,13 @@ static void claim_default(struct claim *c, const struct kind *kind, const struct
 }
 
 static int claim_read(struct claim *c, const struct kind *kind, const struct door *door, const struct json *in, struct arena *a,
-		      struct str *ret_error)
+	struct str *ret_error)
 {
 	if (in->kind != JSON_OBJECT && in->kind != JSON_NULL) {
 		*ret_error = arena_printf(a,
-					  "%sjson: cannot unmarshal %s into Go value of type struct { APIVersion string "
-					  "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
-					  no_type_prefix, json_kind_name(in->kind));
+			"%sjson: cannot unmarshal %s into Go value of type struct { APIVersion string "
+			"\"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+			no_type_prefix, json_kind_name(in->kind));
 		return OBJECT_UNRECOGNIZED;
 	}
 	static const char *const names[] = {"apiVersion", "kind"};
@@ -274,7 +278,7 @@ static int claim_read(struct claim *c, const struct kind *kind, const struct doo
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (!read_claim_text(in, names[i], texts[i])) {
 			*ret_error = arena_printf(a, "%sjson: cannot unmarshal %s into Go struct field .%s of type string",
-						  no_type_prefix, json_kind_name(json_gets(in, names[i])->kind), names[i]);
+				no_type_prefix, json_kind_name(json_gets(in, names[i])->kind), names[i]);
 			return OBJECT_UNRECOGNIZED;
 		}
 	}
@@ -323,8 +327,8 @@ static struct str claim_version(const struct claim *c)
 }
 
 /* Is this what the door takes? */
-static int claim_check(const struct claim *c, const struct kind *kind, const struct door *door, struct arena *a,
-		       struct str *ret_error)
+static int claim_check(
+	const struct claim *c, const struct kind *kind, const struct door *door, struct arena *a, struct str *ret_error)
 {
 	struct str expected = door_api_version(door, a);
 	bool is_kind = str_is(c->kind, kind->kind);
@@ -336,22 +340,24 @@ static int claim_check(const struct claim *c, const struct kind *kind, const str
 		return OBJECT_UNRECOGNIZED;
 	}
 	if (is_kind && (kind_door(kind, c->api_version) || is_listed(kind->retired_versions, c->api_version))) {
-		*ret_error = arena_printf(a, "the API version in the data (" STR_FMT ") does not match the expected API version (" STR_FMT
-					  ")", STR_ARG(c->api_version), STR_ARG(expected));
+		*ret_error = arena_printf(a,
+			"the API version in the data (" STR_FMT ") does not match the expected API version (" STR_FMT ")",
+			STR_ARG(c->api_version), STR_ARG(expected));
 		return OBJECT_WRONG_VERSION;
 	}
 	if (is_registered(c)) {
 		*ret_error = arena_printf(a, "converting (" STR_FMT "." STR_FMT ") to (" STR_FMT ".%s): unknown conversion",
-					  STR_ARG(claim_version(c)), STR_ARG(c->kind), STR_ARG(go_package(door->group)), kind->kind);
+			STR_ARG(claim_version(c)), STR_ARG(c->kind), STR_ARG(go_package(door->group)), kind->kind);
 		return OBJECT_MISMATCH;
 	}
-	*ret_error = arena_printf(a, "no kind " STR_FMT " is registered for version " STR_FMT " in scheme \"pkg/runtime/scheme.go:111\"",
-				  STR_ARG(go_quote(a, c->kind)), STR_ARG(go_quote(a, c->api_version)));
+	*ret_error = arena_printf(a,
+		"no kind " STR_FMT " is registered for version " STR_FMT " in scheme \"pkg/runtime/scheme.go:111\"",
+		STR_ARG(go_quote(a, c->kind)), STR_ARG(go_quote(a, c->api_version)));
 	return OBJECT_MISMATCH;
 }
 
 int object_decode(struct object **ret, const struct kind *kind, const struct door *door, const struct json *in,
-		  const struct object *stored, struct arena *a, struct decode_report *report, struct str *ret_error)
+	const struct object *stored, struct arena *a, struct decode_report *report, struct str *ret_error)
 {
 	struct claim claim;
 	int r = claim_read(&claim, kind, door, in, a, ret_error);
@@ -397,10 +403,11 @@ static struct str summarize_body(struct str body, struct arena *a)
 	return arena_printf(a, "%.*s%s", (int)(2 * head.n), hex, more);
 }
 
-static void refuse_unrecognized(struct status *st, const struct kind *kind, struct str body, const char *prefix, struct str reason)
+static void refuse_unrecognized(
+	struct status *st, const struct kind *kind, struct str body, const char *prefix, struct str reason)
 {
-	status_bad_request(st, "the object provided is unrecognized (must be of type %s): %s" STR_FMT " (" STR_FMT ")", kind->kind,
-			   prefix, STR_ARG(reason), STR_ARG(summarize_body(body, st->arena)));
+	status_bad_request(st, "the object provided is unrecognized (must be of type %s): %s" STR_FMT " (" STR_FMT ")",
+		kind->kind, prefix, STR_ARG(reason), STR_ARG(summarize_body(body, st->arena)));
 }
 
 void object_refuse_body(struct status *st, const struct kind *kind, struct str body, struct str reason)
@@ -409,17 +416,17 @@ void object_refuse_body(struct status *st, const struct kind *kind, struct str b
 }
 
 static void refuse_claim(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
-			 const char *prefix, struct str reason)
+	const char *prefix, struct str reason)
 {
 	struct claim claim = {0};
 	claim_read(&claim, kind, door, in, st->arena, &(struct str){0});
 	claim_default(&claim, kind, door, st->arena);
 	status_bad_request(st, STR_FMT " in version " STR_FMT " cannot be handled as a %s: %s" STR_FMT, STR_ARG(claim.kind),
-			   STR_ARG(go_quote(st->arena, claim_version(&claim))), kind->kind, prefix, STR_ARG(reason));
+		STR_ARG(go_quote(st->arena, claim_version(&claim))), kind->kind, prefix, STR_ARG(reason));
 }
 
 void object_refuse(struct status *st, const struct kind *kind, const struct door *door, struct str body, const struct json *in,
-		   int error, struct str reason)
+	int error, struct str reason)
 {
 	switch (error) {
 	case OBJECT_UNRECOGNIZED:
@@ -435,7 +442,7 @@ void object_refuse(struct status *st, const struct kind *kind, const struct door
 }
 
 void object_refuse_strict(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
-			  const struct decode_report *report)
+	const struct decode_report *report)
 {
 	struct buf list;
 	buf_init(&list, TEXT_MAX);
@@ -462,7 +469,7 @@ static bool meta_row_equal(const struct meta *a, const struct meta *b, const str
 		return str_eq(*(const struct str *)x, *(const struct str *)y);
 	case META_GRACE:
 		return a->has_grace_period == b->has_grace_period &&
-		       (!a->has_grace_period || *(const int64_t *)x == *(const int64_t *)y);
+			(!a->has_grace_period || *(const int64_t *)x == *(const int64_t *)y);
 	case META_INT:
 		return *(const int64_t *)x == *(const int64_t *)y;
 	case META_OBJECT:
@@ -500,8 +507,8 @@ bool object_equal(const struct object *a, const struct object *b)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(meta_rows); i++) {
 		size_t offset = meta_rows[i].offset;
-		bool is_compared = offset != offsetof(struct meta, resource_version) &&
-				   offset != offsetof(struct meta, managed_fields);
+		bool is_compared =
+			offset != offsetof(struct meta, resource_version) && offset != offsetof(struct meta, managed_fields);
 		if (is_compared && !meta_row_equal(&a->meta, &b->meta, &meta_rows[i])) {
 			return false;
 		}
@@ -530,7 +537,7 @@ int object_decode_stored(struct object **ret, const struct kind *kind, struct st
 	struct json *stored;
 	size_t at;
 	if (json_parse(&stored, a, value, JSON_LIMITS_DEFAULT, &at) || stored->kind != JSON_OBJECT ||
-	    !str_is(json_text(json_gets(stored, "kind")), kind->kind)) {
+		!str_is(json_text(json_gets(stored, "kind")), kind->kind)) {
 		return 1;
 	}
 	const struct door *door = kind_door(kind, json_text(json_gets(stored, "apiVersion")));

@@ -12,23 +12,23 @@ struct door;
 
 struct meta {
 	struct str name, generate_name, ns, uid;
-	struct str resource_version;          /* as the client sent it; from storage: decimal mod revision. Never stored */
-	int64_t generation;                   /* 0: absent */
-	struct str creation_timestamp;        /* RFC 3339 or empty */
-	struct str deletion_timestamp;        /* empty: not being deleted */
+	struct str resource_version;   /* as the client sent it; from storage: decimal mod revision. Never stored */
+	int64_t generation;            /* 0: absent */
+	struct str creation_timestamp; /* RFC 3339 or empty */
+	struct str deletion_timestamp; /* empty: not being deleted */
 	bool has_grace_period;
 	int64_t grace_period_s;
-	struct json *labels, *annotations;    /* JSON_OBJECT of strings, or NULL when empty */
-	struct json *owner_references;        /* JSON_ARRAY, normal form, or NULL */
-	struct json *finalizers;              /* JSON_ARRAY of strings, or NULL */
-	struct json *managed_fields;          /* JSON_ARRAY, normal form, or NULL */
+	struct json *labels, *annotations; /* JSON_OBJECT of strings, or NULL when empty */
+	struct json *owner_references;     /* JSON_ARRAY, normal form, or NULL */
+	struct json *finalizers;           /* JSON_ARRAY of strings, or NULL */
+	struct json *managed_fields;       /* JSON_ARRAY, normal form, or NULL */
 };
 
 struct object {
 	const struct kind *kind;
 	struct meta meta;
-	struct json *fields;                  /* JSON_OBJECT in schema order */
-	int64_t mod_revision;                 /* of the stored version this was decoded from; 0: new */
+	struct json *fields;  /* JSON_OBJECT in schema order */
+	int64_t mod_revision; /* of the stored version this was decoded from; 0: new */
 };
 
 static inline bool meta_is_deleting(const struct meta *m)
@@ -42,7 +42,7 @@ struct owner_reference {
 };
 size_t meta_owner_count(const struct meta *m);
 void meta_owner(const struct meta *m, size_t i, struct owner_reference *ret);
-bool meta_controller(const struct meta *m, struct owner_reference *ret);   /* the one with controller: true */
+bool meta_controller(const struct meta *m, struct owner_reference *ret); /* the one with controller: true */
 bool meta_has_finalizer(const struct meta *m, struct str name);
 void meta_add_finalizer(struct meta *m, struct arena *a, struct str name); /* appends unless there */
 void meta_remove_finalizer(struct meta *m, struct arena *a, struct str name);
@@ -57,18 +57,18 @@ enum object_error {
  * write would change (NULL: nothing), for what the door cannot express. report may be NULL. 0, or an object_error with the bare
  * reason in *ret_error, as patches quote it; object_refuse() makes the 400 of whole objects from it. */
 int object_decode(struct object **ret, const struct kind *kind, const struct door *door, const struct json *in,
-		  const struct object *stored, struct arena *a, struct decode_report *report, struct str *ret_error);
+	const struct object *stored, struct arena *a, struct decode_report *report, struct str *ret_error);
 /* kube's 400 for a body that object_decode() refused. */
 void object_refuse(struct status *st, const struct kind *kind, const struct door *door, struct str body, const struct json *in,
-		   int error, struct str reason);
+	int error, struct str reason);
 /* kube's 400 for a body that is no JSON (reason: json_error_text) or of no use. */
 void object_refuse_body(struct status *st, const struct kind *kind, struct str body, struct str reason);
 /* kube's 400 under fieldValidation=Strict for what the report holds. */
 void object_refuse_strict(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
-			  const struct decode_report *report);
+	const struct decode_report *report);
 /* The whole object as a tree, as `door` shows it: kind, apiVersion, metadata, fields. resourceVersion appears when meta has one. */
 struct json *object_to_json(const struct object *o, const struct door *door, struct arena *a);
-struct object *object_copy(const struct object *o, struct arena *a);       /* shallow: nodes shared, structs own */
+struct object *object_copy(const struct object *o, struct arena *a); /* shallow: nodes shared, structs own */
 /* Same after normalisation, leaving out resourceVersion and managedFields' times: is this write a no-op? */
 bool object_equal(const struct object *a, const struct object *b);
 

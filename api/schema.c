@@ -52,16 +52,16 @@ const char *type_go_name(const struct type *type)
 /* Where decoding is: the way from the root, innermost first. */
 struct frame {
 	const struct frame *up;
-	const struct type *owner;    /* the object type whose field this is; NULL: an item or a map's key */
-	struct str name;             /* of a field or key */
-	size_t index;                /* of an item, where name is empty */
+	const struct type *owner; /* the object type whose field this is; NULL: an item or a map's key */
+	struct str name;          /* of a field or key */
+	size_t index;             /* of an item, where name is empty */
 	bool is_item;
 };
 
 struct decoder {
 	struct arena *arena;
 	struct decode_report *report;
-	struct str error;            /* the first, as Go's decoder reports it */
+	struct str error; /* the first, as Go's decoder reports it */
 };
 
 static struct json *decode(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at);
@@ -98,8 +98,11 @@ static void print_fields(struct buf *out, const struct frame *at)
 static void print_go_type(struct buf *out, const struct type *t)
 {
 	static const char *const plain[] = {
-		[TYPE_STRING] = "string", [TYPE_BOOL] = "bool",      [TYPE_INT32] = "int32",
-		[TYPE_INT64] = "int64",   [TYPE_BYTES] = "[]uint8",
+		[TYPE_STRING] = "string",
+		[TYPE_BOOL] = "bool",
+		[TYPE_INT32] = "int32",
+		[TYPE_INT64] = "int64",
+		[TYPE_BYTES] = "[]uint8",
 	};
 	if (t->go_type) {
 		buf_adds(out, t->go_type);
@@ -144,8 +147,12 @@ static const struct frame *innermost_field(const struct frame *at)
 static void refuse_kind(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
 	static const char *const kinds[] = {
-		[JSON_NULL] = "null",     [JSON_BOOL] = "bool",   [JSON_NUMBER] = "number",
-		[JSON_STRING] = "string", [JSON_ARRAY] = "array", [JSON_OBJECT] = "object",
+		[JSON_NULL] = "null",
+		[JSON_BOOL] = "bool",
+		[JSON_NUMBER] = "number",
+		[JSON_STRING] = "string",
+		[JSON_ARRAY] = "array",
+		[JSON_OBJECT] = "object",
 	};
 	struct buf fields, message;
 	buf_init(&message, TEXT_MAX);
@@ -239,8 +246,9 @@ static void refuse_time(struct decoder *d, struct str text, const char *layout, 
 	struct str rest = text;
 	while (elements[1] && rest.n >= strlen(*elements)) {
 		size_t n = strlen(*elements), i = 0;
-		while (i < n && ((*elements)[i] >= '0' && (*elements)[i] <= '9' ? rest.p[i] >= '0' && rest.p[i] <= '9'
-										 : rest.p[i] == (*elements)[i])) {
+		while (i < n &&
+			((*elements)[i] >= '0' && (*elements)[i] <= '9' ? rest.p[i] >= '0' && rest.p[i] <= '9'
+									: rest.p[i] == (*elements)[i])) {
 			i++;
 		}
 		if (i < n) {
@@ -260,7 +268,7 @@ static void refuse_time(struct decoder *d, struct str text, const char *layout, 
 }
 
 static bool decode_time_text(struct decoder *d, const struct json *in, const struct frame *at, const char *layout,
-			     const char *const *elements, int64_t *ret_us)
+	const char *const *elements, int64_t *ret_us)
 {
 	if (in->kind != JSON_STRING) {
 		refuse_kind(d, &type_string, in, at);
@@ -295,8 +303,8 @@ static struct json *decode_time(struct decoder *d, const struct type *t, const s
 
 static struct json *decode_micro_time(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
-	static const char *const elements[] = {"2006", "-",  "01", "-",  "02", "T",       "15",    ":",
-					       "04",   ":",  "05", ".000000", "Z07:00", NULL};
+	static const char *const elements[] = {
+		"2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", ".000000", "Z07:00", NULL};
 	int64_t us;
 	(void)t;
 	if (!decode_time_text(d, in, at, "2006-01-02T15:04:05.000000Z07:00", elements, &us) || us == GO_ZERO_TIME_US) {
@@ -320,7 +328,8 @@ static size_t base64_good(struct str s)
 		i++;
 	}
 	size_t padding = s.n - i;
-	bool is_padded = padding == 0 || (padding == 1 && s.p[i] == '=') || (padding == 2 && s.p[i] == '=' && s.p[i + 1] == '=');
+	bool is_padded =
+		padding == 0 || (padding == 1 && s.p[i] == '=') || (padding == 2 && s.p[i] == '=' && s.p[i + 1] == '=');
 	return is_padded && s.n % 4 == 0 ? s.n : i;
 }
 
@@ -363,8 +372,13 @@ static struct json *zero_value(struct decoder *d, const struct type *t)
 	static struct json no = {.kind = JSON_BOOL, .is_frozen = true};
 	static struct json empty = {.kind = JSON_STRING, .is_frozen = true, .text = ""};
 	static struct json *const zeros[] = {
-		[TYPE_STRING] = &empty, [TYPE_QUANTITY] = &empty,      [TYPE_BOOL] = &no,       [TYPE_INT32] = &zero,
-		[TYPE_INT64] = &zero,   [TYPE_INT_OR_STRING] = &zero, [TYPE_FIELDS_V1] = NULL,
+		[TYPE_STRING] = &empty,
+		[TYPE_QUANTITY] = &empty,
+		[TYPE_BOOL] = &no,
+		[TYPE_INT32] = &zero,
+		[TYPE_INT64] = &zero,
+		[TYPE_INT_OR_STRING] = &zero,
+		[TYPE_FIELDS_V1] = NULL,
 	};
 	if (t->kind == TYPE_OBJECT) {
 		return decode(d, t, json_object(d->arena), NULL);
@@ -452,7 +466,7 @@ static struct json *decode_object(struct decoder *d, const struct type *t, const
 struct map_member {
 	struct str name;
 	const struct json *value;
-	uint32_t position;           /* in the client's text */
+	uint32_t position; /* in the client's text */
 };
 
 static int compare_members(const void *x, const void *y)
@@ -528,7 +542,7 @@ static struct json *decode_list(struct decoder *d, const struct type *t, const s
 	struct json *out = json_array(d->arena);
 	for (uint32_t i = 0; i < in->n; i++) {
 		json_append(d->arena, out,
-			    decode_element(d, t, in->items[i], &(struct frame){.up = at, .index = i, .is_item = true}));
+			decode_element(d, t, in->items[i], &(struct frame){.up = at, .index = i, .is_item = true}));
 	}
 	return out;
 }
@@ -536,7 +550,8 @@ static struct json *decode_list(struct decoder *d, const struct type *t, const s
 /* NULL for null: the zero value. */
 static struct json *decode(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
-	static struct json *(*const decoders[])(struct decoder *, const struct type *, const struct json *, const struct frame *) = {
+	static struct json *(*const decoders[])(
+		struct decoder *, const struct type *, const struct json *, const struct frame *) = {
 		[TYPE_STRING] = decode_string,
 		[TYPE_BOOL] = decode_bool,
 		[TYPE_INT32] = decode_int,
@@ -560,8 +575,8 @@ static struct json *decode(struct decoder *d, const struct type *t, const struct
 	return in->kind == JSON_NULL ? NULL : decoders[t->kind](d, t, in, at);
 }
 
-int schema_decode(struct json **ret, const struct type *type, const struct json *in, struct arena *a, struct decode_report *report,
-		  struct str *ret_error)
+int schema_decode(struct json **ret, const struct type *type, const struct json *in, struct arena *a,
+	struct decode_report *report, struct str *ret_error)
 {
 	struct decoder d = {.arena = a, .report = report};
 	struct json *out = decode_element(&d, &(struct type){.kind = TYPE_LIST, .elem = type}, in, NULL);

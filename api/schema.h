@@ -10,49 +10,49 @@ enum type_kind {
 	TYPE_BOOL,
 	TYPE_INT32,
 	TYPE_INT64,
-	TYPE_TIME,           /* RFC 3339, seconds */
+	TYPE_TIME, /* RFC 3339, seconds */
 	TYPE_MICRO_TIME,
-	TYPE_BYTES,          /* base64 */
+	TYPE_BYTES, /* base64 */
 	TYPE_INT_OR_STRING,
-	TYPE_QUANTITY,       /* kept as sent */
-	TYPE_OBJECT,         /* members as in `fields`, others are unknown */
-	TYPE_MAP,            /* string -> elem */
+	TYPE_QUANTITY, /* kept as sent */
+	TYPE_OBJECT,   /* members as in `fields`, others are unknown */
+	TYPE_MAP,      /* string -> elem */
 	TYPE_LIST,
-	TYPE_RAW,            /* any JSON, opaque: kept verbatim (runtime.RawExtension); one leaf to field ownership */
-	TYPE_FIELDS_V1,      /* metadata.managedFields[].fieldsV1: kept verbatim */
+	TYPE_RAW,       /* any JSON, opaque: kept verbatim (runtime.RawExtension); one leaf to field ownership */
+	TYPE_FIELDS_V1, /* metadata.managedFields[].fieldsV1: kept verbatim */
 };
 
 enum list_type { LIST_ATOMIC, LIST_SET, LIST_MAP };
 
 struct type {
 	enum type_kind kind;
-	const char *definition;      /* OpenAPI name "io.k8s.api.apps.v1.ControllerRevision"; NULL: written inline where used */
-	const char *go_type;         /* as messages of Go's decoder name it: "v1.ObjectMeta", "types.UID"; NULL: by kind, "string" */
+	const char *definition; /* OpenAPI name "io.k8s.api.apps.v1.ControllerRevision"; NULL: written inline where used */
+	const char *go_type;    /* as messages of Go's decoder name it: "v1.ObjectMeta", "types.UID"; NULL: by kind, "string" */
 	const char *doc;
-	const struct field *fields;  /* TYPE_OBJECT: ends with a NULL name */
-	const struct type *elem;     /* TYPE_MAP, TYPE_LIST */
-	enum list_type list_type;    /* x-kubernetes-list-type */
-	const char *const *list_keys;/* LIST_MAP: NULL-terminated */
-	bool is_atomic;              /* objects and maps that field ownership treats as one (x-kubernetes-map-type: atomic) */
+	const struct field *fields;   /* TYPE_OBJECT: ends with a NULL name */
+	const struct type *elem;      /* TYPE_MAP, TYPE_LIST */
+	enum list_type list_type;     /* x-kubernetes-list-type */
+	const char *const *list_keys; /* LIST_MAP: NULL-terminated */
+	bool is_atomic;               /* objects and maps that field ownership treats as one (x-kubernetes-map-type: atomic) */
 };
 
 enum {
-	FIELD_ALWAYS = 1 << 0,       /* written even when zero (no omitempty in Go): 0, "", null */
-	FIELD_MANDATORY = 1 << 1,    /* "required" in OpenAPI */
-	FIELD_PATCH_MERGE = 1 << 2,  /* x-kubernetes-patch-strategy: merge */
+	FIELD_ALWAYS = 1 << 0,      /* written even when zero (no omitempty in Go): 0, "", null */
+	FIELD_MANDATORY = 1 << 1,   /* "required" in OpenAPI */
+	FIELD_PATCH_MERGE = 1 << 2, /* x-kubernetes-patch-strategy: merge */
 	FIELD_RETAIN_KEYS = 1 << 3,
-	FIELD_KEEP_EMPTY = 1 << 4,   /* a pointer in Go: present zero values are kept */
-	FIELD_UNOWNED = 1 << 5,      /* never in managedFields: metadata's system fields, kind, apiVersion */
+	FIELD_KEEP_EMPTY = 1 << 4, /* a pointer in Go: present zero values are kept */
+	FIELD_UNOWNED = 1 << 5,    /* never in managedFields: metadata's system fields, kind, apiVersion */
 };
-#define TYPE_FIELDS_MAX 64           /* of one object type */
+#define TYPE_FIELDS_MAX 64 /* of one object type */
 
 struct field {
 	const char *name;
 	const struct type *type;
 	unsigned flags;
 	const char *doc;
-	const char *merge_key;       /* x-kubernetes-patch-merge-key */
-	const char *default_json;    /* OpenAPI default and what decoding fills in where the field is absent; NULL: none */
+	const char *merge_key;    /* x-kubernetes-patch-merge-key */
+	const char *default_json; /* OpenAPI default and what decoding fills in where the field is absent; NULL: none */
 };
 
 /* Shared types (api/schema_meta.c). */
@@ -61,16 +61,18 @@ extern const struct type type_string, type_bool, type_int32, type_int64, type_ti
 extern const struct type type_object_meta, type_list_meta, type_owner_reference, type_managed_fields_entry;
 
 /* The first members of every kind. */
-#define OBJECT_FIELDS                                                                                                            \
-	{"kind", &type_string, FIELD_UNOWNED, "What kind of object this is.", NULL, NULL},                                       \
-	{"apiVersion", &type_string, FIELD_UNOWNED, "The version of the API in which the object is written.", NULL, NULL},      \
-	{                                                                                                                        \
-		"metadata", &type_object_meta, FIELD_ALWAYS, "What every object has: names, versions, labels, owners.", NULL, NULL \
+#define OBJECT_FIELDS                                                                                                         \
+	{"kind", &type_string, FIELD_UNOWNED, "What kind of object this is.", NULL, NULL},                                    \
+		{"apiVersion", &type_string, FIELD_UNOWNED, "The version of the API in which the object is written.", NULL,   \
+			NULL},                                                                                                \
+	{                                                                                                                     \
+		"metadata", &type_object_meta, FIELD_ALWAYS, "What every object has: names, versions, labels, owners.", NULL, \
+			NULL                                                                                                  \
 	}
 
 /* What strict decoding noticed: kube's texts, in kube's order (surprises.md 14), each once and at most 100. */
 struct decode_report {
-	struct str *strict;          /* `unknown field "spec.x"`, `duplicate field "metadata.name"` */
+	struct str *strict; /* `unknown field "spec.x"`, `duplicate field "metadata.name"` */
 	size_t n_strict, cap;
 };
 
@@ -78,8 +80,8 @@ struct decode_report {
  * decoder and encoder would leave them (empty omitted unless FIELD_ALWAYS, nulls dropped, RAW verbatim). `in` and its text must
  * outlive the result, which shares what is normal already. report may be NULL. 0; or 1 with a sentence in *ret_error, worded as
  * Go's json: "json: cannot unmarshal string into Go struct field ControllerRevision.revision of type int64". */
-int schema_decode(struct json **ret, const struct type *type, const struct json *in, struct arena *a, struct decode_report *report,
-		  struct str *ret_error);
+int schema_decode(struct json **ret, const struct type *type, const struct json *in, struct arena *a,
+	struct decode_report *report, struct str *ret_error);
 
 const struct field *type_field(const struct type *type, struct str name);
 /* The position of the field called name, or -1. Members mostly come in the order of the fields, so looking starts at `hint`: what the

@@ -46,8 +46,22 @@ static const struct type type_fields_v1 = {
 	.kind = TYPE_FIELDS_V1,
 	.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1",
 	.go_type = "v1.FieldsV1",
-	.doc = "A set of fields as a trie in JSON: f:<name> is a member, k:<keys> a list item known by its keys, v:<value> one known by its "
+	.doc = "A set of fields as a trie in JSON: f:<name> is a member, k:<keys> a list item known by its keys, v:<value> one "
+	       "known by its "
 	       "value, i:<position> one known by its place; \".\" marks an item that is itself in the set.",
+};
+
+static const struct field owner_reference_fields[] = {
+	{"apiVersion", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "API version of the owner.", NULL, NULL},
+	{"kind", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Kind of the owner.", NULL, NULL},
+	{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Name of the owner.", NULL, NULL},
+	{"uid", &type_uid, FIELD_ALWAYS | FIELD_MANDATORY, "uid of the owner: a later object of the same name is no owner.",
+		NULL, NULL},
+	{"controller", &type_bool, FIELD_KEEP_EMPTY,
+		"Whether the owner is the one that manages this object; at most one may be.", NULL, NULL},
+	{"blockOwnerDeletion", &type_bool, FIELD_KEEP_EMPTY,
+		"Whether a foreground deletion of the owner waits until this object is gone.", NULL, NULL},
+	{0},
 };
 
 const struct type type_owner_reference = {
@@ -56,18 +70,18 @@ const struct type type_owner_reference = {
 	.go_type = "v1.OwnerReference",
 	.doc = "Names an object that this object belongs to, in the same namespace or without one.",
 	.is_atomic = true,
-	.fields = (const struct field[]){
-		{"apiVersion", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "API version of the owner.", NULL, NULL},
-		{"kind", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Kind of the owner.", NULL, NULL},
-		{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Name of the owner.", NULL, NULL},
-		{"uid", &type_uid, FIELD_ALWAYS | FIELD_MANDATORY, "uid of the owner: a later object of the same name is no owner.",
-		 NULL, NULL},
-		{"controller", &type_bool, FIELD_KEEP_EMPTY, "Whether the owner is the one that manages this object; at most one may be.",
-		 NULL, NULL},
-		{"blockOwnerDeletion", &type_bool, FIELD_KEEP_EMPTY,
-		 "Whether a foreground deletion of the owner waits until this object is gone.", NULL, NULL},
-		{0},
-	},
+	.fields = owner_reference_fields,
+};
+
+static const struct field managed_fields_entry_fields[] = {
+	{"manager", &type_string, 0, "Who manages these fields.", NULL, NULL},
+	{"operation", &type_operation, 0, "How they came to be managed: Apply or Update.", NULL, NULL},
+	{"apiVersion", &type_string, 0, "The API version in which the fields are named.", NULL, NULL},
+	{"time", &type_time, 0, "When the manager last changed the set of fields or their values.", NULL, NULL},
+	{"fieldsType", &type_string, 0, "The format of the set; the only one is FieldsV1.", NULL, NULL},
+	{"fieldsV1", &type_fields_v1, 0, "The set of fields.", NULL, NULL},
+	{"subresource", &type_string, 0, "The subresource the manager wrote to, empty for the object itself.", NULL, NULL},
+	{0},
 };
 
 const struct type type_managed_fields_entry = {
@@ -75,16 +89,7 @@ const struct type type_managed_fields_entry = {
 	.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry",
 	.go_type = "v1.ManagedFieldsEntry",
 	.doc = "Which fields one manager set, and how.",
-	.fields = (const struct field[]){
-		{"manager", &type_string, 0, "Who manages these fields.", NULL, NULL},
-		{"operation", &type_operation, 0, "How they came to be managed: Apply or Update.", NULL, NULL},
-		{"apiVersion", &type_string, 0, "The API version in which the fields are named.", NULL, NULL},
-		{"time", &type_time, 0, "When the manager last changed the set of fields or their values.", NULL, NULL},
-		{"fieldsType", &type_string, 0, "The format of the set; the only one is FieldsV1.", NULL, NULL},
-		{"fieldsV1", &type_fields_v1, 0, "The set of fields.", NULL, NULL},
-		{"subresource", &type_string, 0, "The subresource the manager wrote to, empty for the object itself.", NULL, NULL},
-		{0},
-	},
+	.fields = managed_fields_entry_fields,
 };
 
 static const struct type type_owner_references = {
@@ -95,37 +100,59 @@ static const struct type type_owner_references = {
 };
 static const struct type type_managed_fields = {.kind = TYPE_LIST, .elem = &type_managed_fields_entry};
 
+static const struct field object_meta_fields[] = {
+	{"name", &type_string, FIELD_UNOWNED, "Name of the object, unique among its kind in its namespace. Cannot be changed.",
+		NULL, NULL},
+	{"generateName", &type_string, 0, "Prefix from which the server makes a name where none is given.", NULL, NULL},
+	{"namespace", &type_string, FIELD_UNOWNED, "Namespace the object lives in. Cannot be changed.", NULL, NULL},
+	{"selfLink", &type_string, FIELD_UNOWNED, "No longer filled in.", NULL, NULL},
+	{"uid", &type_uid, FIELD_UNOWNED,
+		"Distinguishes this object from all others, also from earlier ones of its name. Set by the "
+		"server.",
+		NULL, NULL},
+	{"resourceVersion", &type_string, FIELD_UNOWNED,
+		"Version of the stored object; sent back with a write, it must still be "
+		"the current one. Compare for equality only.",
+		NULL, NULL},
+	{"generation", &type_int64, FIELD_UNOWNED, "Counts the states that the object's author wished for. Set by the server.",
+		NULL, NULL},
+	{"creationTimestamp", &type_time, FIELD_UNOWNED, "When the object was created. Set by the server.", NULL, NULL},
+	{"deletionTimestamp", &type_time, 0,
+		"When deletion was asked for. The object goes when its finalizers are gone. Set by the "
+		"server.",
+		NULL, NULL},
+	{"deletionGracePeriodSeconds", &type_int64, FIELD_KEEP_EMPTY,
+		"How long the object may take to stop before it is deleted. "
+		"Set by the server.",
+		NULL, NULL},
+	{"labels", &type_string_map, 0, "Keys and values to select objects by.", NULL, NULL},
+	{"annotations", &type_string_map, 0, "Keys and values that tools keep with the object; not for selecting.", NULL, NULL},
+	{"ownerReferences", &type_owner_references, FIELD_PATCH_MERGE,
+		"The objects this one belongs to; it is garbage when all of "
+		"them are gone.",
+		"uid", NULL},
+	{"finalizers", &type_string_set, FIELD_PATCH_MERGE,
+		"Who must agree before the object is removed from the store. Nothing can "
+		"be added once deletion has begun.",
+		NULL, NULL},
+	{"managedFields", &type_managed_fields, FIELD_UNOWNED, "Who set which fields. Kept by the server.", NULL, NULL},
+	{0},
+};
+
 const struct type type_object_meta = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
 	.go_type = "v1.ObjectMeta",
 	.doc = "What every stored object has, whatever its kind.",
-	.fields = (const struct field[]){
-		{"name", &type_string, FIELD_UNOWNED, "Name of the object, unique among its kind in its namespace. Cannot be changed.", NULL,
-		 NULL},
-		{"generateName", &type_string, 0, "Prefix from which the server makes a name where none is given.", NULL, NULL},
-		{"namespace", &type_string, FIELD_UNOWNED, "Namespace the object lives in. Cannot be changed.", NULL, NULL},
-		{"selfLink", &type_string, FIELD_UNOWNED, "No longer filled in.", NULL, NULL},
-		{"uid", &type_uid, FIELD_UNOWNED, "Distinguishes this object from all others, also from earlier ones of its name. Set by the "
-		 "server.", NULL, NULL},
-		{"resourceVersion", &type_string, FIELD_UNOWNED, "Version of the stored object; sent back with a write, it must still be "
-		 "the current one. Compare for equality only.", NULL, NULL},
-		{"generation", &type_int64, FIELD_UNOWNED, "Counts the states that the object's author wished for. Set by the server.", NULL,
-		 NULL},
-		{"creationTimestamp", &type_time, FIELD_UNOWNED, "When the object was created. Set by the server.", NULL, NULL},
-		{"deletionTimestamp", &type_time, 0, "When deletion was asked for. The object goes when its finalizers are gone. Set by the "
-		 "server.", NULL, NULL},
-		{"deletionGracePeriodSeconds", &type_int64, FIELD_KEEP_EMPTY, "How long the object may take to stop before it is deleted. "
-		 "Set by the server.", NULL, NULL},
-		{"labels", &type_string_map, 0, "Keys and values to select objects by.", NULL, NULL},
-		{"annotations", &type_string_map, 0, "Keys and values that tools keep with the object; not for selecting.", NULL, NULL},
-		{"ownerReferences", &type_owner_references, FIELD_PATCH_MERGE, "The objects this one belongs to; it is garbage when all of "
-		 "them are gone.", "uid", NULL},
-		{"finalizers", &type_string_set, FIELD_PATCH_MERGE, "Who must agree before the object is removed from the store. Nothing can "
-		 "be added once deletion has begun.", NULL, NULL},
-		{"managedFields", &type_managed_fields, FIELD_UNOWNED, "Who set which fields. Kept by the server.", NULL, NULL},
-		{0},
-	},
+	.fields = object_meta_fields,
+};
+
+static const struct field list_meta_fields[] = {
+	{"selfLink", &type_string, 0, "No longer filled in.", NULL, NULL},
+	{"resourceVersion", &type_string, 0, "Version of the collection this list shows.", NULL, NULL},
+	{"continue", &type_string, 0, "Set when there is more: send it back to get the next part.", NULL, NULL},
+	{"remainingItemCount", &type_int64, FIELD_KEEP_EMPTY, "How many objects follow, where that is known.", NULL, NULL},
+	{0},
 };
 
 const struct type type_list_meta = {
@@ -133,11 +160,5 @@ const struct type type_list_meta = {
 	.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta",
 	.go_type = "v1.ListMeta",
 	.doc = "What every list has.",
-	.fields = (const struct field[]){
-		{"selfLink", &type_string, 0, "No longer filled in.", NULL, NULL},
-		{"resourceVersion", &type_string, 0, "Version of the collection this list shows.", NULL, NULL},
-		{"continue", &type_string, 0, "Set when there is more: send it back to get the next part.", NULL, NULL},
-		{"remainingItemCount", &type_int64, FIELD_KEEP_EMPTY, "How many objects follow, where that is known.", NULL, NULL},
-		{0},
-	},
+	.fields = list_meta_fields,
 };

@@ -76,8 +76,8 @@ void status_not_found(struct status *st, struct str group, struct str resource, 
 
 void status_already_exists(struct status *st, struct str group, struct str resource, struct str name)
 {
-	status_set(st, 409, REASON_ALREADY_EXISTS, STR_FMT " already exists",
-		   STR_ARG(subject(st->arena, group, resource, name)));
+	status_set(
+		st, 409, REASON_ALREADY_EXISTS, STR_FMT " already exists", STR_ARG(subject(st->arena, group, resource, name)));
 	status_details(st, group, resource, name);
 }
 
@@ -88,7 +88,7 @@ void status_conflict(struct status *st, struct str group, struct str resource, s
 	struct str why = arena_vprintf(st->arena, format, ap);
 	va_end(ap);
 	status_set(st, 409, REASON_CONFLICT, "Operation cannot be fulfilled on " STR_FMT ": " STR_FMT,
-		   STR_ARG(subject(st->arena, group, resource, name)), STR_ARG(why));
+		STR_ARG(subject(st->arena, group, resource, name)), STR_ARG(why));
 	status_details(st, group, resource, name);
 }
 
@@ -240,8 +240,8 @@ void field_errors_init(struct field_errors *e, struct arena *a)
 	*e = (struct field_errors){.arena = a};
 }
 
-static void field_errors_add(struct field_errors *e, enum field_error_type type, struct str path, struct str bad_value,
-			     struct str detail)
+static void field_errors_add(
+	struct field_errors *e, enum field_error_type type, struct str path, struct str bad_value, struct str detail)
 {
 	if (arena_is_full(e->arena)) {
 		return;
@@ -340,7 +340,7 @@ void field_not_supported(struct field_errors *e, struct str path, struct str bad
 void field_too_long(struct field_errors *e, struct str path, int64_t max)
 {
 	field_errors_add(e, FIELD_TOO_LONG, path, (struct str){0},
-			 arena_printf(e->arena, "may not be more than %lld %s", (long long)max, max == 1 ? "byte" : "bytes"));
+		arena_printf(e->arena, "may not be more than %lld %s", (long long)max, max == 1 ? "byte" : "bytes"));
 }
 
 struct str field_path(struct arena *a, struct str parent, const char *child)
@@ -403,8 +403,11 @@ void status_invalid(struct status *st, struct str group, struct str kind, struct
 	buf_init(&text, TEXT_MAX);
 	size_t n = print_errors(&text, errors);
 	status_set(st, 422, REASON_INVALID, STR_FMT " is invalid%s" STR_FMT "%s",
-		   STR_ARG(subject(st->arena, group, kind, name)), n == 0 ? "" : n == 1 ? ": " : ": [",
-		   STR_ARG(buf_str(&text)), n > 1 ? "]" : "");
+		STR_ARG(subject(st->arena, group, kind, name)),
+		n == 0           ? ""
+			: n == 1 ? ": "
+				 : ": [",
+		STR_ARG(buf_str(&text)), n > 1 ? "]" : "");
 	status_details(st, group, kind, name);
 
 	for (size_t i = 0; i < errors->n && !arena_is_full(st->arena); i++) {

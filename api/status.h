@@ -29,21 +29,21 @@
 #define REASON_SERVICE_UNAVAILABLE "ServiceUnavailable"
 
 struct status_cause {
-	const char *reason;          /* "FieldValueInvalid", ...; may be empty */
+	const char *reason; /* "FieldValueInvalid", ...; may be empty */
 	struct str message, field;
 };
 
 struct status {
 	struct arena *arena;
-	int code;                    /* HTTP; 0: fine */
-	const char *reason;          /* static; NULL: none */
+	int code;           /* HTTP; 0: fine */
+	const char *reason; /* static; NULL: none */
 	struct str message;
-	bool has_details;            /* also when all of them are empty: {"details":{}} */
+	bool has_details; /* also when all of them are empty: {"details":{}} */
 	struct str name, group, kind, uid;
-	int retry_after_s;           /* 0: none; goes into details and the Retry-After header */
+	int retry_after_s; /* 0: none; goes into details and the Retry-After header */
 	struct status_cause *causes;
 	size_t n_causes, cap_causes;
-	struct str continue_token;   /* 410 of a paged LIST: metadata.continue */
+	struct str continue_token; /* 410 of a paged LIST: metadata.continue */
 };
 
 void status_init(struct status *st, struct arena *a);
@@ -53,8 +53,10 @@ void status_add_cause(struct status *st, const char *reason, struct str field, s
 /* The constructors of k8s.io/apimachinery/pkg/api/errors, same texts. resource is the plural. */
 void status_not_found(struct status *st, struct str group, struct str resource, struct str name);
 void status_already_exists(struct status *st, struct str group, struct str resource, struct str name);
-void status_conflict(struct status *st, struct str group, struct str resource, struct str name, const char *format, ...) _printf_(5, 6);
-void status_forbidden(struct status *st, struct str group, struct str resource, struct str name, const char *format, ...) _printf_(5, 6);
+void status_conflict(struct status *st, struct str group, struct str resource, struct str name, const char *format, ...)
+	_printf_(5, 6);
+void status_forbidden(struct status *st, struct str group, struct str resource, struct str name, const char *format, ...)
+	_printf_(5, 6);
 void status_bad_request(struct status *st, const char *format, ...) _printf_(2, 3);
 void status_method_not_allowed(struct status *st); /* generic text of the router, details {} */
 void status_route_not_found(struct status *st);    /* "the server could not find the requested resource", details {} */
@@ -68,8 +70,8 @@ struct json *status_success(struct arena *a, struct str group, struct str resour
 
 /* Field errors. */
 enum field_error_type {
-	FIELD_INVALID,       /* "Invalid value", FieldValueInvalid */
-	FIELD_REQUIRED,      /* "Required value", FieldValueRequired */
+	FIELD_INVALID,  /* "Invalid value", FieldValueInvalid */
+	FIELD_REQUIRED, /* "Required value", FieldValueRequired */
 	FIELD_DUPLICATE,
 	FIELD_FORBIDDEN,
 	FIELD_NOT_SUPPORTED,
@@ -81,8 +83,8 @@ enum field_error_type {
 
 struct field_error {
 	enum field_error_type type;
-	struct str path;             /* "metadata.ownerReferences[0].uid"; empty: "<nil>" as upstream prints it */
-	struct str bad_value;        /* as upstream prints it (%q of strings, JSON of structs); empty where the type shows none */
+	struct str path;      /* "metadata.ownerReferences[0].uid"; empty: "<nil>" as upstream prints it */
+	struct str bad_value; /* as upstream prints it (%q of strings, JSON of structs); empty where the type shows none */
 	struct str detail;
 };
 
@@ -101,9 +103,9 @@ void field_duplicate(struct field_errors *e, struct str path, const struct json 
 void field_forbidden(struct field_errors *e, struct str path, const char *format, ...) _printf_(3, 4);
 void field_not_supported(struct field_errors *e, struct str path, struct str bad, const char *const *supported, size_t n);
 void field_too_long(struct field_errors *e, struct str path, int64_t max);
-struct str field_path(struct arena *a, struct str parent, const char *child);     /* "metadata" + "name" */
-struct str field_index(struct arena *a, struct str parent, size_t i);             /* "x" + "[3]" */
-struct str field_key(struct arena *a, struct str parent, struct str key);         /* "x" + "[key]" */
+struct str field_path(struct arena *a, struct str parent, const char *child); /* "metadata" + "name" */
+struct str field_index(struct arena *a, struct str parent, size_t i);         /* "x" + "[3]" */
+struct str field_key(struct arena *a, struct str parent, struct str key);     /* "x" + "[key]" */
 
 /* 422 Invalid of `Kind.group "name" is invalid: ...`: one cause for each error, the message without repetitions (surprises.md 13). */
 void status_invalid(struct status *st, struct str group, struct str kind, struct str name, const struct field_errors *errors);

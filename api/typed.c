@@ -62,7 +62,7 @@ struct zip {
 
 struct pair {
 	struct str name;
-	struct json *left, *right;   /* one may be NULL */
+	struct json *left, *right; /* one may be NULL */
 };
 
 static bool zip_next_sorted(struct zip *z, struct pair *ret)
@@ -71,9 +71,7 @@ static bool zip_next_sorted(struct zip *z, struct pair *ret)
 	if (z->i == n_left && z->k == n_right) {
 		return false;
 	}
-	int r = z->i == n_left    ? 1
-		: z->k == n_right ? -1
-				  : str_cmp(z->left->members[z->i].name, z->right->members[z->k].name);
+	int r = z->i == n_left ? 1 : z->k == n_right ? -1 : str_cmp(z->left->members[z->i].name, z->right->members[z->k].name);
 	const struct json_member *left = r <= 0 ? &z->left->members[z->i++] : NULL;
 	const struct json_member *right = r >= 0 ? &z->right->members[z->k++] : NULL;
 	*ret = (struct pair){left ? left->name : right->name, left ? left->value : NULL, right ? right->value : NULL};
@@ -104,7 +102,7 @@ static bool zip_next(struct zip *z, struct pair *ret)
 struct item {
 	struct path_element element;
 	struct json *value;
-	uint32_t at;                 /* in the list */
+	uint32_t at; /* in the list */
 };
 
 struct items {
@@ -177,8 +175,8 @@ struct comparer {
 	struct field_set *added, *modified, *removed;
 };
 
-static void compare(struct comparer *c, const struct type *t, const struct json *before, const struct json *after,
-		    const struct path *p);
+static void compare(
+	struct comparer *c, const struct type *t, const struct json *before, const struct json *after, const struct path *p);
 
 static void note(struct comparer *c, struct field_set **set, const struct path *p)
 {
@@ -198,8 +196,8 @@ static void note_presence(struct comparer *c, const struct json *before, const s
 	}
 }
 
-static void compare_members(struct comparer *c, const struct type *t, const struct json *before, const struct json *after,
-			    const struct path *p)
+static void compare_members(
+	struct comparer *c, const struct type *t, const struct json *before, const struct json *after, const struct path *p)
 {
 	struct zip z = {.left = before, .right = after, .is_sorted = t->kind == TYPE_MAP};
 	struct pair m;
@@ -224,7 +222,7 @@ static bool are_groups_equal(const struct item *x, const struct item *y, uint32_
 
 /* All items of one element; lists from before the rules of today may hold several. */
 static void compare_group(struct comparer *c, const struct type *t, const struct item *before, uint32_t n_before,
-			  const struct item *after, uint32_t n_after, const struct path *p)
+	const struct item *after, uint32_t n_after, const struct path *p)
 {
 	if (n_before < 2 && n_after < 2) {
 		compare(c, t->elem, n_before ? before->value : NULL, n_after ? after->value : NULL, p);
@@ -245,8 +243,8 @@ static void compare_group(struct comparer *c, const struct type *t, const struct
 	}
 }
 
-static void compare_list(struct comparer *c, const struct type *t, const struct json *before, const struct json *after,
-			 const struct path *p)
+static void compare_list(
+	struct comparer *c, const struct type *t, const struct json *before, const struct json *after, const struct path *p)
 {
 	struct items x = items_sorted(t, before, c->arena), y = items_sorted(t, after, c->arena);
 	for (uint32_t i = 0, k = 0; i < x.n || k < y.n;) {
@@ -259,8 +257,8 @@ static void compare_list(struct comparer *c, const struct type *t, const struct 
 	}
 }
 
-static void compare(struct comparer *c, const struct type *t, const struct json *before, const struct json *after,
-		    const struct path *p)
+static void compare(
+	struct comparer *c, const struct type *t, const struct json *before, const struct json *after, const struct path *p)
 {
 	enum shape shape = shape_of(t);
 	if (shape == SHAPE_LEAF || (is_void(before) && is_void(after))) {
@@ -275,8 +273,8 @@ static void compare(struct comparer *c, const struct type *t, const struct json 
 	note_presence(c, before, after, p);
 }
 
-void typed_compare(struct comparison *ret, const struct type *t, const struct json *before, const struct json *after,
-		   struct arena *a)
+void typed_compare(
+	struct comparison *ret, const struct type *t, const struct json *before, const struct json *after, struct arena *a)
 {
 	struct comparer c = {.arena = a};
 	compare(&c, t, before, after, NULL);
@@ -287,7 +285,8 @@ void typed_compare(struct comparison *ret, const struct type *t, const struct js
 
 static void collect(struct field_set *out, const struct type *t, const struct json *j, const struct path *p, struct arena *a);
 
-static void collect_members(struct field_set *out, const struct type *t, const struct json *j, const struct path *p, struct arena *a)
+static void collect_members(
+	struct field_set *out, const struct type *t, const struct json *j, const struct path *p, struct arena *a)
 {
 	int hint = 0;
 	for (uint32_t i = 0; i < member_count(j); i++) {
@@ -305,7 +304,8 @@ static void collect_members(struct field_set *out, const struct type *t, const s
 	}
 }
 
-static void collect_items(struct field_set *out, const struct type *t, const struct json *list, const struct path *p, struct arena *a)
+static void collect_items(
+	struct field_set *out, const struct type *t, const struct json *list, const struct path *p, struct arena *a)
 {
 	struct items items = items_sorted(t, list, a);
 	for (uint32_t i = 0, n; i < items.n; i += n) {
@@ -364,11 +364,11 @@ static struct json *merge_members(const struct type *t, struct json *live, struc
 struct list_merge {
 	const struct type *type;
 	struct arena *arena;
-	struct items live, applied;              /* in the order of the lists */
+	struct items live, applied; /* in the order of the lists */
 	struct items live_sorted, applied_sorted;
-	bool *is_merged;                         /* applied items, by their place in the list */
-	uint32_t i, k;                           /* next live, next applied */
-	uint32_t shared;                         /* the next applied item that is live, too; applied.n: none */
+	bool *is_merged; /* applied items, by their place in the list */
+	uint32_t i, k;   /* next live, next applied */
+	uint32_t shared; /* the next applied item that is live, too; applied.n: none */
 	struct json *out;
 };
 
@@ -395,10 +395,9 @@ static void take_applied(struct list_merge *m)
 {
 	const struct item *item = &m->applied.v[m->k];
 	const struct item *live = find_item(&m->live_sorted, item->element);
-	bool is_single = live && (live + 1 == m->live_sorted.v + m->live_sorted.n ||
-				  path_element_cmp(live[1].element, live->element) != 0);
-	json_append(m->arena, m->out,
-		    is_single ? typed_merge(m->type->elem, live->value, item->value, m->arena) : item->value);
+	bool is_single = live &&
+		(live + 1 == m->live_sorted.v + m->live_sorted.n || path_element_cmp(live[1].element, live->element) != 0);
+	json_append(m->arena, m->out, is_single ? typed_merge(m->type->elem, live->value, item->value, m->arena) : item->value);
 	m->is_merged[item->at] = true;
 	if (m->shared == m->k) {
 		next_shared(m, m->k + 1);
@@ -500,8 +499,8 @@ static struct json *remove_items(const struct type *t, const struct json *list, 
 		if (node && node->is_member) {
 			continue;
 		}
-		struct json *rest = node && node->children ? typed_remove(t->elem, items.v[i].value, node->children, a)
-							   : items.v[i].value;
+		struct json *rest =
+			node && node->children ? typed_remove(t->elem, items.v[i].value, node->children, a) : items.v[i].value;
 		json_append(a, out, rest ? rest : json_null(a));
 	}
 	return out->n ? out : NULL;
@@ -528,7 +527,7 @@ struct json *typed_remove(const struct type *t, struct json *j, const struct fie
 
 struct validator {
 	struct arena *arena;
-	struct buf errors;           /* one a line */
+	struct buf errors; /* one a line */
 	size_t n_errors;
 };
 

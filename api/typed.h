@@ -12,8 +12,8 @@ struct comparison {
 	struct field_set *added, *modified, *removed; /* NULL: empty */
 };
 
-void typed_compare(struct comparison *ret, const struct type *t, const struct json *before, const struct json *after,
-		   struct arena *a);
+void typed_compare(
+	struct comparison *ret, const struct type *t, const struct json *before, const struct json *after, struct arena *a);
 
 /* The fields of a value: what who applies it owns. */
 struct field_set *typed_fields(const struct type *t, const struct json *j, struct arena *a);

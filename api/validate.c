@@ -11,18 +11,23 @@
 
 #define LABEL_REGEX "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 #define KEY_REGEX "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-#define SUBDOMAIN_TEXT                                                                                                        \
-	"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with "  \
+#define SUBDOMAIN_TEXT                                                                                                       \
+	"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and " \
+	"end with "                                                                                                          \
 	"an alphanumeric character (e.g. 'example.com', regex used for validation is '" LABEL_REGEX "(\\." LABEL_REGEX ")*')"
-#define LABEL_TEXT                                                                                                            \
-	"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "        \
+#define LABEL_TEXT                                                                                                           \
+	"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with " \
+	"an "                                                                                                                \
 	"alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '" LABEL_REGEX "')"
-#define KEY_TEXT                                                                                                              \
-	"must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "       \
+#define KEY_TEXT                                                                                                           \
+	"must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " \
+	"(e.g. "                                                                                                           \
 	"'MyName',  or 'my.name',  or '123-abc', regex used for validation is '" KEY_REGEX "')"
-#define VALUE_TEXT                                                                                                            \
-	"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " \
-	"alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(" KEY_REGEX ")?')"
+#define VALUE_TEXT                                                                                                          \
+	"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and " \
+	"end with an "                                                                                                      \
+	"alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(" KEY_REGEX    \
+	")?')"
 
 enum {
 	SUBDOMAIN_MAX = 253,
@@ -129,7 +134,8 @@ size_t validate_qualified_name(struct str s, const char *ret[VALIDATE_MESSAGES_M
 	size_t n = 0;
 	if (str_cut(s, '/', &prefix, &name)) {
 		if (str_cut(name, '/', &rest, &rest)) {
-			ret[n++] = "a valid label key " KEY_TEXT " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+			ret[n++] = "a valid label key " KEY_TEXT
+				   " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
 			return n;
 		}
 		n = validate_prefix(prefix, ret);
@@ -214,8 +220,8 @@ static void check_generate_name(enum name_rule rule, const struct meta *m, struc
 	if (rule == NAME_PATH_SEGMENT) {
 		check_text(errors, "metadata.generateName", m->generate_name, m->generate_name, validate_path_prefix);
 	} else {
-		check_text(errors, "metadata.generateName", mask_trailing_dash(m->generate_name, errors->arena), m->generate_name,
-			   name_rules[rule]);
+		check_text(errors, "metadata.generateName", mask_trailing_dash(m->generate_name, errors->arena),
+			m->generate_name, name_rules[rule]);
 	}
 }
 
@@ -285,7 +291,8 @@ static void check_owner(const struct meta *m, size_t i, const struct owner_refer
 	}
 	/* what is no group and version counts as none (schema.FromAPIVersionAndKind) */
 	if (!version.n || memchr(version.p, '/', version.n)) {
-		field_invalid_str(errors, STR("metadata.ownerReferences.apiVersion"), owner->api_version, "version must not be empty");
+		field_invalid_str(
+			errors, STR("metadata.ownerReferences.apiVersion"), owner->api_version, "version must not be empty");
 	}
 	const struct {
 		const char *path;
@@ -302,7 +309,7 @@ static void check_owner(const struct meta *m, size_t i, const struct owner_refer
 	}
 	if (!has_group && str_is(version, "v1") && str_is(owner->kind, "Event")) {
 		field_invalid(errors, STR("metadata.ownerReferences"), m->owner_references->items[i],
-			      "/v1, Kind=Event is disallowed from being an owner");
+			"/v1, Kind=Event is disallowed from being an owner");
 	}
 }
 
@@ -314,9 +321,9 @@ static void check_owners(const struct meta *m, struct field_errors *errors)
 		check_owner(m, i, &owner, errors);
 		if (owner.is_controller && first.is_controller) {
 			field_invalid(errors, STR("metadata.ownerReferences"), m->owner_references,
-				      "Only one reference can have Controller set to true. Found \"true\" in references for " STR_FMT
-				      "/" STR_FMT " and " STR_FMT "/" STR_FMT,
-				      STR_ARG(first.kind), STR_ARG(first.name), STR_ARG(owner.kind), STR_ARG(owner.name));
+				"Only one reference can have Controller set to true. Found \"true\" in references for " STR_FMT
+				"/" STR_FMT " and " STR_FMT "/" STR_FMT,
+				STR_ARG(first.kind), STR_ARG(first.name), STR_ARG(owner.kind), STR_ARG(owner.name));
 		} else if (owner.is_controller) {
 			first = owner;
 		}
@@ -362,7 +369,7 @@ static void check_finalizers(const struct meta *m, struct field_errors *errors)
 	}
 	if (meta_has_finalizer(m, STR("orphan")) && meta_has_finalizer(m, STR("foregroundDeletion"))) {
 		field_invalid(errors, STR("metadata.finalizers"), m->finalizers,
-			      "finalizer orphan and foregroundDeletion cannot be both set");
+			"finalizer orphan and foregroundDeletion cannot be both set");
 	}
 }
 
@@ -393,7 +400,8 @@ void validate_field_manager(struct str path, struct str manager, struct field_er
 
 static void check_managed_entry(const struct json *entry, struct field_errors *errors)
 {
-	struct str operation = json_text(json_gets(entry, "operation")), fields_type = json_text(json_gets(entry, "fieldsType"));
+	struct str operation = json_text(json_gets(entry, "operation")),
+		   fields_type = json_text(json_gets(entry, "fieldsType"));
 	if (!str_is(operation, "Apply") && !str_is(operation, "Update")) {
 		field_invalid_str(errors, STR("operation"), operation, "must be `Apply` or `Update`");
 	}
@@ -414,7 +422,8 @@ static void check_managed_fields(const struct meta *m, struct field_errors *erro
 		check_managed_entry(m->managed_fields->items[i], errors);
 		for (; first < errors->n; first++) {
 			struct str path = errors->v[first].path;
-			errors->v[first].path = arena_printf(errors->arena, "metadata.managedFields[%u]." STR_FMT, i, STR_ARG(path));
+			errors->v[first].path =
+				arena_printf(errors->arena, "metadata.managedFields[%u]." STR_FMT, i, STR_ARG(path));
 		}
 	}
 }
@@ -432,7 +441,7 @@ static void check_meta(enum name_rule rule, bool is_namespaced, const struct met
 	check_names(rule, is_namespaced, m, errors);
 	if (m->generation < 0) {
 		field_invalid(errors, STR("metadata.generation"), json_int(errors->arena, m->generation),
-			      "must be greater than or equal to 0");
+			"must be greater than or equal to 0");
 	}
 	check_rest(m, errors);
 	check_finalizers(m, errors);
@@ -495,8 +504,8 @@ static void check_no_new_finalizers(const struct meta *m, const struct meta *old
 	if (n_extra) {
 		struct str set = print_set(extra, n_extra, errors->arena);
 		field_forbidden(errors, STR("metadata.finalizers"),
-				"no new finalizers can be added if the object is being deleted, found new finalizers " STR_FMT,
-				STR_ARG(set));
+			"no new finalizers can be added if the object is being deleted, found new finalizers " STR_FMT,
+			STR_ARG(set));
 	}
 }
 
@@ -518,10 +527,10 @@ static void check_same_time(const char *path, struct str now, struct str before,
 static void check_same_grace_period(const struct meta *m, const struct meta *old, struct field_errors *errors)
 {
 	bool is_same = m->has_grace_period == old->has_grace_period &&
-		       (!m->has_grace_period || m->grace_period_s == old->grace_period_s);
+		(!m->has_grace_period || m->grace_period_s == old->grace_period_s);
 	if (!is_same) {
 		field_invalid(errors, STR("metadata.deletionGracePeriodSeconds"),
-			      m->has_grace_period ? json_int(errors->arena, m->grace_period_s) : NULL, "field is immutable");
+			m->has_grace_period ? json_int(errors->arena, m->grace_period_s) : NULL, "field is immutable");
 	}
 }
 
@@ -535,7 +544,8 @@ static void check_update(const struct meta *m, const struct meta *old, struct fi
 		field_invalid_str(errors, STR("metadata.resourceVersion"), (struct str){0}, "must be specified for an update");
 	}
 	if (m->generation < old->generation) {
-		field_invalid(errors, STR("metadata.generation"), json_int(errors->arena, m->generation), "must not be decremented");
+		field_invalid(
+			errors, STR("metadata.generation"), json_int(errors->arena, m->generation), "must not be decremented");
 	}
 	check_same("metadata.name", m->name, old->name, errors);
 	check_same("metadata.namespace", m->ns, old->ns, errors);
@@ -625,8 +635,9 @@ static bool was_seen(struct map *seen, struct json *owner)
 	return is_repeated;
 }
 
-#define DUPLICATES_TEXT(when)                                                                                                 \
-	".metadata.ownerReferences contains duplicate entries" when "; API server dedups owner references in 1.20+, and may reject "  \
+#define DUPLICATES_TEXT(when)                                            \
+	".metadata.ownerReferences contains duplicate entries" when      \
+	"; API server dedups owner references in 1.20+, and may reject " \
 	"such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 
 size_t meta_dedup_owners(struct meta *m, bool is_patch, struct arena *a, struct str warnings[2])
@@ -645,7 +656,10 @@ size_t meta_dedup_owners(struct meta *m, bool is_patch, struct arena *a, struct 
 			json_append(a, kept, owner);
 			continue;
 		}
-		buf_adds(&text, text.n ? ", " : is_patch ? DUPLICATES_TEXT(" after mutating admission happens") : DUPLICATES_TEXT(""));
+		buf_adds(&text,
+			text.n             ? ", "
+				: is_patch ? DUPLICATES_TEXT(" after mutating admission happens")
+					   : DUPLICATES_TEXT(""));
 		buf_add_str(&text, json_text(json_gets(owner, "uid")));
 	}
 	size_t n = text.n > 0;

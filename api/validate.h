@@ -24,7 +24,7 @@ size_t validate_label_value(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]
 size_t validate_path_segment(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
 
 /* rest.BeforeCreate / BeforeUpdate for metadata: what the server owns (uid, timestamps, generation, ...). */
-void meta_prepare_create(struct object *o, struct str ns, struct arena *a);       /* fills uid, creationTimestamp, clears the rest */
+void meta_prepare_create(struct object *o, struct str ns, struct arena *a); /* fills uid, creationTimestamp, clears the rest */
 void meta_prepare_update(struct object *o, const struct object *old, struct arena *a);
 /* name = generateName (cut to 58) + 5 random characters. */
 void meta_generate_name(struct meta *m, struct arena *a);

@@ -8,8 +8,8 @@
 
 struct sha256 {
 	uint32_t state[8];
-	uint64_t n;                  /* bytes so far */
-	unsigned char block[64];     /* the last n % 64 of them */
+	uint64_t n;              /* bytes so far */
+	unsigned char block[64]; /* the last n % 64 of them */
 };
 
 void sha256_init(struct sha256 *h);

@@ -1,18 +1,22 @@
 /* ControllerRevision: one state of a controller's object, kept for history. `data` never changes once written (an admission rule). */
 #include "api/kind.h"
 
+static const struct field revision_fields[] = {
+	OBJECT_FIELDS,
+	{"data", &type_raw, FIELD_ALWAYS, "The state: any JSON object.", NULL, NULL},
+	{"revision", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY, "Which state this is: the highest number is the newest.",
+		NULL, NULL},
+	{0},
+};
+
 static const struct type revision_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.api.apps.v1.ControllerRevision",
 	.go_type = "v1.ControllerRevision",
-	.doc = "One state of a controller's object, kept for history: what it was (data) and the order in which it came (revision). The data "
+	.doc = "One state of a controller's object, kept for history: what it was (data) and the order in which it came "
+	       "(revision). The data "
 	       "cannot be changed once written; to go back is to write it into the object again.",
-	.fields = (const struct field[]){
-		OBJECT_FIELDS,
-		{"data", &type_raw, FIELD_ALWAYS, "The state: any JSON object.", NULL, NULL},
-		{"revision", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY, "Which state this is: the highest number is the newest.", NULL, NULL},
-		{0},
-	},
+	.fields = revision_fields,
 };
 
 static void validate_revision(const struct object *o, struct field_errors *errors)
@@ -142,9 +146,9 @@ static const struct selectable_field selectable[] = {
 static const struct door doors[] = {
 	{.group = "annals.dev", .version = "v1", .definition = "dev.annals.v1.ControllerRevision"},
 	{.group = "annals.dev",
-	 .version = "v1beta1",
-	 .definition = "dev.annals.v1beta1.ControllerRevision",
-	 .deprecation = "annals.dev/v1beta1 ControllerRevision is deprecated; use annals.dev/v1 ControllerRevision"},
+		.version = "v1beta1",
+		.definition = "dev.annals.v1beta1.ControllerRevision",
+		.deprecation = "annals.dev/v1beta1 ControllerRevision is deprecated; use annals.dev/v1 ControllerRevision"},
 	{.group = "apps", .version = "v1", .definition = "io.k8s.api.apps.v1.ControllerRevision", .standalone_only = true},
 };
 

@@ -2,19 +2,21 @@
 #include "api/kind.h"
 #include "api/validate.h"
 
+static const struct field condition_fields[] = {
+	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "What was observed.", NULL, NULL},
+	{"status", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Whether it holds: True, False or Unknown.", NULL, NULL},
+	{"lastTransitionTime", &type_time, 0, "When the status last changed.", NULL, NULL},
+	{"reason", &type_string, 0, "Why, as one word for programs.", NULL, NULL},
+	{"message", &type_string, 0, "Why, as a sentence for people.", NULL, NULL},
+	{0},
+};
+
 static const struct type condition_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.api.core.v1.NamespaceCondition",
 	.go_type = "v1.NamespaceCondition",
 	.doc = "One thing that was observed about a namespace.",
-	.fields = (const struct field[]){
-		{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "What was observed.", NULL, NULL},
-		{"status", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Whether it holds: True, False or Unknown.", NULL, NULL},
-		{"lastTransitionTime", &type_time, 0, "When the status last changed.", NULL, NULL},
-		{"reason", &type_string, 0, "Why, as one word for programs.", NULL, NULL},
-		{"message", &type_string, 0, "Why, as a sentence for people.", NULL, NULL},
-		{0},
-	},
+	.fields = condition_fields,
 };
 
 static const struct type conditions_type = {
@@ -24,16 +26,25 @@ static const struct type conditions_type = {
 	.list_keys = (const char *const[]){"type", NULL},
 };
 
+static const struct field spec_fields[] = {
+	{"finalizers", &type_string_list, 0, "Who must agree before the namespace is removed; changed through finalize only.",
+		NULL, NULL},
+	{0},
+};
+
 static const struct type spec_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.api.core.v1.NamespaceSpec",
 	.go_type = "v1.NamespaceSpec",
 	.doc = "What keeps a namespace.",
-	.fields = (const struct field[]){
-		{"finalizers", &type_string_list, 0, "Who must agree before the namespace is removed; changed through finalize only.", NULL,
-		 NULL},
-		{0},
-	},
+	.fields = spec_fields,
+};
+
+static const struct field status_fields[] = {
+	{"phase", &type_string, 0, "Active, or Terminating once deletion was asked for.", NULL, NULL},
+	{"conditions", &conditions_type, FIELD_PATCH_MERGE, "What was observed while the namespace was being emptied.", "type",
+		NULL},
+	{0},
 };
 
 static const struct type status_type = {
@@ -41,11 +52,14 @@ static const struct type status_type = {
 	.definition = "io.k8s.api.core.v1.NamespaceStatus",
 	.go_type = "v1.NamespaceStatus",
 	.doc = "Where a namespace is in its life.",
-	.fields = (const struct field[]){
-		{"phase", &type_string, 0, "Active, or Terminating once deletion was asked for.", NULL, NULL},
-		{"conditions", &conditions_type, FIELD_PATCH_MERGE, "What was observed while the namespace was being emptied.", "type", NULL},
-		{0},
-	},
+	.fields = status_fields,
+};
+
+static const struct field namespace_fields[] = {
+	OBJECT_FIELDS,
+	{"spec", &spec_type, FIELD_ALWAYS, "What keeps the namespace.", NULL, NULL},
+	{"status", &status_type, FIELD_ALWAYS, "Where the namespace is in its life.", NULL, NULL},
+	{0},
 };
 
 static const struct type namespace_type = {
@@ -53,12 +67,7 @@ static const struct type namespace_type = {
 	.definition = "io.k8s.api.core.v1.Namespace",
 	.go_type = "v1.Namespace",
 	.doc = "A scope for names: objects in different namespaces may have the same name, and go with their namespace.",
-	.fields = (const struct field[]){
-		OBJECT_FIELDS,
-		{"spec", &spec_type, FIELD_ALWAYS, "What keeps the namespace.", NULL, NULL},
-		{"status", &status_type, FIELD_ALWAYS, "Where the namespace is in its life.", NULL, NULL},
-		{0},
-	},
+	.fields = namespace_fields,
 };
 
 static const struct json *spec_finalizers(const struct object *o)
@@ -169,7 +178,7 @@ static void validate_status(const struct object *o, const struct object *old, st
 	bool is_deleting = meta_is_deleting(&o->meta);
 	if (!str_is(phase(o), is_deleting ? "Terminating" : "Active")) {
 		field_invalid_str(errors, STR("status.Phase"), phase(o), "may only be '%s' if `deletionTimestamp` is %s",
-				  is_deleting ? "Terminating" : "Active", is_deleting ? "not empty" : "empty");
+			is_deleting ? "Terminating" : "Active", is_deleting ? "not empty" : "empty");
 	}
 }
 
@@ -237,6 +246,26 @@ static struct str select_name(const struct object *o, struct arena *a)
 static const char *const resets_status[] = {"status", NULL};
 static const char *const resets_spec[] = {"spec", NULL};
 
+static const struct column columns[] = {
+	COLUMN_NAME,
+	{"Status", "string", "", "Where the namespace is in its life.", 0, write_status, false},
+	COLUMN_AGE,
+};
+
+static const struct selectable_field selectable[] = {
+	{"status.phase", select_phase, false},
+	{"name", select_name, false},
+};
+
+static const struct subresource subresources[] = {
+	{"finalize", VERB_UPDATE, merge_spec, validate_finalize, resets_status},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec},
+};
+
+static const struct door doors[] = {
+	{.group = "", .version = "v1", .definition = "io.k8s.api.core.v1.Namespace", .standalone_only = true},
+};
+
 static struct kind namespaces = {
 	.kind = "Namespace",
 	.list_kind = "NamespaceList",
@@ -245,10 +274,8 @@ static struct kind namespaces = {
 	.short_names = (const char *const[]){"ns", NULL},
 	.verbs = VERBS_ALL & ~VERB_DELETECOLLECTION,
 	.name_rule = NAME_DNS_LABEL,
-	.doors = (const struct door[]){
-		{.group = "", .version = "v1", .definition = "io.k8s.api.core.v1.Namespace", .standalone_only = true},
-	},
-	.n_doors = 1,
+	.doors = doors,
+	.n_doors = ARRAY_SIZE(doors),
 	.type = &namespace_type,
 	.doc = "A scope for names.",
 	.unconditional_update = true,
@@ -262,21 +289,11 @@ static struct kind namespaces = {
 	.validate_update = validate_update,
 	.keep_on_delete = keep_on_delete,
 	.may_remove = may_remove,
-	.columns = (const struct column[]){
-		COLUMN_NAME,
-		{"Status", "string", "", "Where the namespace is in its life.", 0, write_status, false},
-		COLUMN_AGE,
-	},
-	.n_columns = 3,
-	.selectable = (const struct selectable_field[]){
-		{"status.phase", select_phase, false},
-		{"name", select_name, false},
-	},
-	.n_selectable = 2,
-	.subresources = (const struct subresource[]){
-		{"finalize", VERB_UPDATE, merge_spec, validate_finalize, resets_status},
-		{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec},
-	},
-	.n_subresources = 2,
+	.columns = columns,
+	.n_columns = ARRAY_SIZE(columns),
+	.selectable = selectable,
+	.n_selectable = ARRAY_SIZE(selectable),
+	.subresources = subresources,
+	.n_subresources = ARRAY_SIZE(subresources),
 };
 KIND_REGISTER(namespaces)

@@ -34,19 +34,25 @@ static void write_data(struct buf *b, size_t n)
 	size_t start = b->n;
 	buf_adds(b, "{\"kind\":\"StatefulSet\",\"spec\":{\"template\":[");
 	for (int i = 0; b->n - start < n; i++) {
-		buf_printf(b, "%s{\"name\":\"container-%d\",\"image\":\"registry.example.com/team/app:1.2.%d\",\"ports\":[80,443],\"tty\":false}",
-			   i ? "," : "", i, i);
+		buf_printf(b,
+			"%s{\"name\":\"container-%d\",\"image\":\"registry.example.com/team/"
+			"app:1.2.%d\",\"ports\":[80,443],\"tty\":false}",
+			i ? "," : "", i, i);
 	}
 	buf_adds(b, "]}}");
 }
 
 static void write_body(struct buf *b, size_t n, int revision)
 {
-	buf_printf(b, "{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":\"web-7d4b9c\",\"namespace\":\"default\","
-		      "\"labels\":{\"app\":\"web\",\"controller-revision-hash\":\"web-7d4b9c\"},\"ownerReferences\":[{\"apiVersion\":\"apps/v1\","
-		      "\"kind\":\"StatefulSet\",\"name\":\"web\",\"uid\":\"d9607e19-f88f-11e6-a518-42010a800195\",\"controller\":true,"
-		      "\"blockOwnerDeletion\":true}]},\"revision\":%d,\"data\":",
-		   revision);
+	buf_printf(b,
+		"{\"apiVersion\":\"apps/"
+		"v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":\"web-7d4b9c\",\"namespace\":\"default\","
+		"\"labels\":{\"app\":\"web\",\"controller-revision-hash\":\"web-7d4b9c\"},\"ownerReferences\":[{\"apiVersion\":"
+		"\"apps/v1\","
+		"\"kind\":\"StatefulSet\",\"name\":\"web\",\"uid\":\"d9607e19-f88f-11e6-a518-42010a800195\",\"controller\":"
+		"true,"
+		"\"blockOwnerDeletion\":true}]},\"revision\":%d,\"data\":",
+		revision);
 	write_data(b, n);
 	buf_adds(b, "}");
 }

@@ -22,7 +22,7 @@ struct world {
 	struct arena a;
 	const struct kind *kind;
 	const struct door *door;
-	struct object *o;            /* as it is now, or NULL */
+	struct object *o; /* as it is now, or NULL */
 };
 
 static struct str stored(struct world *w, const struct object *o)
@@ -85,7 +85,8 @@ static struct object *apply(struct world *w, const struct json *body, bool force
 	struct object *o;
 	struct status st;
 	status_init(&st, &w->a);
-	if (managed_apply(&o, w->o, body, w->kind, w->door, STR(""), STR("kubectl"), force, STR("2026-01-01T00:00:00Z"), &w->a, &st)) {
+	if (managed_apply(&o, w->o, body, w->kind, w->door, STR(""), STR("kubectl"), force, STR("2026-01-01T00:00:00Z"), &w->a,
+		    &st)) {
 		CHECK(st.code >= 400);
 		return NULL;
 	}

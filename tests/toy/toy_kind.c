@@ -1,16 +1,24 @@
 /* A kind that only tests know: what a file in api/kinds looks like, and proof that nothing else has to be touched. */
 #include "api/kind.h"
 
+static const struct field spec_fields[] = {
+	{"size", &type_int32, FIELD_ALWAYS | FIELD_MANDATORY, "How big it is, in millimetres.", NULL, "10"},
+	{"colour", &type_string, 0, "What colour it has.", NULL, NULL},
+	{0},
+};
+
 static const struct type spec_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "com.example.toys.v1.ToySpec",
 	.go_type = "v1.ToySpec",
 	.doc = "What the toy should be.",
-	.fields = (const struct field[]){
-		{"size", &type_int32, FIELD_ALWAYS | FIELD_MANDATORY, "How big it is, in millimetres.", NULL, "10"},
-		{"colour", &type_string, 0, "What colour it has.", NULL, NULL},
-		{0},
-	},
+	.fields = spec_fields,
+};
+
+static const struct field status_fields[] = {
+	{"observedGeneration", &type_int64, 0, "The generation that this status is about.", NULL, NULL},
+	{"ready", &type_bool, 0, "Whether one can play with it.", NULL, NULL},
+	{0},
 };
 
 static const struct type status_type = {
@@ -18,11 +26,14 @@ static const struct type status_type = {
 	.definition = "com.example.toys.v1.ToyStatus",
 	.go_type = "v1.ToyStatus",
 	.doc = "What the toy is.",
-	.fields = (const struct field[]){
-		{"observedGeneration", &type_int64, 0, "The generation that this status is about.", NULL, NULL},
-		{"ready", &type_bool, 0, "Whether one can play with it.", NULL, NULL},
-		{0},
-	},
+	.fields = status_fields,
+};
+
+static const struct field toy_fields[] = {
+	OBJECT_FIELDS,
+	{"spec", &spec_type, FIELD_ALWAYS, "What the toy should be.", NULL, NULL},
+	{"status", &status_type, 0, "What the toy is.", NULL, NULL},
+	{0},
 };
 
 static const struct type toy_type = {
@@ -30,12 +41,7 @@ static const struct type toy_type = {
 	.definition = "com.example.toys.v1.Toy",
 	.go_type = "v1.Toy",
 	.doc = "Something to play with.",
-	.fields = (const struct field[]){
-		OBJECT_FIELDS,
-		{"spec", &spec_type, FIELD_ALWAYS, "What the toy should be.", NULL, NULL},
-		{"status", &status_type, 0, "What the toy is.", NULL, NULL},
-		{0},
-	},
+	.fields = toy_fields,
 };
 
 static struct json *spec_size(const struct object *o)
@@ -95,6 +101,25 @@ static struct str select_size(const struct object *o, struct arena *a)
 	return json_text(spec_size(o));
 }
 
+static const struct column columns[] = {
+	COLUMN_NAME,
+	{"Size", "integer", "int32", "How big the toy should be.", 0, write_size, false},
+	COLUMN_AGE,
+};
+
+static const struct selectable_field selectable[] = {{"spec.size", select_size, false}};
+
+static const struct subresource subresources[] = {
+	{.name = "status",
+		.verbs = VERB_GET | VERB_UPDATE | VERB_PATCH,
+		.merge = merge_status,
+		.reset_fields = (const char *const[]){"spec", NULL}},
+};
+
+static const struct door doors[] = {
+	{.group = "toys.example.com", .version = "v1", .definition = "com.example.toys.v1.Toy"},
+};
+
 static struct kind toys = {
 	.kind = "Toy",
 	.list_kind = "ToyList",
@@ -103,10 +128,8 @@ static struct kind toys = {
 	.is_namespaced = true,
 	.verbs = VERBS_ALL,
 	.name_rule = NAME_DNS_SUBDOMAIN,
-	.doors = (const struct door[]){
-		{.group = "toys.example.com", .version = "v1", .definition = "com.example.toys.v1.Toy"},
-	},
-	.n_doors = 1,
+	.doors = doors,
+	.n_doors = ARRAY_SIZE(doors),
 	.type = &toy_type,
 	.doc = "Something to play with.",
 	.reset_fields = (const char *const[]){"status", NULL},
@@ -115,20 +138,11 @@ static struct kind toys = {
 	.bumps_generation = changes_spec,
 	.validate = validate,
 	.validate_update = validate_update,
-	.columns = (const struct column[]){
-		COLUMN_NAME,
-		{"Size", "integer", "int32", "How big the toy should be.", 0, write_size, false},
-		COLUMN_AGE,
-	},
-	.n_columns = 3,
-	.selectable = (const struct selectable_field[]){{"spec.size", select_size, false}},
-	.n_selectable = 1,
-	.subresources = (const struct subresource[]){
-		{.name = "status",
-		 .verbs = VERB_GET | VERB_UPDATE | VERB_PATCH,
-		 .merge = merge_status,
-		 .reset_fields = (const char *const[]){"spec", NULL}},
-	},
-	.n_subresources = 1,
+	.columns = columns,
+	.n_columns = ARRAY_SIZE(columns),
+	.selectable = selectable,
+	.n_selectable = ARRAY_SIZE(selectable),
+	.subresources = subresources,
+	.n_subresources = ARRAY_SIZE(subresources),
 };
 KIND_REGISTER(toys)

@@ -36,7 +36,8 @@ static void test_json__has_one_spelling(void **state)
 		{"{\"v: \\\"x\\\"\":{},\"v:1\":{},\"v:true\":{}}", "{\"v:\\\"x\\\"\":{},\"v:1\":{},\"v:true\":{}}"},
 		{"{\"i:10\":{},\"i:9\":{}}", "{\"i:9\":{},\"i:10\":{}}"},
 		{"{\"z:unknown\":{\"f:x\":{}},\"f:a\":{}}", "{\"f:a\":{}}"},
-		{"{\"i:0\":{},\"v:1\":{},\"k:{\\\"a\\\":1}\":{},\"f:a\":{}}", "{\"f:a\":{},\"k:{\\\"a\\\":1}\":{},\"v:1\":{},\"i:0\":{}}"},
+		{"{\"i:0\":{},\"v:1\":{},\"k:{\\\"a\\\":1}\":{},\"f:a\":{}}",
+			"{\"f:a\":{},\"k:{\\\"a\\\":1}\":{},\"v:1\":{},\"i:0\":{}}"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_set(w, set(w, rows[i].in), rows[i].out);
@@ -46,8 +47,8 @@ static void test_json__has_one_spelling(void **state)
 static void test_json__what_is_no_path_is_refused(void **state)
 {
 	struct api_world *w = *state;
-	static const char *const texts[] = {"{\"bad\":{}}", "{\"f\":{}}", "{\"\":{}}", "{\"k:x\":{}}", "{\"k:[]\":{}}", "{\"v:\":{}}",
-					    "{\"i:x\":{}}", "{\"f:a\":1}", "[]", "\"x\"", "{\"f:a\":{\"b\":{}}}"};
+	static const char *const texts[] = {"{\"bad\":{}}", "{\"f\":{}}", "{\"\":{}}", "{\"k:x\":{}}", "{\"k:[]\":{}}",
+		"{\"v:\":{}}", "{\"i:x\":{}}", "{\"f:a\":1}", "[]", "\"x\"", "{\"f:a\":{\"b\":{}}}"};
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		struct field_set *s;
 		assert_false(field_set_from_json(&s, world_parse(w, texts[i]), &w->a));
@@ -58,7 +59,7 @@ static void test_union__has_the_paths_of_both(void **state)
 {
 	struct api_world *w = *state;
 	assert_set(w, field_set_union(set(w, X), set(w, Y), &w->a),
-		   "{\"f:a\":{},\"f:b\":{\".\":{},\"f:c\":{},\"f:d\":{}},\"f:e\":{}}");
+		"{\"f:a\":{},\"f:b\":{\".\":{},\"f:c\":{},\"f:d\":{}},\"f:e\":{}}");
 	assert_set(w, field_set_union(set(w, X), NULL, &w->a), X);
 	assert_set(w, field_set_union(NULL, set(w, X), &w->a), X);
 	assert_null(field_set_union(NULL, NULL, &w->a));
@@ -76,7 +77,8 @@ static void test_difference__takes_paths_but_not_what_is_below(void **state)
 {
 	struct api_world *w = *state;
 	assert_set(w, field_set_difference(set(w, X), set(w, Y), &w->a), "{\"f:b\":{\".\":{},\"f:d\":{}}}");
-	assert_set(w, field_set_difference(set(w, X), set(w, "{\"f:b\":{}}"), &w->a), "{\"f:a\":{},\"f:b\":{\"f:c\":{},\"f:d\":{}}}");
+	assert_set(w, field_set_difference(set(w, X), set(w, "{\"f:b\":{}}"), &w->a),
+		"{\"f:a\":{},\"f:b\":{\"f:c\":{},\"f:d\":{}}}");
 	assert_null(field_set_difference(set(w, X), set(w, X), &w->a));
 	assert_set(w, field_set_difference(set(w, X), NULL, &w->a), X);
 }
@@ -93,7 +95,8 @@ static void test_without__takes_all_below_a_name(void **state)
 static void test_sets__obey_the_laws(void **state)
 {
 	struct api_world *w = *state;
-	static const char *const sets[] = {"{}", X, Y, "{\"f:b\":{}}", "{\"f:b\":{\"f:c\":{\"v:1\":{},\"v:2\":{}}}}", "{\"k:{\\\"n\\\":1}\":{}}"};
+	static const char *const sets[] = {
+		"{}", X, Y, "{\"f:b\":{}}", "{\"f:b\":{\"f:c\":{\"v:1\":{},\"v:2\":{}}}}", "{\"k:{\\\"n\\\":1}\":{}}"};
 	for (size_t i = 0; i < ARRAY_SIZE(sets); i++) {
 		for (size_t k = 0; k < ARRAY_SIZE(sets); k++) {
 			struct field_set *x = set(w, sets[i]), *y = set(w, sets[k]);
@@ -102,7 +105,7 @@ static void test_sets__obey_the_laws(void **state)
 			assert_set(w, field_set_union(both, rest, &w->a), sets[i]);
 			assert_null(field_set_intersection(rest, y, &w->a));
 			assert_string_equal(world_print(w, field_set_to_json(field_set_union(x, y, &w->a), &w->a)),
-					    world_print(w, field_set_to_json(field_set_union(y, x, &w->a), &w->a)));
+				world_print(w, field_set_to_json(field_set_union(y, x, &w->a), &w->a)));
 		}
 	}
 }
@@ -127,11 +130,14 @@ static void test_with_fields__adds_the_fields_on_the_way(void **state)
 {
 	struct api_world *w = *state;
 	const struct type *type = world_door(NS, NULL)->type;
-	assert_set(w, field_set_with_fields(set(w, "{\"f:metadata\":{\"f:labels\":{\"f:a\":{}}},\"f:status\":{\"f:conditions\":"
-						   "{\"k:{\\\"type\\\":\\\"R\\\"}\":{\"f:status\":{}}}},\"f:unknown\":{\"f:x\":{}}}"),
-					    type, &w->a),
-		   "{\"f:metadata\":{\"f:labels\":{\".\":{},\"f:a\":{}}},\"f:status\":{\".\":{},\"f:conditions\":{\".\":{},"
-		   "\"k:{\\\"type\\\":\\\"R\\\"}\":{\"f:status\":{}}}},\"f:unknown\":{\"f:x\":{}}}");
+	assert_set(w,
+		field_set_with_fields(
+			set(w,
+				"{\"f:metadata\":{\"f:labels\":{\"f:a\":{}}},\"f:status\":{\"f:conditions\":"
+				"{\"k:{\\\"type\\\":\\\"R\\\"}\":{\"f:status\":{}}}},\"f:unknown\":{\"f:x\":{}}}"),
+			type, &w->a),
+		"{\"f:metadata\":{\"f:labels\":{\".\":{},\"f:a\":{}}},\"f:status\":{\".\":{},\"f:conditions\":{\".\":{},"
+		"\"k:{\\\"type\\\":\\\"R\\\"}\":{\"f:status\":{}}}},\"f:unknown\":{\"f:x\":{}}}");
 }
 
 static void collect(void *data, const struct path *p)
@@ -148,10 +154,13 @@ static void test_each__leaves_come_before_what_is_deeper(void **state)
 	struct buf lines;
 	buf_init(&lines, 4096);
 	void *data[] = {w, &lines};
-	field_set_each(set(w, "{\"f:metadata\":{\"f:labels\":{\"f:l\":{}},\"f:ownerReferences\":{\"k:{\\\"n\\\":1,\\\"uid\\\":\\\"x\\\"}\":{}}},"
-			      "\"f:revision\":{},\"f:set\":{\"v:\\\"a/b\\\"\":{},\"v:1\":{},\"i:3\":{}}}"),
-		       collect, data);
-	assert_str(buf_str(&lines), ".revision .metadata.labels.l .metadata.ownerReferences[n=1,uid=\"x\"] .set[=\"a/b\"] .set[=1] .set[3] ");
+	field_set_each(set(w,
+			       "{\"f:metadata\":{\"f:labels\":{\"f:l\":{}},\"f:ownerReferences\":{\"k:{\\\"n\\\":1,\\\"uid\\\":"
+			       "\\\"x\\\"}\":{}}},"
+			       "\"f:revision\":{},\"f:set\":{\"v:\\\"a/b\\\"\":{},\"v:1\":{},\"i:3\":{}}}"),
+		collect, data);
+	assert_str(buf_str(&lines),
+		".revision .metadata.labels.l .metadata.ownerReferences[n=1,uid=\"x\"] .set[=\"a/b\"] .set[=1] .set[3] ");
 	buf_done(&lines);
 }
 

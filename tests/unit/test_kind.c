@@ -105,8 +105,9 @@ static void test_toy__has_a_status_of_its_own(void **state)
 static void test_toy__shows_columns_and_selectable_fields(void **state)
 {
 	struct api_world *w = *state;
-	struct object *o = world_decode(w, TOYS, "{\"metadata\":{\"name\":\"bear\",\"creationTimestamp\":\"2020-01-01T00:00:00Z\"},"
-						 "\"spec\":{\"size\":3}}");
+	struct object *o = world_decode(w, TOYS,
+		"{\"metadata\":{\"name\":\"bear\",\"creationTimestamp\":\"2020-01-01T00:00:00Z\"},"
+		"\"spec\":{\"size\":3}}");
 	static const char *const expected[] = {"\"bear\"", "3", "\"90s\""};
 	assert_int_equal(o->kind->n_columns, ARRAY_SIZE(expected));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++) {

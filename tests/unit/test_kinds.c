@@ -1,7 +1,7 @@
 #include "tests/unit/api_world.h"
 
 static struct field_errors errors_of(struct api_world *w, const struct object *o,
-				     void (*rule)(const struct object *o, const struct object *old, struct field_errors *errors))
+	void (*rule)(const struct object *o, const struct object *old, struct field_errors *errors))
 {
 	struct field_errors e;
 	field_errors_init(&e, &w->a);
@@ -79,9 +79,10 @@ static void test_revision__number_is_not_negative(void **state)
 static void test_revision__columns(void **state)
 {
 	struct api_world *w = *state;
-	struct object *o = world_decode(w, CR, "{\"metadata\":{\"name\":\"web-1\",\"creationTimestamp\":\"2019-12-31T23:59:55Z\","
-					       "\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"StatefulSet\",\"name\":\"web\",\"uid\":"
-					       "\"u\",\"controller\":true}]},\"data\":{\"x\": 1},\"revision\":3}");
+	struct object *o = world_decode(w, CR,
+		"{\"metadata\":{\"name\":\"web-1\",\"creationTimestamp\":\"2019-12-31T23:59:55Z\","
+		"\"ownerReferences\":[{\"apiVersion\":\"apps/v1\",\"kind\":\"StatefulSet\",\"name\":\"web\",\"uid\":"
+		"\"u\",\"controller\":true}]},\"data\":{\"x\": 1},\"revision\":3}");
 	assert_cell(o, "Name", "\"web-1\"");
 	assert_cell(o, "Controller", "\"statefulset.apps/web\"");
 	assert_cell(o, "Revision", "3");
@@ -89,17 +90,19 @@ static void test_revision__columns(void **state)
 	assert_cell(o, "Age", "\"5s\"");
 	assert_cell(world_decode(w, CR, "{}"), "Controller", "\"\\u003cnone\\u003e\"");
 	assert_cell(world_decode(w, CR, "{}"), "Age", "\"\\u003cunknown\\u003e\"");
-	assert_cell(world_decode(w, CR, "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"x\","
-					"\"controller\":true}]}}"),
-		    "Controller", "\"pod/x\"");
+	assert_cell(world_decode(w, CR,
+			    "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"x\","
+			    "\"controller\":true}]}}"),
+		"Controller", "\"pod/x\"");
 }
 
 static void test_revision__selectable_fields(void **state)
 {
 	struct api_world *w = *state;
-	struct object *o = world_decode(w, CR, "{\"metadata\":{\"ownerReferences\":[{\"name\":\"other\",\"uid\":\"v\"},{\"name\":\"web\",\"uid\":"
-					       "\"u\",\"controller\":true}]},\"data\":{\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\"},"
-					       "\"revision\":3}");
+	struct object *o = world_decode(w, CR,
+		"{\"metadata\":{\"ownerReferences\":[{\"name\":\"other\",\"uid\":\"v\"},{\"name\":\"web\",\"uid\":"
+		"\"u\",\"controller\":true}]},\"data\":{\"kind\":\"Deployment\",\"apiVersion\":\"apps/v1\"},"
+		"\"revision\":3}");
 	assert_selects(w, o, "revision", "3");
 	assert_selects(w, o, "controller.uid", "u");
 	assert_selects(w, o, "controller.name", "web");
@@ -123,11 +126,13 @@ static void test_revision__old_door_is_deprecated(void **state)
 static void test_namespace__is_born_active_with_label_and_finalizer(void **state)
 {
 	struct api_world *w = *state;
-	struct object *o = world_decode(w, NS, "{\"metadata\":{\"name\":\"x\",\"labels\":{\"z\":\"1\",\"a\":\"2\"}},\"status\":{\"phase\":"
-					       "\"Terminating\"}}");
+	struct object *o = world_decode(w, NS,
+		"{\"metadata\":{\"name\":\"x\",\"labels\":{\"z\":\"1\",\"a\":\"2\"}},\"status\":{\"phase\":"
+		"\"Terminating\"}}");
 	assert_string_equal(world_print(w, o->meta.labels), "{\"a\":\"2\",\"kubernetes.io/metadata.name\":\"x\",\"z\":\"1\"}");
 	o->kind->prepare_create(o, &w->a);
-	assert_string_equal(world_print(w, o->fields), "{\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}");
+	assert_string_equal(
+		world_print(w, o->fields), "{\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}");
 }
 
 static void test_namespace__keeps_finalizers_it_is_given(void **state)
@@ -141,14 +146,16 @@ static void test_namespace__keeps_finalizers_it_is_given(void **state)
 static void test_namespace__name_label_cannot_be_changed(void **state)
 {
 	struct api_world *w = *state;
-	struct object *o = world_decode(w, NS, "{\"metadata\":{\"name\":\"x\",\"labels\":{\"kubernetes.io/metadata.name\":\"other\"}}}");
+	struct object *o =
+		world_decode(w, NS, "{\"metadata\":{\"name\":\"x\",\"labels\":{\"kubernetes.io/metadata.name\":\"other\"}}}");
 	world_assert_json(w, o->meta.labels, "{\"kubernetes.io/metadata.name\":\"x\"}");
 }
 
 static void test_namespace__update_changes_neither_spec_nor_status(void **state)
 {
 	struct api_world *w = *state;
-	struct object *old = world_decode(w, NS, "{\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}");
+	struct object *old =
+		world_decode(w, NS, "{\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}");
 	struct object *o = world_decode(w, NS, "{\"spec\":{},\"status\":{\"phase\":\"Terminating\"}}");
 	o->kind->prepare_update(o, old, &w->a);
 	assert_true(json_equal(o->fields, old->fields));
@@ -158,7 +165,8 @@ static void test_namespace__subresources_change_their_half(void **state)
 {
 	struct api_world *w = *state;
 	const char *stored = "{\"spec\":{\"finalizers\":[\"kubernetes\"]},\"status\":{\"phase\":\"Active\"}}";
-	struct object *sent = world_decode(w, NS, "{\"metadata\":{\"labels\":{\"l\":\"1\"}},\"spec\":{},\"status\":{\"phase\":\"Terminating\"}}");
+	struct object *sent = world_decode(
+		w, NS, "{\"metadata\":{\"labels\":{\"l\":\"1\"}},\"spec\":{},\"status\":{\"phase\":\"Terminating\"}}");
 	struct object *o = world_decode(w, NS, stored);
 	kind_subresource(o->kind, STR("finalize"))->merge(o, sent, &w->a);
 	world_assert_json(w, o->fields, "{\"spec\":{},\"status\":{\"phase\":\"Active\"}}");
@@ -205,7 +213,8 @@ static void test_namespace__goes_in_two_deletes(void **state)
 	assert_false(o->kind->keep_on_delete(o, &w->a));
 	assert_true(o->kind->may_remove(o));
 
-	o = world_decode(w, NS, "{\"metadata\":{\"deletionTimestamp\":\"2020-01-01T00:00:00Z\"},\"spec\":{\"finalizers\":[\"kubernetes\"]}}");
+	o = world_decode(w, NS,
+		"{\"metadata\":{\"deletionTimestamp\":\"2020-01-01T00:00:00Z\"},\"spec\":{\"finalizers\":[\"kubernetes\"]}}");
 	assert_true(o->kind->keep_on_delete(o, &w->a));
 	assert_false(o->kind->may_remove(o));
 }

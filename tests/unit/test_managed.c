@@ -8,8 +8,8 @@
 /* One object through a series of writes, as the server makes them. */
 struct history {
 	struct api_world *w;
-	const char *path;            /* of the door */
-	struct object *o;            /* as it is now; NULL: not created */
+	const char *path; /* of the door */
+	struct object *o; /* as it is now; NULL: not created */
 	const char *now;
 };
 
@@ -34,13 +34,14 @@ static void update(struct history *h, const char *manager, const char *text)
 }
 
 /* The status code; 200 changes the object. */
-static int apply_through(struct history *h, const char *path, const char *subresource, const char *manager, bool force, const char *text)
+static int apply_through(
+	struct history *h, const char *path, const char *subresource, const char *manager, bool force, const char *text)
 {
 	const struct door *d;
 	const struct kind *k = world_door(path, &d);
 	struct object *o;
-	if (managed_apply(&o, h->o, world_parse(h->w, text), k, d, str_of(subresource), str_of(manager), force, str_of(h->now), &h->w->a,
-			  &h->w->st)) {
+	if (managed_apply(&o, h->o, world_parse(h->w, text), k, d, str_of(subresource), str_of(manager), force, str_of(h->now),
+		    &h->w->a, &h->w->st)) {
 		return h->w->st.code;
 	}
 	o->meta.uid = STR("u");
@@ -62,8 +63,9 @@ static void assert_managers(struct history *h, const char *expected)
 	for (uint32_t i = 0; entries && i < entries->n; i++) {
 		const struct json *e = entries->items[i];
 		struct str sub = json_text(json_gets(e, "subresource"));
-		buf_printf(&lines, STR_FMT "%s" STR_FMT " " STR_FMT " %s\n", STR_ARG(json_text(json_gets(e, "manager"))), sub.n ? "/" : "",
-			   STR_ARG(sub), STR_ARG(json_text(json_gets(e, "operation"))), world_print(h->w, json_gets(e, "fieldsV1")));
+		buf_printf(&lines, STR_FMT "%s" STR_FMT " " STR_FMT " %s\n", STR_ARG(json_text(json_gets(e, "manager"))),
+			sub.n ? "/" : "", STR_ARG(sub), STR_ARG(json_text(json_gets(e, "operation"))),
+			world_print(h->w, json_gets(e, "fieldsV1")));
 	}
 	assert_str(buf_str(&lines), expected);
 	buf_done(&lines);
@@ -79,15 +81,20 @@ static struct str entry_text(const struct history *h, uint32_t i, const char *na
 static void test_update__creator_owns_what_it_set(void **state)
 {
 	struct history h = begin(*state, CR);
-	update(&h, "parity", "{\"metadata\":{\"name\":\"a\",\"generateName\":\"a-\",\"labels\":{\"app\":\"web\"},\"finalizers\":[\"x.y/z\"],"
-			     "\"ownerReferences\":[{\"uid\":\"1\"}]},\"data\":{\"x\":{\"y\":1}},\"revision\":1}");
-	assert_managers(&h, "parity Update {\"f:data\":{},\"f:metadata\":{\"f:finalizers\":{\".\":{},\"v:\\\"x.y/z\\\"\":{}},\"f:generateName\":{},"
-			    "\"f:labels\":{\".\":{},\"f:app\":{}},\"f:ownerReferences\":{\".\":{},\"k:{\\\"uid\\\":\\\"1\\\"}\":{}}},"
-			    "\"f:revision\":{}}\n");
+	update(&h, "parity",
+		"{\"metadata\":{\"name\":\"a\",\"generateName\":\"a-\",\"labels\":{\"app\":\"web\"},\"finalizers\":[\"x.y/z\"],"
+		"\"ownerReferences\":[{\"uid\":\"1\"}]},\"data\":{\"x\":{\"y\":1}},\"revision\":1}");
+	assert_managers(&h,
+		"parity Update "
+		"{\"f:data\":{},\"f:metadata\":{\"f:finalizers\":{\".\":{},\"v:\\\"x.y/z\\\"\":{}},\"f:generateName\":{},"
+		"\"f:labels\":{\".\":{},\"f:app\":{}},\"f:ownerReferences\":{\".\":{},\"k:{\\\"uid\\\":\\\"1\\\"}\":{}}},"
+		"\"f:revision\":{}}\n");
 	assert_string_equal(world_print(h.w, h.o->meta.managed_fields->items[0]),
-			    arena_printf(&h.w->a, "{\"manager\":\"parity\",\"operation\":\"Update\",\"apiVersion\":\"apps/v1\",\"time\":\"" NOW
-						  "\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":%s}",
-					 world_print(h.w, json_gets(h.o->meta.managed_fields->items[0], "fieldsV1"))).p);
+		arena_printf(&h.w->a,
+			"{\"manager\":\"parity\",\"operation\":\"Update\",\"apiVersion\":\"apps/v1\",\"time\":\"" NOW
+			"\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":%s}",
+			world_print(h.w, json_gets(h.o->meta.managed_fields->items[0], "fieldsV1")))
+			.p);
 }
 
 static void test_update__zero_is_owned_only_when_it_was_something_else(void **state)
@@ -105,15 +112,19 @@ static void test_update__who_changes_a_field_takes_it(void **state)
 	struct history h = begin(*state, CR);
 	update(&h, "one", "{\"metadata\":{\"labels\":{\"l\":\"1\",\"m\":\"1\"}},\"data\":{\"x\":1},\"revision\":1}");
 	update(&h, "two", "{\"metadata\":{\"labels\":{\"l\":\"2\",\"m\":\"1\"}},\"data\":{\"x\":1},\"revision\":1}");
-	assert_managers(&h, "one Update {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\".\":{},\"f:m\":{}}},\"f:revision\":{}}\n"
-			    "two Update {\"f:metadata\":{\"f:labels\":{\"f:l\":{}}}}\n");
-	update(&h, "three", "{\"metadata\":{\"labels\":{\"l\":\"2\"},\"annotations\":{\"x\":\"y\"}},\"data\":{\"x\":1},\"revision\":1}");
-	assert_managers(&h, "one Update {\"f:data\":{},\"f:metadata\":{\"f:labels\":{}},\"f:revision\":{}}\n"
-			    "three Update {\"f:metadata\":{\"f:annotations\":{\".\":{},\"f:x\":{}}}}\n"
-			    "two Update {\"f:metadata\":{\"f:labels\":{\"f:l\":{}}}}\n");
+	assert_managers(&h,
+		"one Update {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\".\":{},\"f:m\":{}}},\"f:revision\":{}}\n"
+		"two Update {\"f:metadata\":{\"f:labels\":{\"f:l\":{}}}}\n");
+	update(&h, "three",
+		"{\"metadata\":{\"labels\":{\"l\":\"2\"},\"annotations\":{\"x\":\"y\"}},\"data\":{\"x\":1},\"revision\":1}");
+	assert_managers(&h,
+		"one Update {\"f:data\":{},\"f:metadata\":{\"f:labels\":{}},\"f:revision\":{}}\n"
+		"three Update {\"f:metadata\":{\"f:annotations\":{\".\":{},\"f:x\":{}}}}\n"
+		"two Update {\"f:metadata\":{\"f:labels\":{\"f:l\":{}}}}\n");
 	update(&h, "two", "{\"metadata\":{\"annotations\":{\"x\":\"y\"}},\"data\":{\"x\":1},\"revision\":1}");
-	assert_managers(&h, "one Update {\"f:data\":{},\"f:revision\":{}}\n"
-			    "three Update {\"f:metadata\":{\"f:annotations\":{\".\":{},\"f:x\":{}}}}\n");
+	assert_managers(&h,
+		"one Update {\"f:data\":{},\"f:revision\":{}}\n"
+		"three Update {\"f:metadata\":{\"f:annotations\":{\".\":{},\"f:x\":{}}}}\n");
 }
 
 static void test_update__without_change_keeps_entries_and_times(void **state)
@@ -152,11 +163,19 @@ static void test_update__one_entry_for_each_api_version(void **state)
 static void test_update__subresources_have_entries_of_their_own(void **state)
 {
 	struct history h = begin(*state, NS);
-	update(&h, "one", "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"finalizers\":[\"a/b\"]},\"status\":{\"phase\":\"Active\"}}");
-	assert_managers(&h, "one Update {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:kubernetes.io/metadata.name\":{}}},\"f:spec\":{\"f:finalizers\":{}}}\n");
-	update_through(&h, NS, "status", "one", "{\"metadata\":{\"name\":\"x\"},\"spec\":{},\"status\":{\"phase\":\"Terminating\"}}");
-	assert_managers(&h, "one Update {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:kubernetes.io/metadata.name\":{}}},\"f:spec\":{\"f:finalizers\":{}}}\n"
-			    "one/status Update {\"f:status\":{\"f:phase\":{}}}\n");
+	update(&h, "one",
+		"{\"metadata\":{\"name\":\"x\"},\"spec\":{\"finalizers\":[\"a/b\"]},\"status\":{\"phase\":\"Active\"}}");
+	assert_managers(&h,
+		"one Update "
+		"{\"f:metadata\":{\"f:labels\":{\".\":{},\"f:kubernetes.io/"
+		"metadata.name\":{}}},\"f:spec\":{\"f:finalizers\":{}}}\n");
+	update_through(
+		&h, NS, "status", "one", "{\"metadata\":{\"name\":\"x\"},\"spec\":{},\"status\":{\"phase\":\"Terminating\"}}");
+	assert_managers(&h,
+		"one Update "
+		"{\"f:metadata\":{\"f:labels\":{\".\":{},\"f:kubernetes.io/"
+		"metadata.name\":{}}},\"f:spec\":{\"f:finalizers\":{}}}\n"
+		"one/status Update {\"f:status\":{\"f:phase\":{}}}\n");
 }
 
 static void test_update__clients_may_edit_entries_that_make_sense(void **state)
@@ -165,17 +184,24 @@ static void test_update__clients_may_edit_entries_that_make_sense(void **state)
 	update(&h, "one", "{\"data\":{\"x\":1},\"revision\":1}");
 	static const char *const ignored[] = {
 		"[]",
-		"[{\"manager\":\"m\",\"operation\":\"Update\",\"apiVersion\":\"apps/v1\",\"fieldsType\":\"FieldsV2\",\"fieldsV1\":{}}]",
-		"[{\"manager\":\"m\",\"operation\":\"Update\",\"apiVersion\":\"apps/v1\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"bad\":{}}}]",
+		"[{\"manager\":\"m\",\"operation\":\"Update\",\"apiVersion\":\"apps/"
+		"v1\",\"fieldsType\":\"FieldsV2\",\"fieldsV1\":{}}]",
+		"[{\"manager\":\"m\",\"operation\":\"Update\",\"apiVersion\":\"apps/"
+		"v1\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"bad\":{}}}]",
 		"[{\"manager\":\"m\",\"operation\":\"Remove\",\"apiVersion\":\"apps/v1\",\"fieldsType\":\"FieldsV1\"}]",
 		"[{\"manager\":\"m\",\"operation\":\"Update\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{}}]",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++) {
-		update(&h, "two", arena_printf(&h.w->a, "{\"metadata\":{\"managedFields\":%s},\"data\":{\"x\":1},\"revision\":1}", ignored[i]).p);
+		update(&h, "two",
+			arena_printf(
+				&h.w->a, "{\"metadata\":{\"managedFields\":%s},\"data\":{\"x\":1},\"revision\":1}", ignored[i])
+				.p);
 		assert_managers(&h, "one Update {\"f:data\":{},\"f:revision\":{}}\n");
 	}
-	update(&h, "two", "{\"metadata\":{\"managedFields\":[{\"manager\":\"m\",\"operation\":\"Apply\",\"apiVersion\":\"apps/v1\",\"fieldsType\":"
-			  "\"FieldsV1\",\"fieldsV1\":{\"f:data\":{}}}]},\"data\":{\"x\":1},\"revision\":1}");
+	update(&h, "two",
+		"{\"metadata\":{\"managedFields\":[{\"manager\":\"m\",\"operation\":\"Apply\",\"apiVersion\":\"apps/"
+		"v1\",\"fieldsType\":"
+		"\"FieldsV1\",\"fieldsV1\":{\"f:data\":{}}}]},\"data\":{\"x\":1},\"revision\":1}");
 	assert_managers(&h, "m Apply {\"f:data\":{}}\n");
 }
 
@@ -192,8 +218,10 @@ static void test_update__an_empty_entry_ends_tracking(void **state)
 static void test_update__entries_of_versions_that_are_gone_go(void **state)
 {
 	struct history h = begin(*state, CR);
-	update(&h, "one", "{\"metadata\":{\"managedFields\":[{\"manager\":\"old\",\"operation\":\"Update\",\"apiVersion\":\"apps/v1beta1\","
-			  "\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:data\":{}}}]},\"data\":{\"x\":1}}");
+	update(&h, "one",
+		"{\"metadata\":{\"managedFields\":[{\"manager\":\"old\",\"operation\":\"Update\",\"apiVersion\":\"apps/"
+		"v1beta1\","
+		"\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:data\":{}}}]},\"data\":{\"x\":1}}");
 	assert_managers(&h, "one Update {\"f:data\":{}}\n");
 }
 
@@ -206,13 +234,13 @@ static void test_update__more_than_ten_become_ancient(void **state)
 		buf_printf(&labels, "%s\"l%02d\":\"1\"", i ? "," : "", i);
 		h.now = arena_printf(&h.w->a, "2026-01-01T00:00:%02dZ", i).p;
 		update(&h, arena_printf(&h.w->a, "m%02d", i).p,
-		       arena_printf(&h.w->a, "{\"metadata\":{\"labels\":{" STR_FMT "}}}", STR_ARG(buf_str(&labels))).p);
+			arena_printf(&h.w->a, "{\"metadata\":{\"labels\":{" STR_FMT "}}}", STR_ARG(buf_str(&labels))).p);
 	}
 	assert_int_equal(h.o->meta.managed_fields->n, 10);
 	assert_str(entry_text(&h, 0, "manager"), "ancient-changes");
 	assert_str(entry_text(&h, 0, "time"), "2026-01-01T00:00:02Z");
 	world_assert_json(h.w, json_gets(h.o->meta.managed_fields->items[0], "fieldsV1"),
-			  "{\"f:metadata\":{\"f:labels\":{\".\":{},\"f:l00\":{},\"f:l01\":{},\"f:l02\":{}}}}");
+		"{\"f:metadata\":{\"f:labels\":{\".\":{},\"f:l00\":{},\"f:l01\":{},\"f:l02\":{}}}}");
 	assert_str(entry_text(&h, 1, "manager"), "m03");
 	buf_done(&labels);
 }
@@ -220,13 +248,22 @@ static void test_update__more_than_ten_become_ancient(void **state)
 static void test_apply__creates_and_changes(void **state)
 {
 	struct history h = begin(*state, CR);
-	assert_int_equal(apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"1\"}},\"data\":{\"x\":1},\"revision\":1")), 200);
+	assert_int_equal(
+		apply(&h, "one",
+			APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"1\"}},\"data\":{\"x\":1},\"revision\":1")),
+		200);
 	assert_managers(&h, "one Apply {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\"f:a\":{}}},\"f:revision\":{}}\n");
 	assert_str(entry_text(&h, 0, "time"), NOW);
 	h.now = LATER;
-	assert_int_equal(apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"1\"}},\"data\":{\"x\":1},\"revision\":1")), 200);
+	assert_int_equal(
+		apply(&h, "one",
+			APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"1\"}},\"data\":{\"x\":1},\"revision\":1")),
+		200);
 	assert_str(entry_text(&h, 0, "time"), NOW);
-	assert_int_equal(apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"2\"}},\"data\":{\"x\":1},\"revision\":1")), 200);
+	assert_int_equal(
+		apply(&h, "one",
+			APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"a\":\"2\"}},\"data\":{\"x\":1},\"revision\":1")),
+		200);
 	assert_str(entry_text(&h, 0, "time"), LATER);
 	world_assert_json(h.w, h.o->meta.labels, "{\"a\":\"2\"}");
 }
@@ -238,12 +275,15 @@ static void test_apply__conflicts_name_managers_and_fields(void **state)
 	assert_int_equal(apply(&h, "two", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\"}}")), 409);
 	assert_str(h.w->st.message, "Apply failed with 1 conflict: conflict with \"one\": .metadata.labels.l");
 	world_assert_json(h.w, json_gets(status_to_json(&h.w->st, &h.w->a), "details"),
-			  "{\"causes\":[{\"reason\":\"FieldManagerConflict\",\"message\":\"conflict with \\\"one\\\"\",\"field\":"
-			  "\".metadata.labels.l\"}]}");
+		"{\"causes\":[{\"reason\":\"FieldManagerConflict\",\"message\":\"conflict with \\\"one\\\"\",\"field\":"
+		"\".metadata.labels.l\"}]}");
 	assert_int_equal(apply(&h, "two", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\"}},\"revision\":5")), 409);
-	assert_str(h.w->st.message, "Apply failed with 2 conflicts: conflicts with \"one\":\n- .revision\n- .metadata.labels.l");
-	assert_int_equal(apply_through(&h, CR, "", "two", true, APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\"}}")), 200);
-	assert_managers(&h, "one Apply {\"f:data\":{},\"f:revision\":{}}\ntwo Apply {\"f:metadata\":{\"f:labels\":{\"f:l\":{}}}}\n");
+	assert_str(
+		h.w->st.message, "Apply failed with 2 conflicts: conflicts with \"one\":\n- .revision\n- .metadata.labels.l");
+	assert_int_equal(
+		apply_through(&h, CR, "", "two", true, APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\"}}")), 200);
+	assert_managers(
+		&h, "one Apply {\"f:data\":{},\"f:revision\":{}}\ntwo Apply {\"f:metadata\":{\"f:labels\":{\"f:l\":{}}}}\n");
 }
 
 static void test_apply__conflicts_with_updates_name_the_version(void **state)
@@ -251,10 +291,12 @@ static void test_apply__conflicts_with_updates_name_the_version(void **state)
 	struct history h = begin(*state, CR);
 	update(&h, "creator", "{\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"1\"}},\"data\":{\"x\":1},\"revision\":1}");
 	assert_int_equal(apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\"}}")), 409);
-	assert_str(h.w->st.message, "Apply failed with 1 conflict: conflict with \"creator\" using apps/v1: .metadata.labels.l");
+	assert_str(
+		h.w->st.message, "Apply failed with 1 conflict: conflict with \"creator\" using apps/v1: .metadata.labels.l");
 	assert_int_equal(apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"1\"}}")), 200);
-	assert_managers(&h, "one Apply {\"f:metadata\":{\"f:labels\":{\"f:l\":{}}}}\n"
-			    "creator Update {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\".\":{},\"f:l\":{}}},\"f:revision\":{}}\n");
+	assert_managers(&h,
+		"one Apply {\"f:metadata\":{\"f:labels\":{\"f:l\":{}}}}\n"
+		"creator Update {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\".\":{},\"f:l\":{}}},\"f:revision\":{}}\n");
 	/* nothing changed but the entry, so it has no time */
 	assert_int_equal(entry_text(&h, 0, "time").n, 0);
 }
@@ -287,13 +329,20 @@ static void test_apply__metadata_stays_when_all_that_was_owned_of_it_goes(void *
 static void test_apply__owner_references_are_owned_one_by_one(void **state)
 {
 	struct history h = begin(*state, CR);
-	apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"o\"}]},\"data\":{}"));
-	assert_int_equal(apply(&h, "two", APPLY("\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"uid\":\"2\",\"name\":\"p\"}]}")), 200);
+	apply(&h, "one",
+		APPLY("\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"o\"}]},\"data\":{}"));
+	assert_int_equal(
+		apply(&h, "two", APPLY("\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"uid\":\"2\",\"name\":\"p\"}]}")),
+		200);
 	assert_int_equal(meta_owner_count(&h.o->meta), 2);
-	assert_int_equal(apply(&h, "two", APPLY("\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"renamed\"}]}")), 409);
+	assert_int_equal(
+		apply(&h, "two",
+			APPLY("\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"uid\":\"1\",\"name\":\"renamed\"}]}")),
+		409);
 	assert_str(h.w->st.causes[0].field, ".metadata.ownerReferences[uid=\"1\"]");
 	assert_int_equal(apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\"},\"data\":{}")), 200);
-	world_assert_json(h.w, h.o->meta.owner_references, "[{\"apiVersion\":\"\",\"kind\":\"\",\"name\":\"p\",\"uid\":\"2\"}]");
+	world_assert_json(
+		h.w, h.o->meta.owner_references, "[{\"apiVersion\":\"\",\"kind\":\"\",\"name\":\"p\",\"uid\":\"2\"}]");
 }
 
 static void test_apply__untracked_objects_were_there_before(void **state)
@@ -302,10 +351,12 @@ static void test_apply__untracked_objects_were_there_before(void **state)
 	apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"1\"}},\"data\":{\"x\":1}"));
 	h.o->meta.managed_fields = NULL;
 	assert_int_equal(apply(&h, "two", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\"}}")), 409);
-	assert_str(h.w->st.message, "Apply failed with 1 conflict: conflict with \"before-first-apply\" using apps/v1: .metadata.labels.l");
+	assert_str(h.w->st.message,
+		"Apply failed with 1 conflict: conflict with \"before-first-apply\" using apps/v1: .metadata.labels.l");
 	assert_int_equal(apply(&h, "two", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"m\":\"2\"}}")), 200);
-	assert_managers(&h, "two Apply {\"f:metadata\":{\"f:labels\":{\"f:m\":{}}}}\n"
-			    "before-first-apply Update {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\".\":{},\"f:l\":{}}}}\n");
+	assert_managers(&h,
+		"two Apply {\"f:metadata\":{\"f:labels\":{\"f:m\":{}}}}\n"
+		"before-first-apply Update {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\".\":{},\"f:l\":{}}}}\n");
 }
 
 static void test_apply__refuses_what_is_no_such_object(void **state)
@@ -317,16 +368,20 @@ static void test_apply__refuses_what_is_no_such_object(void **state)
 		{"{\"metadata\":{\"name\":\"a\"}}", "invalid object type: /, Kind="},
 		{"null", "invalid object type: /, Kind="},
 		{"{\"apiVersion\":\"apps/v1\",\"kind\":\"ConfigMap\"}", "invalid object type: apps/v1, Kind=ConfigMap"},
-		{"{\"apiVersion\":\"v1\",\"kind\":\"ControllerRevision\"}", "invalid object type: /v1, Kind=ControllerRevision"},
+		{"{\"apiVersion\":\"v1\",\"kind\":\"ControllerRevision\"}",
+			"invalid object type: /v1, Kind=ControllerRevision"},
 		{APPLY("\"metadata\":{\"managedFields\":[]}"), "metadata.managedFields must be nil"},
 		{APPLY("\"metadata\":{\"name\":\"a\"},\"bogus\":1"),
-		 "failed to create typed patch object (/a; apps/v1, Kind=ControllerRevision): .bogus: field not declared in schema"},
+			"failed to create typed patch object (/a; apps/v1, Kind=ControllerRevision): .bogus: field not "
+			"declared in schema"},
 		{APPLY("\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"uid\":\"1\"},{\"uid\":\"1\"}]}"),
-		 "failed to create typed patch object (/a; apps/v1, Kind=ControllerRevision): .metadata.ownerReferences: duplicate entries for "
-		 "key [uid=\"1\"]"},
+			"failed to create typed patch object (/a; apps/v1, Kind=ControllerRevision): "
+			".metadata.ownerReferences: duplicate entries for "
+			"key [uid=\"1\"]"},
 		{APPLY("\"metadata\":{\"name\":\"a\"},\"revision\":1.5"),
-		 "failed to convert new object (/a; apps/v1, Kind=ControllerRevision) to proper version: json: cannot unmarshal number 1.5 into Go "
-		 "struct field ControllerRevision.revision of type int64"},
+			"failed to convert new object (/a; apps/v1, Kind=ControllerRevision) to proper version: json: cannot "
+			"unmarshal number 1.5 into Go "
+			"struct field ControllerRevision.revision of type int64"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_int_equal(apply(&h, "one", rows[i].applied), 400);
@@ -337,18 +392,23 @@ static void test_apply__refuses_what_is_no_such_object(void **state)
 static void test_apply__status_belongs_to_its_subresource(void **state)
 {
 	struct history h = begin(*state, NS);
-	const char *ready = "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"x\"},\"status\":{\"conditions\":[{\"type\":\"Ready\","
+	const char *ready = "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"x\"},\"status\":{"
+			    "\"conditions\":[{\"type\":\"Ready\","
 			    "\"status\":\"True\"}]}}";
-	const char *unready = "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"x\"},\"status\":{\"conditions\":[{\"type\":"
+	const char *unready = "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":\"x\"},\"status\":{"
+			      "\"conditions\":[{\"type\":"
 			      "\"Ready\",\"status\":\"False\"}]}}";
 	update(&h, "parity", "{\"metadata\":{\"name\":\"x\"}}");
 	assert_int_equal(apply_through(&h, NS, "status", "one", false, ready), 200);
-	assert_managers(&h, "one/status Apply {\"f:status\":{\"f:conditions\":{\"k:{\\\"type\\\":\\\"Ready\\\"}\":{\".\":{},\"f:status\":{},"
-			    "\"f:type\":{}}}}}\n"
-			    "parity Update {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:kubernetes.io/metadata.name\":{}}}}\n");
+	assert_managers(&h,
+		"one/status Apply "
+		"{\"f:status\":{\"f:conditions\":{\"k:{\\\"type\\\":\\\"Ready\\\"}\":{\".\":{},\"f:status\":{},"
+		"\"f:type\":{}}}}}\n"
+		"parity Update {\"f:metadata\":{\"f:labels\":{\".\":{},\"f:kubernetes.io/metadata.name\":{}}}}\n");
 	assert_int_equal(apply_through(&h, NS, "status", "two", false, unready), 409);
-	assert_str(h.w->st.message, "Apply failed with 1 conflict: conflict with \"one\" with subresource \"status\": "
-				    ".status.conditions[type=\"Ready\"].status");
+	assert_str(h.w->st.message,
+		"Apply failed with 1 conflict: conflict with \"one\" with subresource \"status\": "
+		".status.conditions[type=\"Ready\"].status");
 	/* through the namespace itself status means nothing */
 	assert_int_equal(apply(&h, "two", unready), 200);
 }
@@ -358,8 +418,10 @@ static void test_apply__status_belongs_to_its_subresource(void **state)
 static void test_apply__kubectl_takes_over_from_itself(void **state)
 {
 	struct history h = begin(*state, CR);
-	const char *by_client = "{\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"1\"},\"annotations\":{\"" LAST "\":\"{\\\"apiVersion\\\":\\\"apps/v1\\\","
-				"\\\"kind\\\":\\\"ControllerRevision\\\",\\\"metadata\\\":{\\\"name\\\":\\\"a\\\",\\\"labels\\\":{\\\"l\\\":\\\"1\\\"}}}\"}},"
+	const char *by_client = "{\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"1\"},\"annotations\":{\"" LAST
+				"\":\"{\\\"apiVersion\\\":\\\"apps/v1\\\","
+				"\\\"kind\\\":\\\"ControllerRevision\\\",\\\"metadata\\\":{\\\"name\\\":\\\"a\\\","
+				"\\\"labels\\\":{\\\"l\\\":\\\"1\\\"}}}\"}},"
 				"\"data\":{}}";
 	const char *applied = APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\"}}");
 	update(&h, "kubectl-client-side-apply", by_client);
@@ -367,16 +429,20 @@ static void test_apply__kubectl_takes_over_from_itself(void **state)
 	assert_int_equal(apply(&h, "kubectl", applied), 200);
 	world_assert_json(h.w, h.o->meta.labels, "{\"l\":\"2\"}");
 	assert_str(json_text(json_gets(h.o->meta.annotations, LAST)),
-		   "{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"labels\":{\"l\":\"2\"},\"name\":\"a\"}}\n");
+		"{\"apiVersion\":\"apps/"
+		"v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"labels\":{\"l\":\"2\"},\"name\":\"a\"}}\n");
 }
 
 static void test_apply__kubectl_still_conflicts_over_what_others_changed(void **state)
 {
 	struct history h = begin(*state, CR);
 	update(&h, "kubectl-client-side-apply",
-	       "{\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"1\",\"m\":\"1\"},\"annotations\":{\"" LAST "\":\"{\\\"apiVersion\\\":\\\"apps/v1\\\",\\\"kind\\\":"
-	       "\\\"ControllerRevision\\\",\\\"metadata\\\":{\\\"name\\\":\\\"a\\\",\\\"labels\\\":{\\\"l\\\":\\\"1\\\",\\\"m\\\":\\\"other\\\"}}}\"}}}");
-	assert_int_equal(apply(&h, "kubectl", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\",\"m\":\"2\"}}")), 409);
+		"{\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"1\",\"m\":\"1\"},\"annotations\":{\"" LAST
+		"\":\"{\\\"apiVersion\\\":\\\"apps/v1\\\",\\\"kind\\\":"
+		"\\\"ControllerRevision\\\",\\\"metadata\\\":{\\\"name\\\":\\\"a\\\",\\\"labels\\\":{\\\"l\\\":\\\"1\\\","
+		"\\\"m\\\":\\\"other\\\"}}}\"}}}");
+	assert_int_equal(
+		apply(&h, "kubectl", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\",\"m\":\"2\"}}")), 409);
 	assert_int_equal(h.w->st.n_causes, 1);
 	assert_str(h.w->st.causes[0].field, ".metadata.labels.m");
 }

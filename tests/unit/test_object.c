@@ -25,12 +25,11 @@ static struct json *rope_to_hub(const struct json *sent, const struct json *stor
 	return hub;
 }
 
-#define ROPE_TYPE(name, ...)                                                                              \
-	static const struct type name##_spec = {                                                          \
+#define ROPE_TYPE(name, ...)                                                                                        \
+	static const struct type name##_spec = {                                                                    \
 		.kind = TYPE_OBJECT, .go_type = "v1.RopeSpec", .fields = (const struct field[]){__VA_ARGS__, {0}}}; \
-	static const struct type name = {                                                                 \
-		.kind = TYPE_OBJECT,                                                                      \
-		.go_type = "v1.Rope",                                                                     \
+	static const struct type name = {.kind = TYPE_OBJECT,                                                       \
+		.go_type = "v1.Rope",                                                                               \
 		.fields = (const struct field[]){OBJECT_FIELDS, {"spec", &name##_spec, FIELD_ALWAYS, "", NULL, NULL}, {0}}}
 
 ROPE_TYPE(rope_hub, {"size", &type_int64, FIELD_ALWAYS, "", NULL, NULL}, {"note", &type_string, 0, "", NULL, NULL});
@@ -41,10 +40,15 @@ static struct kind ropes = {
 	.list_kind = "RopeList",
 	.resource = "ropes",
 	.singular = "rope",
-	.doors = (const struct door[]){
-		{.group = "ropes.example.com", .version = "v2"},
-		{.group = "ropes.example.com", .version = "v1", .type = &rope_old, .from_hub = rope_from_hub, .to_hub = rope_to_hub},
-	},
+	.doors =
+		(const struct door[]){
+			{.group = "ropes.example.com", .version = "v2"},
+			{.group = "ropes.example.com",
+				.version = "v1",
+				.type = &rope_old,
+				.from_hub = rope_from_hub,
+				.to_hub = rope_to_hub},
+		},
 	.n_doors = 2,
 	.type = &rope_hub,
 };
@@ -78,9 +82,10 @@ static void assert_refused(struct api_world *w, const char *body, const char *me
 static void test_decode__fills_meta_and_fields(void **state)
 {
 	struct api_world *w = *state;
-	struct object *o = world_decode(w, CR, "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"a\","
-					       "\"namespace\":\"n\",\"generation\":7,\"deletionGracePeriodSeconds\":0,\"labels\":{\"l\":\"1\"},"
-					       "\"finalizers\":[\"x.y/z\"],\"resourceVersion\":\"5\"},\"revision\":2,\"data\":{\"x\": 1}}");
+	struct object *o = world_decode(w, CR,
+		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"a\","
+		"\"namespace\":\"n\",\"generation\":7,\"deletionGracePeriodSeconds\":0,\"labels\":{\"l\":\"1\"},"
+		"\"finalizers\":[\"x.y/z\"],\"resourceVersion\":\"5\"},\"revision\":2,\"data\":{\"x\": 1}}");
 	assert_str(o->meta.name, "a");
 	assert_str(o->meta.ns, "n");
 	assert_str(o->meta.resource_version, "5");
@@ -103,27 +108,32 @@ static void test_decode__refusals_speak_kube(void **state)
 {
 	struct api_world *w = *state;
 	assert_refused(w, "{\"metadata\":{\"labels\":{\"k\":1}}}",
-		       "ControllerRevision in version \"v1\" cannot be handled as a ControllerRevision: json: cannot unmarshal number into Go "
-		       "struct field ObjectMeta.metadata.labels of type string");
+		"ControllerRevision in version \"v1\" cannot be handled as a ControllerRevision: json: cannot unmarshal number "
+		"into Go "
+		"struct field ObjectMeta.metadata.labels of type string");
 	assert_refused(w, "{\"apiVersion\":\"apps/v1beta1\",\"kind\":\"ControllerRevision\"}",
-		       "the API version in the data (apps/v1beta1) does not match the expected API version (apps/v1)");
+		"the API version in the data (apps/v1beta1) does not match the expected API version (apps/v1)");
 	assert_refused(w, "{\"apiVersion\":\"annals.dev/v1\",\"kind\":\"ControllerRevision\"}",
-		       "the API version in the data (annals.dev/v1) does not match the expected API version (apps/v1)");
+		"the API version in the data (annals.dev/v1) does not match the expected API version (apps/v1)");
 	assert_refused(w, "{\"apiVersion\":\"v1\",\"kind\":\"ControllerRevision\"}",
-		       "ControllerRevision in version \"v1\" cannot be handled as a ControllerRevision: no kind \"ControllerRevision\" is "
-		       "registered for version \"v1\" in scheme \"pkg/runtime/scheme.go:111\"");
+		"ControllerRevision in version \"v1\" cannot be handled as a ControllerRevision: no kind "
+		"\"ControllerRevision\" is "
+		"registered for version \"v1\" in scheme \"pkg/runtime/scheme.go:111\"");
 	assert_refused(w, "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\"}",
-		       "Namespace in version \"v1\" cannot be handled as a ControllerRevision: converting (v1.Namespace) to "
-		       "(apps.ControllerRevision): unknown conversion");
+		"Namespace in version \"v1\" cannot be handled as a ControllerRevision: converting (v1.Namespace) to "
+		"(apps.ControllerRevision): unknown conversion");
 	assert_refused(w, "{\"apiVersion\":\"no/such/version\",\"kind\":\"ControllerRevision\"}",
-		       "the object provided is unrecognized (must be of type ControllerRevision): unexpected GroupVersion string: "
-		       "no/such/version ({\"apiVersion\":\"no/such/version ...)");
-	assert_refused(w, "[]", "the object provided is unrecognized (must be of type ControllerRevision): couldn't get version/kind; json parse "
-				"error: json: cannot unmarshal array into Go value of type struct { APIVersion string "
-				"\"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" } (5b5d)");
-	assert_refused(w, "{\"kind\":5}", "the object provided is unrecognized (must be of type ControllerRevision): couldn't get version/kind; "
-					  "json parse error: json: cannot unmarshal number into Go struct field .kind of type string "
-					  "({\"kind\":5})");
+		"the object provided is unrecognized (must be of type ControllerRevision): unexpected GroupVersion string: "
+		"no/such/version ({\"apiVersion\":\"no/such/version ...)");
+	assert_refused(w, "[]",
+		"the object provided is unrecognized (must be of type ControllerRevision): couldn't get version/kind; json "
+		"parse "
+		"error: json: cannot unmarshal array into Go value of type struct { APIVersion string "
+		"\"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" } (5b5d)");
+	assert_refused(w, "{\"kind\":5}",
+		"the object provided is unrecognized (must be of type ControllerRevision): couldn't get version/kind; "
+		"json parse error: json: cannot unmarshal number into Go struct field .kind of type string "
+		"({\"kind\":5})");
 }
 
 static void test_refuse_body__shows_how_it_begins(void **state)
@@ -131,11 +141,13 @@ static void test_refuse_body__shows_how_it_begins(void **state)
 	struct api_world *w = *state;
 	const struct kind *k = world_door(CR, NULL);
 	object_refuse_body(&w->st, k, STR("nonsense"), STR("why"));
-	assert_str(w->st.message, "the object provided is unrecognized (must be of type ControllerRevision): couldn't get version/kind; json "
-				  "parse error: why (6e6f6e73656e7365)");
+	assert_str(w->st.message,
+		"the object provided is unrecognized (must be of type ControllerRevision): couldn't get version/kind; json "
+		"parse error: why (6e6f6e73656e7365)");
 	object_refuse_body(&w->st, k, STR(""), STR("why"));
-	assert_str(w->st.message, "the object provided is unrecognized (must be of type ControllerRevision): couldn't get version/kind; json "
-				  "parse error: why (<empty>)");
+	assert_str(w->st.message,
+		"the object provided is unrecognized (must be of type ControllerRevision): couldn't get version/kind; json "
+		"parse error: why (<empty>)");
 }
 
 static void test_refuse_strict__lists_everything(void **state)
@@ -149,16 +161,19 @@ static void test_refuse_strict__lists_everything(void **state)
 	struct json *in = world_parse(w, "{\"metadata\":{\"name\":\"a\",\"extra\":{\"x\":1}},\"data\":{},\"bogus\":1}");
 	assert_int_equal(object_decode(&o, k, d, in, NULL, &w->a, &report, &reason), 0);
 	object_refuse_strict(&w->st, k, d, in, &report);
-	assert_str(w->st.message, "ControllerRevision in version \"v1\" cannot be handled as a ControllerRevision: strict decoding error: "
-				  "unknown field \"metadata.extra\", unknown field \"bogus\"");
+	assert_str(w->st.message,
+		"ControllerRevision in version \"v1\" cannot be handled as a ControllerRevision: strict decoding error: "
+		"unknown field \"metadata.extra\", unknown field \"bogus\"");
 }
 
 static void test_stored__is_compact_in_the_storage_version_without_resource_version(void **state)
 {
 	struct api_world *w = *state;
-	struct object *o = world_decode(w, CR, "{\"data\":{\"b\": 1.0,\"a\":\"<\"},\"metadata\":{\"resourceVersion\":\"7\",\"name\":\"a\"}}");
-	assert_string_equal(stored_text(w, o), "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/v1\",\"metadata\":{\"name\":\"a\"},"
-					       "\"data\":{\"b\":1.0,\"a\":\"\\u003c\"},\"revision\":0}");
+	struct object *o = world_decode(
+		w, CR, "{\"data\":{\"b\": 1.0,\"a\":\"<\"},\"metadata\":{\"resourceVersion\":\"7\",\"name\":\"a\"}}");
+	assert_string_equal(stored_text(w, o),
+		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/v1\",\"metadata\":{\"name\":\"a\"},"
+		"\"data\":{\"b\":1.0,\"a\":\"\\u003c\"},\"revision\":0}");
 }
 
 static void test_stored__comes_back_as_it_was(void **state)
@@ -166,11 +181,15 @@ static void test_stored__comes_back_as_it_was(void **state)
 	struct api_world *w = *state;
 	static const char *const objects[] = {
 		"{}",
-		"{\"metadata\":{\"name\":\"a\",\"labels\":{\"b\":\"\",\"a\":\"\\u0001<\"},\"annotations\":{\"x\":\"\\n\"},\"generation\":3,"
-		"\"deletionGracePeriodSeconds\":0},\"data\":{\"z\":1,\"z\":2,\"f\":0.1000,\"big\":12345678901234567890123,\"s\":\"\\/\"},"
+		"{\"metadata\":{\"name\":\"a\",\"labels\":{\"b\":\"\",\"a\":\"\\u0001<\"},\"annotations\":{\"x\":\"\\n\"},"
+		"\"generation\":3,"
+		"\"deletionGracePeriodSeconds\":0},\"data\":{\"z\":1,\"z\":2,\"f\":0.1000,\"big\":12345678901234567890123,"
+		"\"s\":\"\\/\"},"
 		"\"revision\":9223372036854775807}",
-		"{\"metadata\":{\"ownerReferences\":[{\"uid\":\"u\",\"controller\":false},null],\"finalizers\":[\"a\",\"a\"],\"managedFields\":"
-		"[{\"manager\":\"m\",\"operation\":\"Update\",\"time\":\"2020-01-01T00:00:00Z\",\"fieldsV1\":{\"f:a\":{}}}]},\"data\":[1,null]}",
+		"{\"metadata\":{\"ownerReferences\":[{\"uid\":\"u\",\"controller\":false},null],\"finalizers\":[\"a\",\"a\"],"
+		"\"managedFields\":"
+		"[{\"manager\":\"m\",\"operation\":\"Update\",\"time\":\"2020-01-01T00:00:00Z\",\"fieldsV1\":{\"f:a\":{}}}]},"
+		"\"data\":[1,null]}",
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
 		struct object *o = world_decode(w, CR, objects[i]), *back;
@@ -205,10 +224,11 @@ static void test_to_json__is_the_object_as_a_door_shows_it(void **state)
 	struct api_world *w = *state;
 	const struct door *d;
 	world_door(CR, &d);
-	struct object *o = world_decode(w, CR, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\",\"uid\":\"u\"},\"data\":{}}");
+	struct object *o =
+		world_decode(w, CR, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\",\"uid\":\"u\"},\"data\":{}}");
 	assert_string_equal(world_print(w, object_to_json(o, d, &w->a)),
-			    "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\","
-			    "\"resourceVersion\":\"5\"},\"data\":{},\"revision\":0}");
+		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"a\",\"uid\":\"u\","
+		"\"resourceVersion\":\"5\"},\"data\":{},\"revision\":0}");
 }
 
 static void test_door__with_another_form_converts_both_ways(void **state)
@@ -220,25 +240,32 @@ static void test_door__with_another_form_converts_both_ways(void **state)
 
 	struct object *o;
 	struct str error;
-	assert_int_equal(object_decode(&o, stored->kind, old, world_parse(w, "{\"spec\":{\"length\":4}}"), stored, &w->a, NULL, &error), 0);
+	assert_int_equal(
+		object_decode(&o, stored->kind, old, world_parse(w, "{\"spec\":{\"length\":4}}"), stored, &w->a, NULL, &error),
+		0);
 	world_assert_json(w, o->fields, "{\"spec\":{\"size\":4,\"note\":\"blue\"}}");
-	assert_int_equal(object_decode(&o, stored->kind, old, world_parse(w, "{\"spec\":{\"size\":\"unknown here\"}}"), NULL, &w->a, NULL,
-				       &error), 0);
+	assert_int_equal(object_decode(&o, stored->kind, old, world_parse(w, "{\"spec\":{\"size\":\"unknown here\"}}"), NULL,
+				 &w->a, NULL, &error),
+		0);
 	world_assert_json(w, o->fields, "{\"spec\":{\"size\":0}}");
 }
 
 static void test_equal__ignores_version_and_times_of_managers(void **state)
 {
 	struct api_world *w = *state;
-	const char *a = "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\",\"managedFields\":[{\"manager\":\"m\",\"time\":"
-			"\"2020-01-01T00:00:00Z\"}]},\"data\":{\"x\":1,\"y\":2}}";
-	const char *same = "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"2\",\"managedFields\":[{\"manager\":\"m\",\"time\":"
-			   "\"2021-01-01T00:00:00Z\"}]},\"data\":{\"y\":2.0,\"x\":1}}";
+	const char *a =
+		"{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"1\",\"managedFields\":[{\"manager\":\"m\",\"time\":"
+		"\"2020-01-01T00:00:00Z\"}]},\"data\":{\"x\":1,\"y\":2}}";
+	const char *same =
+		"{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"2\",\"managedFields\":[{\"manager\":\"m\",\"time\":"
+		"\"2021-01-01T00:00:00Z\"}]},\"data\":{\"y\":2.0,\"x\":1}}";
 	static const char *const others[] = {
 		"{\"metadata\":{\"name\":\"b\"}}",
 		"{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"n\"}]},\"data\":{\"x\":1,\"y\":2}}",
-		"{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}],\"labels\":{\"l\":\"\"}},\"data\":{\"x\":1,\"y\":2}}",
-		"{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}],\"deletionGracePeriodSeconds\":0},\"data\":{\"x\":1,"
+		"{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}],\"labels\":{\"l\":\"\"}},\"data\":{"
+		"\"x\":1,\"y\":2}}",
+		"{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}],\"deletionGracePeriodSeconds\":0},"
+		"\"data\":{\"x\":1,"
 		"\"y\":2}}",
 		"{\"metadata\":{\"name\":\"a\",\"managedFields\":[{\"manager\":\"m\"}]},\"data\":{\"x\":1,\"y\":3}}",
 	};
@@ -279,8 +306,9 @@ static void test_meta__knows_the_controller(void **state)
 {
 	struct api_world *w = *state;
 	struct owner_reference owner;
-	struct object *o = world_decode(w, CR, "{\"metadata\":{\"ownerReferences\":[{\"name\":\"x\"},{\"apiVersion\":\"apps/v1\",\"kind\":"
-					       "\"StatefulSet\",\"name\":\"web\",\"uid\":\"u\",\"controller\":true,\"blockOwnerDeletion\":true}]}}");
+	struct object *o = world_decode(w, CR,
+		"{\"metadata\":{\"ownerReferences\":[{\"name\":\"x\"},{\"apiVersion\":\"apps/v1\",\"kind\":"
+		"\"StatefulSet\",\"name\":\"web\",\"uid\":\"u\",\"controller\":true,\"blockOwnerDeletion\":true}]}}");
 	assert_int_equal(meta_owner_count(&o->meta), 2);
 	assert_true(meta_controller(&o->meta, &owner));
 	assert_str(owner.name, "web");

@@ -1,37 +1,41 @@
 #include "tests/unit/api_world.h"
 
 /* A type with one of everything. */
+static const struct field item_fields[] = {
+	{"name", &type_string, FIELD_ALWAYS, "", NULL, NULL},
+	{"on", &type_bool, FIELD_KEEP_EMPTY, "", NULL, NULL},
+	{0},
+};
+
 static const struct type item_type = {
 	.kind = TYPE_OBJECT,
 	.go_type = "v1.Item",
-	.fields = (const struct field[]){
-		{"name", &type_string, FIELD_ALWAYS, "", NULL, NULL},
-		{"on", &type_bool, FIELD_KEEP_EMPTY, "", NULL, NULL},
-		{0},
-	},
+	.fields = item_fields,
 };
 static const struct type items_type = {.kind = TYPE_LIST, .elem = &item_type};
+static const struct field all_fields[] = {
+	{"text", &type_string, 0, "", NULL, NULL},
+	{"always", &type_string, FIELD_ALWAYS, "", NULL, NULL},
+	{"flag", &type_bool, 0, "", NULL, NULL},
+	{"small", &type_int32, 0, "", NULL, NULL},
+	{"large", &type_int64, 0, "", NULL, NULL},
+	{"kept", &type_int64, FIELD_KEEP_EMPTY, "", NULL, NULL},
+	{"time", &type_time, 0, "", NULL, NULL},
+	{"micro", &type_micro_time, 0, "", NULL, NULL},
+	{"bytes", &type_bytes, 0, "", NULL, NULL},
+	{"port", &type_int_or_string, 0, "", NULL, NULL},
+	{"amount", &type_quantity, 0, "", NULL, NULL},
+	{"map", &type_string_map, 0, "", NULL, NULL},
+	{"items", &items_type, 0, "", NULL, NULL},
+	{"raw", &type_raw, 0, "", NULL, NULL},
+	{"level", &type_int32, 0, "", NULL, "7"},
+	{0},
+};
+
 static const struct type all_type = {
 	.kind = TYPE_OBJECT,
 	.go_type = "v1.All",
-	.fields = (const struct field[]){
-		{"text", &type_string, 0, "", NULL, NULL},
-		{"always", &type_string, FIELD_ALWAYS, "", NULL, NULL},
-		{"flag", &type_bool, 0, "", NULL, NULL},
-		{"small", &type_int32, 0, "", NULL, NULL},
-		{"large", &type_int64, 0, "", NULL, NULL},
-		{"kept", &type_int64, FIELD_KEEP_EMPTY, "", NULL, NULL},
-		{"time", &type_time, 0, "", NULL, NULL},
-		{"micro", &type_micro_time, 0, "", NULL, NULL},
-		{"bytes", &type_bytes, 0, "", NULL, NULL},
-		{"port", &type_int_or_string, 0, "", NULL, NULL},
-		{"amount", &type_quantity, 0, "", NULL, NULL},
-		{"map", &type_string_map, 0, "", NULL, NULL},
-		{"items", &items_type, 0, "", NULL, NULL},
-		{"raw", &type_raw, 0, "", NULL, NULL},
-		{"level", &type_int32, 0, "", NULL, "7"},
-		{0},
-	},
+	.fields = all_fields,
 };
 
 static void assert_normal(struct api_world *w, const char *in, const char *expected)
@@ -75,9 +79,9 @@ static void test_decode__puts_members_in_order_and_drops_what_is_empty(void **st
 	assert_normal(w, "null", "{\"always\":\"\",\"level\":7}");
 	assert_normal(w, "{ \"flag\" : true, \"text\":\"a\" }", "{\"text\":\"a\",\"always\":\"\",\"flag\":true,\"level\":7}");
 	assert_normal(w, "{\"text\":\"\",\"flag\":false,\"small\":0,\"map\":{},\"items\":[],\"level\":3}",
-		      "{\"always\":\"\",\"level\":3}");
+		"{\"always\":\"\",\"level\":3}");
 	assert_normal(w, "{\"text\":null,\"map\":null,\"items\":null,\"raw\":null,\"time\":null,\"level\":null}",
-		      "{\"always\":\"\",\"level\":7}");
+		"{\"always\":\"\",\"level\":7}");
 	assert_normal(w, "{\"kept\":0}", "{\"always\":\"\",\"kept\":0,\"level\":7}");
 }
 
@@ -92,14 +96,14 @@ static void test_decode__maps_are_sorted_and_null_is_the_empty_text(void **state
 {
 	struct api_world *w = *state;
 	assert_normal(w, "{\"map\":{\"b\":\"2\",\"a\":null,\"B\":\"1\"}}",
-		      "{\"always\":\"\",\"map\":{\"B\":\"1\",\"a\":\"\",\"b\":\"2\"},\"level\":7}");
+		"{\"always\":\"\",\"map\":{\"B\":\"1\",\"a\":\"\",\"b\":\"2\"},\"level\":7}");
 }
 
 static void test_decode__items_are_normal_too(void **state)
 {
 	struct api_world *w = *state;
 	assert_normal(w, "{\"items\":[{\"on\":false,\"name\":\"a\"},{},null]}",
-		      "{\"always\":\"\",\"items\":[{\"name\":\"a\",\"on\":false},{\"name\":\"\"},{\"name\":\"\"}],\"level\":7}");
+		"{\"always\":\"\",\"items\":[{\"name\":\"a\",\"on\":false},{\"name\":\"\"},{\"name\":\"\"}],\"level\":7}");
 }
 
 /* Go writes what it read; only raw members keep the client's spelling. */
@@ -107,9 +111,9 @@ static void test_decode__spelling_is_kept_in_raw_members_only(void **state)
 {
 	struct api_world *w = *state;
 	assert_normal(w, "{\"text\":\"\\u0061\\/<\",\"large\":-0,\"raw\":{\"b\": 1.0, \"a\":\"\\u0061\\/<\"}}",
-		      "{\"text\":\"a/\\u003c\",\"always\":\"\",\"raw\":{\"b\":1.0,\"a\":\"\\u0061\\/\\u003c\"},\"level\":7}");
+		"{\"text\":\"a/\\u003c\",\"always\":\"\",\"raw\":{\"b\":1.0,\"a\":\"\\u0061\\/\\u003c\"},\"level\":7}");
 	assert_normal(w, "{\"raw\":{\"z\":1,\"z\":2,\"a\":12345678901234567890123}}",
-		      "{\"always\":\"\",\"raw\":{\"z\":1,\"z\":2,\"a\":12345678901234567890123},\"level\":7}");
+		"{\"always\":\"\",\"raw\":{\"z\":1,\"z\":2,\"a\":12345678901234567890123},\"level\":7}");
 	assert_normal(w, "{\"raw\":{}}", "{\"always\":\"\",\"raw\":{},\"level\":7}");
 }
 
@@ -117,7 +121,7 @@ static void test_decode__times_are_utc_to_the_second(void **state)
 {
 	struct api_world *w = *state;
 	assert_normal(w, "{\"time\":\"2020-01-02T03:04:05.9+02:00\",\"micro\":\"2020-01-02T03:04:05.123456789Z\"}",
-		      "{\"always\":\"\",\"time\":\"2020-01-02T01:04:05Z\",\"micro\":\"2020-01-02T03:04:05.123456Z\",\"level\":7}");
+		"{\"always\":\"\",\"time\":\"2020-01-02T01:04:05Z\",\"micro\":\"2020-01-02T03:04:05.123456Z\",\"level\":7}");
 	assert_normal(w, "{\"time\":\"0001-01-01T00:00:00Z\"}", "{\"always\":\"\",\"level\":7}");
 }
 
@@ -125,7 +129,8 @@ static void test_decode__unions_take_both_forms(void **state)
 {
 	struct api_world *w = *state;
 	assert_normal(w, "{\"port\":80,\"amount\":1.5}", "{\"always\":\"\",\"port\":80,\"amount\":1.5,\"level\":7}");
-	assert_normal(w, "{\"port\":\"http\",\"amount\":\"64Mi\"}", "{\"always\":\"\",\"port\":\"http\",\"amount\":\"64Mi\",\"level\":7}");
+	assert_normal(w, "{\"port\":\"http\",\"amount\":\"64Mi\"}",
+		"{\"always\":\"\",\"port\":\"http\",\"amount\":\"64Mi\",\"level\":7}");
 	assert_normal(w, "{\"bytes\":\"YQ==\"}", "{\"always\":\"\",\"bytes\":\"YQ==\",\"level\":7}");
 }
 
@@ -138,9 +143,10 @@ static void test_decode__wrong_types_are_refused_in_go_words(void **state)
 		{"[]", "json: cannot unmarshal array into Go value of type v1.All"},
 		{"{\"text\":1}", "json: cannot unmarshal number into Go struct field All.text of type string"},
 		{"{\"flag\":\"x\"}", "json: cannot unmarshal string into Go struct field All.flag of type bool"},
-		{"{\"small\":2147483648}", "json: cannot unmarshal number 2147483648 into Go struct field All.small of type int32"},
+		{"{\"small\":2147483648}",
+			"json: cannot unmarshal number 2147483648 into Go struct field All.small of type int32"},
 		{"{\"large\":9223372036854775808}",
-		 "json: cannot unmarshal number 9223372036854775808 into Go struct field All.large of type int64"},
+			"json: cannot unmarshal number 9223372036854775808 into Go struct field All.large of type int64"},
 		{"{\"large\":2.0}", "json: cannot unmarshal number 2.0 into Go struct field All.large of type int64"},
 		{"{\"large\":1e3}", "json: cannot unmarshal number 1e3 into Go struct field All.large of type int64"},
 		{"{\"large\":\"1\"}", "json: cannot unmarshal string into Go struct field All.large of type int64"},
@@ -151,7 +157,7 @@ static void test_decode__wrong_types_are_refused_in_go_words(void **state)
 		{"{\"items\":[{\"on\":1}]}", "json: cannot unmarshal number into Go struct field Item.items.on of type bool"},
 		{"{\"time\":5}", "json: cannot unmarshal number into Go struct field All.time of type string"},
 		{"{\"time\":\"2020-01-0x\"}",
-		 "parsing time \"2020-01-0x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"0x\" as \"02\""},
+			"parsing time \"2020-01-0x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"0x\" as \"02\""},
 		{"{\"bytes\":\"a*\"}", "illegal base64 data at input byte 1"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -163,23 +169,26 @@ static void test_decode__first_error_counts(void **state)
 {
 	struct api_world *w = *state;
 	assert_refused(w, "{\"items\":[{\"on\":1}],\"text\":1}",
-		       "json: cannot unmarshal number into Go struct field Item.items.on of type bool");
+		"json: cannot unmarshal number into Go struct field Item.items.on of type bool");
 }
 
 static void test_strict__names_unknown_and_repeated_members_as_they_come(void **state)
 {
 	struct api_world *w = *state;
-	assert_strict(w, "{\"items\":[{\"x\":1,\"name\":\"a\"},{\"name\":\"b\",\"name\":\"c\"}],\"bogus\":{\"deep\":1},\"text\":\"\",\"text\":\"\"}",
-		      "unknown field \"items[0].x\", duplicate field \"items[1].name\", unknown field \"bogus\", duplicate field \"text\"");
+	assert_strict(w,
+		"{\"items\":[{\"x\":1,\"name\":\"a\"},{\"name\":\"b\",\"name\":\"c\"}],\"bogus\":{\"deep\":1},\"text\":\"\","
+		"\"text\":\"\"}",
+		"unknown field \"items[0].x\", duplicate field \"items[1].name\", unknown field \"bogus\", duplicate field "
+		"\"text\"");
 	assert_strict(w, "{\"map\":{\"b\":\"1\",\"a\":\"1\",\"b\":\"2\",\"a\":\"2\"}}",
-		      "duplicate field \"map.b\", duplicate field \"map.a\"");
+		"duplicate field \"map.b\", duplicate field \"map.a\"");
 }
 
 static void test_strict__names_each_once_and_none_in_raw(void **state)
 {
 	struct api_world *w = *state;
 	assert_strict(w, "{\"raw\":{\"x\":1,\"x\":2},\"text\":\"\",\"text\":\"\",\"text\":\"\",\"u\":1,\"u\":2}",
-		      "duplicate field \"text\", unknown field \"u\"");
+		"duplicate field \"text\", unknown field \"u\"");
 	assert_strict(w, "{\"TEXT\":\"case matters\"}", "unknown field \"TEXT\"");
 }
 

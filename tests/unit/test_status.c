@@ -9,27 +9,30 @@ static void test_status__not_found_names_the_object(void **state)
 {
 	struct api_world *w = *state;
 	status_not_found(&w->st, STR("apps"), STR("controllerrevisions"), STR("web-2"));
-	assert_status(w, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
-			 "\"controllerrevisions.apps \\\"web-2\\\" not found\",\"reason\":\"NotFound\",\"details\":{\"name\":\"web-2\","
-			 "\"group\":\"apps\",\"kind\":\"controllerrevisions\"},\"code\":404}");
+	assert_status(w,
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
+		"\"controllerrevisions.apps \\\"web-2\\\" not found\",\"reason\":\"NotFound\",\"details\":{\"name\":\"web-2\","
+		"\"group\":\"apps\",\"kind\":\"controllerrevisions\"},\"code\":404}");
 }
 
 static void test_status__core_group_is_not_named(void **state)
 {
 	struct api_world *w = *state;
 	status_already_exists(&w->st, STR(""), STR("configmaps"), STR("a"));
-	assert_status(w, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
-			 "\"configmaps \\\"a\\\" already exists\",\"reason\":\"AlreadyExists\",\"details\":{\"name\":\"a\","
-			 "\"kind\":\"configmaps\"},\"code\":409}");
+	assert_status(w,
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
+		"\"configmaps \\\"a\\\" already exists\",\"reason\":\"AlreadyExists\",\"details\":{\"name\":\"a\","
+		"\"kind\":\"configmaps\"},\"code\":409}");
 }
 
 static void test_status__router_answers_have_empty_details(void **state)
 {
 	struct api_world *w = *state;
 	status_method_not_allowed(&w->st);
-	assert_status(w, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
-			 "\"the server does not allow this method on the requested resource\",\"reason\":\"MethodNotAllowed\","
-			 "\"details\":{},\"code\":405}");
+	assert_status(w,
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
+		"\"the server does not allow this method on the requested resource\",\"reason\":\"MethodNotAllowed\","
+		"\"details\":{},\"code\":405}");
 	status_route_not_found(&w->st);
 	assert_str(w->st.message, "the server could not find the requested resource");
 	assert_true(w->st.has_details);
@@ -39,23 +42,27 @@ static void test_status__bad_request_has_no_details(void **state)
 {
 	struct api_world *w = *state;
 	status_bad_request(&w->st, "the name of the object (%s) does not match the name on the URL (%s)", "b", "a");
-	assert_status(w, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
-			 "\"the name of the object (b) does not match the name on the URL (a)\",\"reason\":\"BadRequest\",\"code\":400}");
+	assert_status(w,
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
+		"\"the name of the object (b) does not match the name on the URL "
+		"(a)\",\"reason\":\"BadRequest\",\"code\":400}");
 }
 
 static void test_status__no_reason_is_left_out(void **state)
 {
 	struct api_world *w = *state;
 	status_set(&w->st, 500, NULL, "boom");
-	assert_status(w, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"boom\","
-			 "\"code\":500}");
+	assert_status(w,
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"boom\","
+		"\"code\":500}");
 }
 
 static void test_status__conflict_and_forbidden_give_their_reasons(void **state)
 {
 	struct api_world *w = *state;
 	status_conflict(&w->st, STR("apps"), STR("controllerrevisions"), STR("a"), "the object has been modified");
-	assert_str(w->st.message, "Operation cannot be fulfilled on controllerrevisions.apps \"a\": the object has been modified");
+	assert_str(
+		w->st.message, "Operation cannot be fulfilled on controllerrevisions.apps \"a\": the object has been modified");
 	status_forbidden(&w->st, STR(""), STR("namespaces"), STR("default"), "this namespace may not be deleted");
 	assert_str(w->st.message, "namespaces \"default\" is forbidden: this namespace may not be deleted");
 	status_forbidden(&w->st, STR("apps"), STR("controllerrevisions"), STR(""), "no");
@@ -83,15 +90,16 @@ static void test_status__internal_error_repeats_itself_as_cause(void **state)
 	struct api_world *w = *state;
 	status_internal(&w->st, "disk on fire");
 	assert_str(w->st.message, "Internal error occurred: disk on fire");
-	world_assert_json(w, json_gets(status_to_json(&w->st, &w->a), "details"), "{\"causes\":[{\"message\":\"disk on fire\"}]}");
+	world_assert_json(
+		w, json_gets(status_to_json(&w->st, &w->a), "details"), "{\"causes\":[{\"message\":\"disk on fire\"}]}");
 }
 
 static void test_status__success_of_a_delete(void **state)
 {
 	struct api_world *w = *state;
 	assert_string_equal(world_print(w, status_success(&w->a, STR("apps"), STR("controllerrevisions"), STR("a"), STR("u"))),
-			    "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"details\":{\"name\":\"a\","
-			    "\"group\":\"apps\",\"kind\":\"controllerrevisions\",\"uid\":\"u\"}}");
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Success\",\"details\":{\"name\":\"a\","
+		"\"group\":\"apps\",\"kind\":\"controllerrevisions\",\"uid\":\"u\"}}");
 }
 
 static void test_invalid__one_error_stands_alone(void **state)
@@ -101,10 +109,12 @@ static void test_invalid__one_error_stands_alone(void **state)
 	field_errors_init(&e, &w->a);
 	field_required(&e, STR("data"), "data is mandatory");
 	status_invalid(&w->st, STR("apps"), STR("ControllerRevision"), STR("a"), &e);
-	assert_status(w, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
-			 "\"ControllerRevision.apps \\\"a\\\" is invalid: data: Required value: data is mandatory\",\"reason\":\"Invalid\","
-			 "\"details\":{\"name\":\"a\",\"group\":\"apps\",\"kind\":\"ControllerRevision\",\"causes\":[{\"reason\":"
-			 "\"FieldValueRequired\",\"message\":\"Required value: data is mandatory\",\"field\":\"data\"}]},\"code\":422}");
+	assert_status(w,
+		"{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
+		"\"ControllerRevision.apps \\\"a\\\" is invalid: data: Required value: data is "
+		"mandatory\",\"reason\":\"Invalid\","
+		"\"details\":{\"name\":\"a\",\"group\":\"apps\",\"kind\":\"ControllerRevision\",\"causes\":[{\"reason\":"
+		"\"FieldValueRequired\",\"message\":\"Required value: data is mandatory\",\"field\":\"data\"}]},\"code\":422}");
 }
 
 static void test_invalid__repetitions_are_causes_but_said_once(void **state)
@@ -116,8 +126,9 @@ static void test_invalid__repetitions_are_causes_but_said_once(void **state)
 	field_invalid(&e, STR("revision"), world_parse(w, "-1"), "must be greater than or equal to %d", 0);
 	field_invalid_str(&e, STR("metadata.uid"), STR("x"), "field is immutable");
 	status_invalid(&w->st, STR(""), STR("Thing"), STR("a"), &e);
-	assert_str(w->st.message, "Thing \"a\" is invalid: [metadata.uid: Invalid value: \"x\": field is immutable, revision: Invalid "
-				  "value: -1: must be greater than or equal to 0]");
+	assert_str(w->st.message,
+		"Thing \"a\" is invalid: [metadata.uid: Invalid value: \"x\": field is immutable, revision: Invalid "
+		"value: -1: must be greater than or equal to 0]");
 	assert_int_equal(w->st.n_causes, 3);
 }
 
@@ -199,7 +210,10 @@ static void test_go_quote__prints_like_go(void **state)
 		{{"a\0b", 3}, "\"a\\x00b\""},
 		{{"\xc3\xa9", 2}, "\"\xc3\xa9\""},
 		{{"\xe2\x80\x8b", 3}, "\"\\u200b\""},
-		{{"\xff" "a\xc3", 3}, "\"\\xffa\\xc3\""},
+		{{"\xff"
+		  "a\xc3",
+			 3},
+			"\"\\xffa\\xc3\""},
 		{{"\xf3\xa0\x80\x81", 4}, "\"\\U000e0001\""},
 		{{"\xed\xa0\x80", 3}, "\"\\xed\\xa0\\x80\""},
 	};

@@ -3,15 +3,17 @@
 #include "tests/unit/api_world.h"
 
 /* Lists by key and by value, granular and atomic parts. */
+static const struct field entry_fields[] = {
+	{"name", &type_string, FIELD_ALWAYS, "", NULL, NULL},
+	{"value", &type_int64, 0, "", NULL, NULL},
+	{"tags", &type_string_set, 0, "", NULL, NULL},
+	{0},
+};
+
 static const struct type entry_type = {
 	.kind = TYPE_OBJECT,
 	.go_type = "v1.Entry",
-	.fields = (const struct field[]){
-		{"name", &type_string, FIELD_ALWAYS, "", NULL, NULL},
-		{"value", &type_int64, 0, "", NULL, NULL},
-		{"tags", &type_string_set, 0, "", NULL, NULL},
-		{0},
-	},
+	.fields = entry_fields,
 };
 static const struct type entries_type = {
 	.kind = TYPE_LIST, .elem = &entry_type, .list_type = LIST_MAP, .list_keys = (const char *const[]){"name", NULL}};
@@ -20,20 +22,22 @@ static const struct type point_type = {
 	.is_atomic = true,
 	.fields = (const struct field[]){{"x", &type_int64, 0, "", NULL, NULL}, {"y", &type_int64, 0, "", NULL, NULL}, {0}},
 };
+static const struct field thing_fields[] = {
+	{"hidden", &type_string, FIELD_UNOWNED, "", NULL, NULL},
+	{"text", &type_string, 0, "", NULL, NULL},
+	{"labels", &type_string_map, 0, "", NULL, NULL},
+	{"entries", &entries_type, 0, "", NULL, NULL},
+	{"tags", &type_string_set, 0, "", NULL, NULL},
+	{"list", &type_string_list, 0, "", NULL, NULL},
+	{"point", &point_type, 0, "", NULL, NULL},
+	{"raw", &type_raw, 0, "", NULL, NULL},
+	{0},
+};
+
 static const struct type thing_type = {
 	.kind = TYPE_OBJECT,
 	.go_type = "v1.Thing",
-	.fields = (const struct field[]){
-		{"hidden", &type_string, FIELD_UNOWNED, "", NULL, NULL},
-		{"text", &type_string, 0, "", NULL, NULL},
-		{"labels", &type_string_map, 0, "", NULL, NULL},
-		{"entries", &entries_type, 0, "", NULL, NULL},
-		{"tags", &type_string_set, 0, "", NULL, NULL},
-		{"list", &type_string_list, 0, "", NULL, NULL},
-		{"point", &point_type, 0, "", NULL, NULL},
-		{"raw", &type_raw, 0, "", NULL, NULL},
-		{0},
-	},
+	.fields = thing_fields,
 };
 
 static const char *show(struct api_world *w, const struct field_set *s)
@@ -42,7 +46,7 @@ static const char *show(struct api_world *w, const struct field_set *s)
 }
 
 static void assert_compared(struct api_world *w, const char *before, const char *after, const char *added, const char *modified,
-			    const char *removed)
+	const char *removed)
 {
 	struct comparison c;
 	typed_compare(&c, &thing_type, world_parse(w, before), world_parse(w, after), &w->a);
@@ -54,7 +58,8 @@ static void assert_compared(struct api_world *w, const char *before, const char 
 static void test_compare__nothing_changed(void **state)
 {
 	struct api_world *w = *state;
-	const char *all = "{\"hidden\":\"h\",\"text\":\"t\",\"labels\":{\"a\":\"1\"},\"entries\":[{\"name\":\"x\"}],\"tags\":[\"a\",\"a\"],"
+	const char *all = "{\"hidden\":\"h\",\"text\":\"t\",\"labels\":{\"a\":\"1\"},\"entries\":[{\"name\":\"x\"}],\"tags\":["
+			  "\"a\",\"a\"],"
 			  "\"list\":[\"b\"],\"point\":{\"x\":1},\"raw\":{\"r\":[1]}}";
 	assert_compared(w, all, all, "{}", "{}", "{}");
 	assert_compared(w, "{}", "{}", "{}", "{}", "{}");
@@ -64,29 +69,32 @@ static void test_compare__nothing_changed(void **state)
 static void test_compare__containers_come_with_what_is_in_them(void **state)
 {
 	struct api_world *w = *state;
-	assert_compared(w, "{}", "{\"labels\":{\"a\":\"1\"},\"text\":\"t\"}", "{\"f:labels\":{\".\":{},\"f:a\":{}},\"f:text\":{}}", "{}", "{}");
-	assert_compared(w, "{\"labels\":{\"a\":\"1\",\"b\":\"1\",\"c\":\"1\"}}", "{\"labels\":{\"a\":\"1\",\"b\":\"2\",\"d\":\"1\"}}",
-			"{\"f:labels\":{\"f:d\":{}}}", "{\"f:labels\":{\"f:b\":{}}}", "{\"f:labels\":{\"f:c\":{}}}");
+	assert_compared(w, "{}", "{\"labels\":{\"a\":\"1\"},\"text\":\"t\"}",
+		"{\"f:labels\":{\".\":{},\"f:a\":{}},\"f:text\":{}}", "{}", "{}");
+	assert_compared(w, "{\"labels\":{\"a\":\"1\",\"b\":\"1\",\"c\":\"1\"}}",
+		"{\"labels\":{\"a\":\"1\",\"b\":\"2\",\"d\":\"1\"}}", "{\"f:labels\":{\"f:d\":{}}}",
+		"{\"f:labels\":{\"f:b\":{}}}", "{\"f:labels\":{\"f:c\":{}}}");
 	assert_compared(w, "{\"labels\":{\"a\":\"1\"}}", "{}", "{}", "{}", "{\"f:labels\":{\".\":{},\"f:a\":{}}}");
 }
 
 static void test_compare__atomic_parts_are_one_leaf(void **state)
 {
 	struct api_world *w = *state;
-	assert_compared(w, "{\"point\":{\"x\":1},\"list\":[\"a\"],\"raw\":{\"a\":1}}", "{\"point\":{\"x\":2},\"list\":[\"a\",\"b\"],\"raw\":null}",
-			"{}", "{\"f:list\":{},\"f:point\":{},\"f:raw\":{}}", "{}");
+	assert_compared(w, "{\"point\":{\"x\":1},\"list\":[\"a\"],\"raw\":{\"a\":1}}",
+		"{\"point\":{\"x\":2},\"list\":[\"a\",\"b\"],\"raw\":null}", "{}",
+		"{\"f:list\":{},\"f:point\":{},\"f:raw\":{}}", "{}");
 }
 
 static void test_compare__items_are_known_by_key_or_value(void **state)
 {
 	struct api_world *w = *state;
 	assert_compared(w, "{\"entries\":[{\"name\":\"a\",\"value\":1},{\"name\":\"b\"}]}",
-			"{\"entries\":[{\"name\":\"c\",\"value\":3},{\"name\":\"a\",\"value\":2}]}",
-			"{\"f:entries\":{\"k:{\\\"name\\\":\\\"c\\\"}\":{\".\":{},\"f:name\":{},\"f:value\":{}}}}",
-			"{\"f:entries\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{\"f:value\":{}}}}",
-			"{\"f:entries\":{\"k:{\\\"name\\\":\\\"b\\\"}\":{\".\":{},\"f:name\":{}}}}");
+		"{\"entries\":[{\"name\":\"c\",\"value\":3},{\"name\":\"a\",\"value\":2}]}",
+		"{\"f:entries\":{\"k:{\\\"name\\\":\\\"c\\\"}\":{\".\":{},\"f:name\":{},\"f:value\":{}}}}",
+		"{\"f:entries\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{\"f:value\":{}}}}",
+		"{\"f:entries\":{\"k:{\\\"name\\\":\\\"b\\\"}\":{\".\":{},\"f:name\":{}}}}");
 	assert_compared(w, "{\"tags\":[\"b\",\"a\"]}", "{\"tags\":[\"c\",\"b\"]}", "{\"f:tags\":{\"v:\\\"c\\\"\":{}}}", "{}",
-			"{\"f:tags\":{\"v:\\\"a\\\"\":{}}}");
+		"{\"f:tags\":{\"v:\\\"a\\\"\":{}}}");
 }
 
 static void test_compare__repeated_items_count_as_one(void **state)
@@ -98,18 +106,21 @@ static void test_compare__repeated_items_count_as_one(void **state)
 	assert_compared(w, two, others, "{}", "{\"f:entries\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{}}}", "{}");
 	assert_compared(w, "{}", two, "{\"f:entries\":{\".\":{},\"k:{\\\"name\\\":\\\"a\\\"}\":{}}}", "{}", "{}");
 	assert_compared(w, one, two, "{\"f:entries\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{}}}", "{}",
-			"{\"f:entries\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{\".\":{},\"f:name\":{},\"f:value\":{}}}}");
+		"{\"f:entries\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{\".\":{},\"f:name\":{},\"f:value\":{}}}}");
 }
 
 static void test_fields__are_what_an_applier_owns(void **state)
 {
 	struct api_world *w = *state;
-	struct json *j = world_parse(w, "{\"hidden\":\"h\",\"text\":null,\"labels\":{\"a\":\"1\"},\"entries\":[{\"name\":\"x\",\"value\":1}],"
-					"\"tags\":[\"b\",\"a\"],\"point\":{\"x\":1},\"raw\":{\"r\":1}}");
+	struct json *j = world_parse(w,
+		"{\"hidden\":\"h\",\"text\":null,\"labels\":{\"a\":\"1\"},\"entries\":[{\"name\":\"x\",\"value\":1}],"
+		"\"tags\":[\"b\",\"a\"],\"point\":{\"x\":1},\"raw\":{\"r\":1}}");
 	assert_string_equal(show(w, typed_fields(&thing_type, j, &w->a)),
-			    "{\"f:entries\":{\"k:{\\\"name\\\":\\\"x\\\"}\":{\".\":{},\"f:name\":{},\"f:value\":{}}},\"f:labels\":{\"f:a\":{}},"
-			    "\"f:point\":{},\"f:raw\":{},\"f:tags\":{\"v:\\\"a\\\"\":{},\"v:\\\"b\\\"\":{}},\"f:text\":{}}");
-	assert_string_equal(show(w, typed_fields(&thing_type, world_parse(w, "{\"labels\":{},\"entries\":[]}"), &w->a)), "{\"f:labels\":{}}");
+		"{\"f:entries\":{\"k:{\\\"name\\\":\\\"x\\\"}\":{\".\":{},\"f:name\":{},\"f:value\":{}}},\"f:labels\":{\"f:a\":"
+		"{}},"
+		"\"f:point\":{},\"f:raw\":{},\"f:tags\":{\"v:\\\"a\\\"\":{},\"v:\\\"b\\\"\":{}},\"f:text\":{}}");
+	assert_string_equal(show(w, typed_fields(&thing_type, world_parse(w, "{\"labels\":{},\"entries\":[]}"), &w->a)),
+		"{\"f:labels\":{}}");
 }
 
 static void assert_merged(struct api_world *w, const char *live, const char *applied, const char *expected)
@@ -121,10 +132,10 @@ static void test_merge__applied_values_win_where_there_are_any(void **state)
 {
 	struct api_world *w = *state;
 	assert_merged(w, "{\"text\":\"a\",\"labels\":{\"a\":\"1\",\"b\":\"1\"},\"point\":{\"x\":1}}",
-		      "{\"labels\":{\"b\":\"2\",\"c\":\"2\"},\"point\":{\"y\":2}}",
-		      "{\"text\":\"a\",\"labels\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"2\"},\"point\":{\"y\":2}}");
+		"{\"labels\":{\"b\":\"2\",\"c\":\"2\"},\"point\":{\"y\":2}}",
+		"{\"text\":\"a\",\"labels\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"2\"},\"point\":{\"y\":2}}");
 	assert_merged(w, "{\"labels\":{\"a\":\"1\"},\"entries\":[{\"name\":\"a\"}]}", "{\"labels\":null,\"entries\":[]}",
-		      "{\"labels\":{\"a\":\"1\"},\"entries\":[{\"name\":\"a\"}]}");
+		"{\"labels\":{\"a\":\"1\"},\"entries\":[{\"name\":\"a\"}]}");
 	assert_merged(w, "{\"text\":\"a\"}", "{\"text\":null}", "{\"text\":null}");
 	assert_merged(w, "{\"hidden\":\"a\"}", "{\"hidden\":\"b\"}", "{\"hidden\":\"b\"}");
 }
@@ -133,8 +144,8 @@ static void test_merge__items_by_key(void **state)
 {
 	struct api_world *w = *state;
 	assert_merged(w, "{\"entries\":[{\"name\":\"a\",\"value\":1},{\"name\":\"b\",\"value\":1}]}",
-		      "{\"entries\":[{\"name\":\"b\",\"value\":2},{\"name\":\"c\"}]}",
-		      "{\"entries\":[{\"name\":\"a\",\"value\":1},{\"name\":\"b\",\"value\":2},{\"name\":\"c\"}]}");
+		"{\"entries\":[{\"name\":\"b\",\"value\":2},{\"name\":\"c\"}]}",
+		"{\"entries\":[{\"name\":\"a\",\"value\":1},{\"name\":\"b\",\"value\":2},{\"name\":\"c\"}]}");
 }
 
 /* structured-merge-diff's order: applied items as applied, the others where they were. */
@@ -153,8 +164,8 @@ static void test_merge__order_of_lists(void **state)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_merged(w, arena_printf(&w->a, "{\"tags\":%s}", rows[i].live).p,
-			      arena_printf(&w->a, "{\"tags\":%s}", rows[i].applied).p,
-			      arena_printf(&w->a, "{\"tags\":%s}", rows[i].merged).p);
+			arena_printf(&w->a, "{\"tags\":%s}", rows[i].applied).p,
+			arena_printf(&w->a, "{\"tags\":%s}", rows[i].merged).p);
 	}
 }
 
@@ -173,12 +184,15 @@ static void assert_rest(struct api_world *w, const char *j, const char *fields, 
 static void test_remove__takes_fields_and_items(void **state)
 {
 	struct api_world *w = *state;
-	const char *j = "{\"text\":\"t\",\"labels\":{\"a\":\"1\",\"b\":\"2\"},\"entries\":[{\"name\":\"a\",\"value\":1},{\"name\":\"b\"}],\"tags\":"
+	const char *j = "{\"text\":\"t\",\"labels\":{\"a\":\"1\",\"b\":\"2\"},\"entries\":[{\"name\":\"a\",\"value\":1},{"
+			"\"name\":\"b\"}],\"tags\":"
 			"[\"x\",\"y\"]}";
-	assert_rest(w, j, "{\"f:text\":{},\"f:labels\":{\"f:a\":{}},\"f:entries\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{\"f:value\":{}},"
-			  "\"k:{\\\"name\\\":\\\"b\\\"}\":{}},\"f:tags\":{\"v:\\\"y\\\"\":{}}}",
-		    "{\"labels\":{\"b\":\"2\"},\"entries\":[{\"name\":\"a\"}],\"tags\":[\"x\"]}");
-	assert_rest(w, "{\"labels\":{\"a\":\"1\"},\"text\":\"t\"}", "{\"f:labels\":{\"f:a\":{}}}", "{\"labels\":null,\"text\":\"t\"}");
+	assert_rest(w, j,
+		"{\"f:text\":{},\"f:labels\":{\"f:a\":{}},\"f:entries\":{\"k:{\\\"name\\\":\\\"a\\\"}\":{\"f:value\":{}},"
+		"\"k:{\\\"name\\\":\\\"b\\\"}\":{}},\"f:tags\":{\"v:\\\"y\\\"\":{}}}",
+		"{\"labels\":{\"b\":\"2\"},\"entries\":[{\"name\":\"a\"}],\"tags\":[\"x\"]}");
+	assert_rest(w, "{\"labels\":{\"a\":\"1\"},\"text\":\"t\"}", "{\"f:labels\":{\"f:a\":{}}}",
+		"{\"labels\":null,\"text\":\"t\"}");
 	assert_rest(w, "{\"text\":\"t\"}", "{\"f:text\":{}}", NULL);
 	assert_rest(w, j, "{}", j);
 }
@@ -188,8 +202,10 @@ static void test_validate__puts_members_in_order(void **state)
 	struct api_world *w = *state;
 	struct json *ordered;
 	struct str error;
-	assert_int_equal(typed_validate(&ordered, &thing_type, world_parse(w, "{\"labels\":{\"b\":\"1\",\"a\":null,\"b\":\"2\"},\"text\":\"t\"}"),
-					&w->a, &error), 0);
+	assert_int_equal(
+		typed_validate(&ordered, &thing_type,
+			world_parse(w, "{\"labels\":{\"b\":\"1\",\"a\":null,\"b\":\"2\"},\"text\":\"t\"}"), &w->a, &error),
+		0);
 	assert_string_equal(world_print(w, ordered), "{\"text\":\"t\",\"labels\":{\"a\":null,\"b\":\"2\"}}");
 }
 
@@ -203,8 +219,9 @@ static void test_validate__says_what_does_not_fit(void **state)
 		{"{\"entries\":[{\"name\":\"a\",\"bogus\":1}]}", ".entries[name=\"a\"].bogus: field not declared in schema"},
 		{"{\"entries\":[{\"name\":\"a\"},{\"name\":\"a\"}]}", ".entries: duplicate entries for key [name=\"a\"]"},
 		{"{\"tags\":[\"a\",\"a\"]}", ".tags: duplicate entries for key [=\"a\"]"},
-		{"{\"entries\":[{\"value\":1}]}", ".entries: element 0: associative list with keys has an element that omits all key fields "
-						  "[\"name\"] (and doesn't have default values for any key fields)"},
+		{"{\"entries\":[{\"value\":1}]}",
+			".entries: element 0: associative list with keys has an element that omits all key fields "
+			"[\"name\"] (and doesn't have default values for any key fields)"},
 		{"{\"entries\":[null]}", ".entries: element 0: associative list with keys may not have a null element"},
 		{"{\"entries\":[1]}", ".entries: element 0: associative list with keys may not have non-map elements"},
 		{"{\"tags\":[{}]}", ".tags: element 0: associative list without keys has an element that's a map type"},

@@ -2,12 +2,14 @@
 
 #include "tests/unit/api_world.h"
 
-#define KEY_TEXT                                                                                                                  \
-	"must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "           \
+#define KEY_TEXT                                                                                                           \
+	"must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character " \
+	"(e.g. "                                                                                                           \
 	"'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-#define SUBDOMAIN_TEXT                                                                                                            \
-	"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "   \
-	"alphanumeric character (e.g. 'example.com', regex used for validation is "                                                       \
+#define SUBDOMAIN_TEXT                                                                                                       \
+	"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and " \
+	"end with an "                                                                                                       \
+	"alphanumeric character (e.g. 'example.com', regex used for validation is "                                          \
 	"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
 static const char *repeat(struct api_world *w, char c, size_t n)
@@ -37,7 +39,8 @@ static void test_subdomain__takes_labels_between_dots(void **state)
 {
 	struct api_world *w = *state;
 	static const char *const good[] = {"a", "web-1", "0", "a.b-c.9", "a--b"};
-	static const char *const bad[] = {"", "Upper", "under_score", "-lead", "trail-", "a..b", ".a", "a.", "sp ace", "a/b", "\xc3\xa9"};
+	static const char *const bad[] = {
+		"", "Upper", "under_score", "-lead", "trail-", "a..b", ".a", "a.", "sp ace", "a/b", "\xc3\xa9"};
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		assert_messages(validate_dns_subdomain, good[i], NULL, NULL);
 	}
@@ -57,10 +60,11 @@ static void test_label__has_no_dots_and_63_characters(void **state)
 	assert_messages(validate_dns_label, repeat(w, 'a', 63), NULL, NULL);
 	assert_messages(validate_dns_label, repeat(w, 'a', 64), "must be no more than 63 characters", NULL);
 	assert_messages(validate_dns_label, "a_b",
-			"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-			"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
-			"'[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-			NULL);
+		"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end "
+		"with "
+		"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+		"'[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+		NULL);
 }
 
 static void test_qualified_name__has_an_optional_domain(void **state)
@@ -74,7 +78,8 @@ static void test_qualified_name__has_an_optional_domain(void **state)
 	assert_messages(validate_qualified_name, "Example.com/k", "prefix part " SUBDOMAIN_TEXT, NULL);
 	assert_messages(validate_qualified_name, repeat(w, 'k', 64), "name part must be no more than 63 bytes", NULL);
 	assert_messages(validate_qualified_name, "a/b/c",
-			"a valid label key " KEY_TEXT " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')", NULL);
+		"a valid label key " KEY_TEXT " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+		NULL);
 }
 
 static void test_label_value__may_be_empty(void **state)
@@ -84,10 +89,11 @@ static void test_label_value__may_be_empty(void **state)
 	assert_messages(validate_label_value, "My_value.1", NULL, NULL);
 	assert_messages(validate_label_value, repeat(w, 'x', 64), "must be no more than 63 bytes", NULL);
 	assert_messages(validate_label_value, "-x",
-			"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
-			"end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-			"'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-			NULL);
+		"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start "
+		"and "
+		"end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+		"'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+		NULL);
 }
 
 static void test_path_segment__can_be_found_again(void **state)
@@ -121,10 +127,13 @@ static const char *new_errors(struct api_world *w, const char *metadata)
 static void test_meta__a_plain_object_is_fine(void **state)
 {
 	struct api_world *w = *state;
-	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"labels\":{\"k\":\"\"},\"annotations\":{\"Example.COM/Key\":\"any\\n\"},"
-					  "\"finalizers\":[\"example.com/ok\",\"orphan\",\"kubernetes\"],\"ownerReferences\":[{\"apiVersion\":"
-					  "\"apps/v1\",\"kind\":\"no such kind\",\"name\":\"Bad_Name!\",\"uid\":\"not-a-uuid\",\"controller\":true}]}"),
-			    "");
+	assert_string_equal(
+		new_errors(w,
+			"{\"name\":\"a\",\"labels\":{\"k\":\"\"},\"annotations\":{\"Example.COM/Key\":\"any\\n\"},"
+			"\"finalizers\":[\"example.com/ok\",\"orphan\",\"kubernetes\"],\"ownerReferences\":[{\"apiVersion\":"
+			"\"apps/v1\",\"kind\":\"no such "
+			"kind\",\"name\":\"Bad_Name!\",\"uid\":\"not-a-uuid\",\"controller\":true}]}"),
+		"");
 }
 
 static void test_meta__needs_a_name(void **state)
@@ -139,77 +148,87 @@ static void test_meta__prefix_of_generated_names_may_end_in_a_dash(void **state)
 	assert_string_equal(new_errors(w, "{\"name\":\"web-x\",\"generateName\":\"web-\"}"), "");
 	assert_string_equal(new_errors(w, "{\"name\":\"x\",\"generateName\":\"a.-\"}"), "");
 	assert_string_equal(new_errors(w, "{\"name\":\"x\",\"generateName\":\"a.\"}"),
-			    "metadata.generateName: Invalid value: \"a.\": " SUBDOMAIN_TEXT "\n");
+		"metadata.generateName: Invalid value: \"a.\": " SUBDOMAIN_TEXT "\n");
 }
 
 static void test_meta__labels_and_annotations(void **state)
 {
 	struct api_world *w = *state;
 	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"labels\":{\"a b\":\"x\"}}"),
-			    "metadata.labels: Invalid value: \"a b\": name part " KEY_TEXT "\n");
+		"metadata.labels: Invalid value: \"a b\": name part " KEY_TEXT "\n");
 	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"annotations\":{\"x/y/z\":\"1\"}}"),
-			    "metadata.annotations: Invalid value: \"x/y/z\": a valid label key " KEY_TEXT
-			    " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')\n");
+		"metadata.annotations: Invalid value: \"x/y/z\": a valid label key " KEY_TEXT
+		" with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')\n");
 	const char *big = repeat(w, 'x', 262143);
 	assert_string_equal(new_errors(w, arena_printf(&w->a, "{\"name\":\"a\",\"annotations\":{\"k\":\"%s\"}}", big).p), "");
 	assert_string_equal(new_errors(w, arena_printf(&w->a, "{\"name\":\"a\",\"annotations\":{\"k\":\"%sx\"}}", big).p),
-			    "metadata.annotations: Too long: may not be more than 262144 bytes\n");
+		"metadata.annotations: Too long: may not be more than 262144 bytes\n");
 }
 
 static void test_meta__finalizers(void **state)
 {
 	struct api_world *w = *state;
 	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"finalizers\":[\"plain\"]}"),
-			    "metadata.finalizers[0]: Invalid value: \"plain\": name is neither a standard finalizer name nor is it fully "
-			    "qualified\n");
+		"metadata.finalizers[0]: Invalid value: \"plain\": name is neither a standard finalizer name nor is it fully "
+		"qualified\n");
 	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"finalizers\":[\"bad name\"]}"),
-			    "metadata.finalizers: Invalid value: \"bad name\": name part " KEY_TEXT
-			    "\nmetadata.finalizers[0]: Invalid value: \"bad name\": name is neither a standard finalizer name nor is it fully "
-			    "qualified\n");
+		"metadata.finalizers: Invalid value: \"bad name\": name part " KEY_TEXT
+		"\nmetadata.finalizers[0]: Invalid value: \"bad name\": name is neither a standard finalizer name nor is it "
+		"fully "
+		"qualified\n");
 	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"finalizers\":[\"orphan\",\"foregroundDeletion\"]}"),
-			    "metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer orphan and foregroundDeletion "
-			    "cannot be both set\n");
+		"metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer orphan and "
+		"foregroundDeletion "
+		"cannot be both set\n");
 }
 
 static void test_meta__owner_references(void **state)
 {
 	struct api_world *w = *state;
 	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"ownerReferences\":[null]}"),
-			    "metadata.ownerReferences.apiVersion: Invalid value: \"\": version must not be empty\n"
-			    "metadata.ownerReferences.kind: Invalid value: \"\": must not be empty\n"
-			    "metadata.ownerReferences.name: Invalid value: \"\": must not be empty\n"
-			    "metadata.ownerReferences.uid: Invalid value: \"\": must not be empty\n");
-	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"ownerReferences\":[{\"apiVersion\":\"a/b/c\",\"kind\":\"K\",\"name\":\"o\",\"uid\":"
-					  "\"u\"}]}"),
-			    "metadata.ownerReferences.apiVersion: Invalid value: \"a/b/c\": version must not be empty\n");
-	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"name\":\"o\",\"uid\":"
-					  "\"u\"}]}"),
-			    "metadata.ownerReferences: Invalid value: {\"apiVersion\":\"v1\",\"kind\":\"Event\",\"name\":\"o\",\"uid\":\"u\"}: /v1, "
-			    "Kind=Event is disallowed from being an owner\n");
+		"metadata.ownerReferences.apiVersion: Invalid value: \"\": version must not be empty\n"
+		"metadata.ownerReferences.kind: Invalid value: \"\": must not be empty\n"
+		"metadata.ownerReferences.name: Invalid value: \"\": must not be empty\n"
+		"metadata.ownerReferences.uid: Invalid value: \"\": must not be empty\n");
+	assert_string_equal(
+		new_errors(w,
+			"{\"name\":\"a\",\"ownerReferences\":[{\"apiVersion\":\"a/b/c\",\"kind\":\"K\",\"name\":\"o\",\"uid\":"
+			"\"u\"}]}"),
+		"metadata.ownerReferences.apiVersion: Invalid value: \"a/b/c\": version must not be empty\n");
+	assert_string_equal(
+		new_errors(w,
+			"{\"name\":\"a\",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"name\":\"o\",\"uid\":"
+			"\"u\"}]}"),
+		"metadata.ownerReferences: Invalid value: "
+		"{\"apiVersion\":\"v1\",\"kind\":\"Event\",\"name\":\"o\",\"uid\":\"u\"}: /v1, "
+		"Kind=Event is disallowed from being an owner\n");
 }
 
-#define OWNER(name, uid, more) "{\"apiVersion\":\"apps/v1\",\"kind\":\"StatefulSet\",\"name\":\"" name "\",\"uid\":\"" uid "\"" more "}"
+#define OWNER(name, uid, more) \
+	"{\"apiVersion\":\"apps/v1\",\"kind\":\"StatefulSet\",\"name\":\"" name "\",\"uid\":\"" uid "\"" more "}"
 #define LIST2 "[" OWNER("o", "1", ",\"controller\":true") "," OWNER("p", "2", ",\"controller\":true") "]"
 
 static void test_meta__only_one_owner_is_the_controller(void **state)
 {
 	struct api_world *w = *state;
-	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"ownerReferences\":[" OWNER("o", "1", ",\"controller\":true") "," OWNER(
-						  "p", "2", ",\"controller\":false") "," OWNER("q", "3", "") "]}"),
-			    "");
+	assert_string_equal(new_errors(w,
+				    "{\"name\":\"a\",\"ownerReferences\":[" OWNER("o", "1", ",\"controller\":true") "," OWNER(
+					    "p", "2", ",\"controller\":false") "," OWNER("q", "3", "") "]}"),
+		"");
 	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"ownerReferences\":" LIST2 "}"),
-			    "metadata.ownerReferences: Invalid value: " LIST2 ": Only one reference can have Controller set to true. Found "
-			    "\"true\" in references for StatefulSet/o and StatefulSet/p\n");
+		"metadata.ownerReferences: Invalid value: " LIST2 ": Only one reference can have Controller set to true. Found "
+		"\"true\" in references for StatefulSet/o and StatefulSet/p\n");
 }
 
 static void test_meta__managed_fields(void **state)
 {
 	struct api_world *w = *state;
-	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"managedFields\":[{\"manager\":\"a\\u0007\",\"operation\":\"Remove\","
-					  "\"fieldsType\":\"FieldsV2\"}]}"),
-			    "metadata.managedFields[0].operation: Invalid value: \"Remove\": must be `Apply` or `Update`\n"
-			    "metadata.managedFields[0].fieldsType: Invalid value: \"FieldsV2\": must be `FieldsV1`\n"
-			    "metadata.managedFields[0].manager: Invalid value: \"a\\a\": invalid character U+0007 (at position 1)\n");
+	assert_string_equal(new_errors(w,
+				    "{\"name\":\"a\",\"managedFields\":[{\"manager\":\"a\\u0007\",\"operation\":\"Remove\","
+				    "\"fieldsType\":\"FieldsV2\"}]}"),
+		"metadata.managedFields[0].operation: Invalid value: \"Remove\": must be `Apply` or `Update`\n"
+		"metadata.managedFields[0].fieldsType: Invalid value: \"FieldsV2\": must be `FieldsV1`\n"
+		"metadata.managedFields[0].manager: Invalid value: \"a\\a\": invalid character U+0007 (at position 1)\n");
 }
 
 static void test_meta__generation_is_not_negative(void **state)
@@ -217,7 +236,7 @@ static void test_meta__generation_is_not_negative(void **state)
 	struct api_world *w = *state;
 	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"generation\":7}"), "");
 	assert_string_equal(new_errors(w, "{\"name\":\"a\",\"generation\":-1}"),
-			    "metadata.generation: Invalid value: -1: must be greater than or equal to 0\n");
+		"metadata.generation: Invalid value: -1: must be greater than or equal to 0\n");
 }
 
 static void test_meta__namespaces_are_not_in_namespaces(void **state)
@@ -234,7 +253,7 @@ static void test_meta__namespaces_are_not_in_namespaces(void **state)
 
 /* An update of a stored object by `changes` (a merge into its metadata, by hand). */
 static size_t update_errors(struct api_world *w, const char *old_metadata, const char *metadata, const char *expected_field,
-			    const char *expected_message)
+	const char *expected_message)
 {
 	struct field_errors e;
 	struct object *old = world_decode(w, CR, arena_printf(&w->a, "{\"metadata\":%s,\"data\":{}}", old_metadata).p);
@@ -258,46 +277,58 @@ static void test_update__what_the_server_owns_comes_back(void **state)
 {
 	struct api_world *w = *state;
 	assert_int_equal(update_errors(w, STORED, "{\"name\":\"a\"}", NULL, NULL), 0);
-	assert_int_equal(update_errors(w, STORED, "{\"name\":\"a\",\"creationTimestamp\":\"2001-01-01T00:00:00Z\",\"generation\":9,"
-						  "\"generateName\":\"h-\"}", NULL, NULL), 0);
+	assert_int_equal(update_errors(w, STORED,
+				 "{\"name\":\"a\",\"creationTimestamp\":\"2001-01-01T00:00:00Z\",\"generation\":9,"
+				 "\"generateName\":\"h-\"}",
+				 NULL, NULL),
+		0);
 }
 
 static void test_update__identity_is_immutable_and_said_twice(void **state)
 {
 	struct api_world *w = *state;
 	assert_int_equal(update_errors(w, STORED, "{\"name\":\"a\",\"uid\":\"v\"}", "metadata.uid",
-				       "Invalid value: \"v\": field is immutable"), 2);
+				 "Invalid value: \"v\": field is immutable"),
+		2);
 	assert_int_equal(update_errors(w, STORED, "{\"name\":\"a\",\"deletionTimestamp\":\"2001-01-01T00:00:00Z\"}",
-				       "metadata.deletionTimestamp", "Invalid value: \"2001-01-01T00:00:00Z\": field is immutable"), 2);
+				 "metadata.deletionTimestamp", "Invalid value: \"2001-01-01T00:00:00Z\": field is immutable"),
+		2);
 	assert_int_equal(update_errors(w, STORED, "{\"name\":\"a\",\"deletionGracePeriodSeconds\":5}",
-				       "metadata.deletionGracePeriodSeconds", "Invalid value: 5: field is immutable"), 2);
+				 "metadata.deletionGracePeriodSeconds", "Invalid value: 5: field is immutable"),
+		2);
 }
 
 static void test_update__rules_of_new_objects_are_said_four_times(void **state)
 {
 	struct api_world *w = *state;
-	assert_int_equal(update_errors(w, STORED, "{\"name\":\"a\",\"ownerReferences\":" LIST2 "}", "metadata.ownerReferences",
-				       "Invalid value: " LIST2 ": Only one reference can have Controller set to true. Found \"true\" in "
-				       "references for StatefulSet/o and StatefulSet/p"), 4);
+	assert_int_equal(
+		update_errors(w, STORED, "{\"name\":\"a\",\"ownerReferences\":" LIST2 "}", "metadata.ownerReferences",
+			"Invalid value: " LIST2 ": Only one reference can have Controller set to true. Found \"true\" in "
+			"references for StatefulSet/o and StatefulSet/p"),
+		4);
 }
 
 static void test_update__a_dying_object_gets_no_new_finalizers(void **state)
 {
 	struct api_world *w = *state;
-	const char *dying = "{\"name\":\"a\",\"deletionTimestamp\":\"2020-01-01T00:00:00Z\",\"finalizers\":[\"x.y/a\",\"x.y/b\"]}";
+	const char *dying =
+		"{\"name\":\"a\",\"deletionTimestamp\":\"2020-01-01T00:00:00Z\",\"finalizers\":[\"x.y/a\",\"x.y/b\"]}";
 	assert_int_equal(update_errors(w, dying, "{\"name\":\"a\",\"finalizers\":[\"x.y/b\"]}", NULL, NULL), 0);
-	assert_int_equal(update_errors(w, dying, "{\"name\":\"a\",\"finalizers\":[\"x.y/z\",\"x.y/b\",\"x.y/c\",\"x.y/z\"]}",
-				       "metadata.finalizers",
-				       "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
-				       "[]string{\"x.y/c\", \"x.y/z\"}"), 2);
+	assert_int_equal(
+		update_errors(w, dying, "{\"name\":\"a\",\"finalizers\":[\"x.y/z\",\"x.y/b\",\"x.y/c\",\"x.y/z\"]}",
+			"metadata.finalizers",
+			"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
+			"[]string{\"x.y/c\", \"x.y/z\"}"),
+		2);
 }
 
 static void test_prepare_create__replaces_what_a_client_may_not_choose(void **state)
 {
 	struct api_world *w = *state;
-	struct object *o = world_decode(w, CR, "{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"u\",\"generation\":7,"
-					       "\"creationTimestamp\":\"2001-01-01T00:00:00Z\",\"deletionTimestamp\":\"2001-01-01T00:00:00Z\","
-					       "\"deletionGracePeriodSeconds\":30,\"resourceVersion\":\"0\",\"selfLink\":\"/x\"},\"data\":{}}");
+	struct object *o = world_decode(w, CR,
+		"{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"u\",\"generation\":7,"
+		"\"creationTimestamp\":\"2001-01-01T00:00:00Z\",\"deletionTimestamp\":\"2001-01-01T00:00:00Z\","
+		"\"deletionGracePeriodSeconds\":30,\"resourceVersion\":\"0\",\"selfLink\":\"/x\"},\"data\":{}}");
 	meta_prepare_create(o, STR("n"), &w->a);
 	assert_int_equal(o->meta.uid.n, 36);
 	assert_int_equal(o->meta.creation_timestamp.n, 20);
@@ -324,11 +355,13 @@ static void test_dedup__drops_exact_repetitions_with_a_warning(void **state)
 {
 	struct api_world *w = *state;
 	struct str warnings[2];
-	struct object *o = world_decode(w, CR, "{\"metadata\":{\"ownerReferences\":[" OWNER("o", "1", "") "," OWNER("o", "1", "") "," OWNER(
-							"other", "1", "") "]}}");
+	struct object *o = world_decode(w, CR,
+		"{\"metadata\":{\"ownerReferences\":[" OWNER("o", "1", "") "," OWNER("o", "1", "") "," OWNER(
+			"other", "1", "") "]}}");
 	assert_int_equal(meta_dedup_owners(&o->meta, false, &w->a, warnings), 1);
-	assert_str(warnings[0], ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
-				"reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: 1");
+	assert_str(warnings[0],
+		".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
+		"reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: 1");
 	assert_int_equal(meta_owner_count(&o->meta), 2);
 	assert_int_equal(meta_dedup_owners(&o->meta, true, &w->a, warnings), 0);
 }
