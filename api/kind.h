@@ -21,81 +21,87 @@ const char *verb_name(enum verb v);
 
 /* A group/version through which the kind is read and written. doors[0] is the hub: its group and resource name the etcd key. */
 struct door {
-	const char *group, *version;          /* group "" is core */
-	const char *definition;               /* OpenAPI name of the object at this door */
+	const char *group, *version; /* group "" is core */
+	const char *definition;      /* OpenAPI name of the object at this door */
 	bool standalone_only;
-	const char *deprecation;              /* text of the Warning header, NULL: not deprecated */
+	const char *deprecation; /* text of the Warning header, NULL: not deprecated */
 	/* All three NULL: the door shows the hub form as it is (reads then never parse). Whole objects in normal form; the
 	 * conversions change what differs between the forms and leave kind, apiVersion and metadata alone. */
 	const struct type *type;
 	struct json *(*from_hub)(const struct json *hub, struct arena *a);
-	struct json *(*to_hub)(const struct json *sent, const struct json *stored_hub, struct arena *a); /* stored_hub: NULL when new */
+	struct json *(*to_hub)(const struct json *sent, const struct json *stored_hub, struct arena *a); /* or NULL when new */
 };
 
 struct column {
 	const char *name, *type, *format, *doc;
-	int priority;                         /* 0: always shown; 1: with -o wide */
+	int priority; /* 0: always shown; 1: with -o wide */
 	/* Writes one JSON value. now_s: wall clock, for ages. */
 	void (*cell)(const struct object *o, int64_t now_s, struct buf *out);
-	bool annals_only;                     /* left out at doors of upstream groups */
+	bool annals_only; /* left out at doors of upstream groups */
 };
 
 /* The first and the last column of every kind. */
 void column_write_name(const struct object *o, int64_t now_s, struct buf *out);
 void column_write_age(const struct object *o, int64_t now_s, struct buf *out);
-#define COLUMN_NAME {"Name", "string", "name", "Name of the object.", 0, column_write_name, false}
-#define COLUMN_AGE {"Age", "string", "", "Time since the object was created.", 0, column_write_age, false}
+#define COLUMN_NAME                                                                          \
+	{                                                                                    \
+		"Name", "string", "name", "Name of the object.", 0, column_write_name, false \
+	}
+#define COLUMN_AGE                                                                                    \
+	{                                                                                             \
+		"Age", "string", "", "Time since the object was created.", 0, column_write_age, false \
+	}
 
 /* A field selector beyond metadata.name and metadata.namespace. */
 struct selectable_field {
-	const char *path;                     /* "revision", "controller.uid" */
+	const char *path;                                             /* "revision", "controller.uid" */
 	struct str (*value)(const struct object *o, struct arena *a); /* the string selectors compare with */
 	bool annals_only;
 };
 
 struct subresource {
-	const char *name;                     /* "status", "finalize" */
-	unsigned verbs;                       /* of enum verb: GET, UPDATE, PATCH */
+	const char *name; /* "status", "finalize" */
+	unsigned verbs;   /* of enum verb: GET, UPDATE, PATCH */
 	/* Moves into `stored` (a copy of what is stored) what this subresource may change of `sent`. */
 	void (*merge)(struct object *stored, const struct object *sent, struct arena *a);
 	/* Instead of the kind's own rules (metadata has been checked); NULL: none. */
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
-	const char *const *reset_fields;      /* see struct kind */
+	const char *const *reset_fields; /* see struct kind */
 };
 
 enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
 
 struct kind {
-	const char *kind, *list_kind;         /* "ControllerRevision", "ControllerRevisionList" */
-	const char *resource, *singular;      /* "controllerrevisions", "controllerrevision" */
-	const char *const *short_names;       /* NULL-terminated or NULL */
+	const char *kind, *list_kind;    /* "ControllerRevision", "ControllerRevisionList" */
+	const char *resource, *singular; /* "controllerrevisions", "controllerrevision" */
+	const char *const *short_names;  /* NULL-terminated or NULL */
 	const char *const *categories;
 	bool is_namespaced;
-	unsigned verbs;                       /* of enum verb */
+	unsigned verbs; /* of enum verb */
 	enum name_rule name_rule;
 	const struct door *doors;
 	size_t n_doors;
-	size_t storage_door;                  /* index: the version new objects are stored in */
-	const struct type *type;              /* hub form, whole object: apiVersion, kind, metadata, ... */
+	size_t storage_door;     /* index: the version new objects are stored in */
+	const struct type *type; /* hub form, whole object: apiVersion, kind, metadata, ... */
 	const char *doc;
-	bool unconditional_update;            /* PUT without resourceVersion is allowed */
-	bool create_on_update;                /* PUT of what is not there creates it */
-	bool keeps_generation;                /* generation is the client's (ControllerRevision); otherwise see bumps_generation */
-	bool delete_answers_object;           /* DELETE answers the object rather than a Status */
-	const char *const *retired_versions;  /* "apps/v1beta1": API versions that once named the kind; NULL-terminated or NULL */
+	bool unconditional_update;  /* PUT without resourceVersion is allowed */
+	bool create_on_update;      /* PUT of what is not there creates it */
+	bool keeps_generation;      /* generation is the client's (ControllerRevision); otherwise see bumps_generation */
+	bool delete_answers_object; /* DELETE answers the object rather than a Status */
+	const char *const *retired_versions; /* "apps/v1beta1": once named the kind; NULL-terminated or NULL */
 	/* Top-level members that writes through the resource itself never change ("status"), so nobody comes to own them that way. */
 	const char *const *reset_fields;
 
 	/* Rules, all optional. Decide only: no I/O. prepare_* may change the new object; validate* only report. On create validate
 	 * is called, on update validate_update; neither looks at metadata, which validate.h does before them. */
-	void (*set_defaults)(struct object *o, struct arena *a); /* part of decoding, also of updates; before ownership is computed */
+	void (*set_defaults)(struct object *o, struct arena *a); /* part of decoding, so ownership sees what it sets */
 	void (*prepare_create)(struct object *o, struct arena *a);
 	void (*prepare_update)(struct object *o, const struct object *old, struct arena *a);
 	bool (*bumps_generation)(const struct object *o, const struct object *old);
 	void (*validate)(const struct object *o, struct field_errors *errors);
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
-	/* Called for a delete of an object without finalizers left; true: mark as deleting (deletionTimestamp, but no grace period),
-	 * and keep what this has made of it (namespaces). */
+	/* Asked first on every delete; true: mark as deleting (deletionTimestamp, but no grace period) and keep what this has made of it,
+	 * finalizers or not (namespaces). */
 	bool (*keep_on_delete)(struct object *o, struct arena *a);
 	/* After an update or finalize of a deleting object: may it be removed now? NULL: when metadata.finalizers is empty. */
 	bool (*may_remove)(const struct object *o);
@@ -107,28 +113,28 @@ struct kind {
 	const struct subresource *subresources;
 	size_t n_subresources;
 
-	unsigned index;                       /* set by registration: dense, for tables by kind */
+	unsigned index; /* set by registration: dense, for tables by kind */
 };
 
-void kind_register(struct kind *k);           /* before main(): see the macro. Aborts on a clash of names */
-#define KIND_REGISTER(k)                                                   \
-	__attribute__((constructor)) static void k##_register(void)        \
-	{                                                                  \
-		kind_register(&k);                                         \
+void kind_register(struct kind *k); /* before main(): see the macro. Aborts on a clash of names */
+#define KIND_REGISTER(k)                                            \
+	__attribute__((constructor)) static void k##_register(void) \
+	{                                                           \
+		kind_register(&k);                                  \
 	}
 
 size_t kind_count(void);
 const struct kind *kind_at(size_t i);
 /* By group/version/resource; *ret_door may be NULL. Standalone-only doors are found only when is_standalone. */
-const struct kind *kind_by_resource(struct str group, struct str version, struct str resource, bool is_standalone,
-				    const struct door **ret_door);
-const struct kind *kind_by_hub(struct str group, struct str resource);       /* for storage keys */
+const struct kind *kind_by_resource(
+	struct str group, struct str version, struct str resource, bool is_standalone, const struct door **ret_door);
+const struct kind *kind_by_hub(struct str group, struct str resource); /* for storage keys */
 const struct subresource *kind_subresource(const struct kind *k, struct str name);
 bool door_is_visible(const struct door *d, bool is_standalone);
 const struct type *door_type(const struct kind *k, const struct door *d);
 /* The kind's door of that API version ("apps/v1"), or NULL. */
 const struct door *kind_door(const struct kind *k, struct str api_version);
-struct str door_api_version(const struct door *d, struct arena *a);          /* "apps/v1", "v1" */
+struct str door_api_version(const struct door *d, struct arena *a); /* "apps/v1", "v1" */
 /* base64 of the first 8 bytes of SHA-256("group/version/Kind") of the storage version (seed 003). */
 void kind_storage_version_hash(const struct kind *k, char out[13]);
 

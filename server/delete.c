@@ -78,10 +78,10 @@ static enum decision delete_settle(struct request *q, struct write *w)
 {
 	struct object *o = w->object;
 
-	if (o->meta.finalizers) {
-		delete_mark(q, o, true);
-	} else if (o->kind->keep_on_delete && o->kind->keep_on_delete(o, q->a)) {
+	if (o->kind->keep_on_delete && o->kind->keep_on_delete(o, q->a)) {
 		delete_mark(q, o, false);
+	} else if (o->meta.finalizers) {
+		delete_mark(q, o, true);
 	} else {
 		return DECIDE_REMOVE;
 	}
