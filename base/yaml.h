@@ -9,16 +9,16 @@
 #include "base/json.h"
 
 struct yaml_limits {
-	unsigned depth;              /* collections within collections */
-	size_t values;               /* scalars and collections, after aliases are expanded */
+	unsigned depth; /* collections within collections */
+	size_t values;  /* scalars and collections, after aliases are expanded */
 };
 #define YAML_LIMITS_DEFAULT ((struct yaml_limits){.depth = 512, .values = 1000000})
 
-/* Appends the document as compact JSON text, keys sorted; out's ceiling bounds what aliases may expand to. 0; or 1 with a sentence
- * in *ret_error ("yaml: line 3: did not find expected key"). *ret_repeated, which may be NULL: what strict decoding has against
- * repeated keys, worded as Go does ("yaml: unmarshal errors:\n  line 3: key \"a\" already set in map"), or empty. */
+/* Appends the document as compact JSON text, keys sorted; out's ceiling bounds what aliases may expand to. 0; or 1 with a
+ * sentence in *ret_error ("yaml: line 3: did not find expected key"). *ret_repeated, which may be NULL: what strict decoding
+ * has against repeated keys, worded as Go does ("yaml: unmarshal errors:\n  line 3: key \"a\" already set in map"), or empty. */
 int yaml_to_json(struct buf *out, struct str yaml, struct yaml_limits limits, struct arena *a, struct str *ret_error,
-		 struct str *ret_repeated);
+	struct str *ret_repeated);
 
 /* Appends j as a YAML document, keys sorted as Go's yaml sorts them. False when out's ceiling was reached. */
 bool yaml_from_json(struct buf *out, const struct json *j);

@@ -1,214 +1,8 @@
-#include "base/yaml.h"
-
-#include "base/map.h"
+#include "base/yaml_node.h"
 #include "base/yaml_scalar.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <yaml.h>
-
-/* Two passes: libyaml's events become a graph of nodes, in which an alias is a pointer; the graph is written as JSON text. */
-
-enum node_kind { NODE_SCALAR, NODE_SEQUENCE, NODE_MAPPING, NODE_ALIAS };
-
-struct node {
-	enum node_kind kind;
-	bool is_plain;               /* scalar without quotes or tag */
-	bool is_open;                /* being written: meeting it again means that it contains itself */
-	size_t line;                 /* from 1 */
-	struct str tag, value;       /* value: of scalars, and the name of aliases */
-	struct node *target;         /* NODE_ALIAS */
-	struct node *first, *last;   /* items; of mappings key, value, key, value */
-	struct node *next;
-};
-
-static int fail(struct str *ret_error, struct str sentence)
-{
-	*ret_error = sentence;
-	return 1;
-}
-
-/* ---- events to nodes ---- */
-
-struct loader {
-	yaml_parser_t parser;
-	struct yaml_limits limits;
-	struct arena *arena;
-	struct map anchors;
-	struct node **open;          /* collections around, outermost first */
-	unsigned depth;
-	size_t n_nodes;
-	struct node *root;
-	struct str *ret_error;
-};
-
-/* Scanner errors count lines from 0, parser errors name the line before; upstream prints what comes out of that. */
-static int fail_parse(struct loader *l)
-{
-	const yaml_parser_t *p = &l->parser;
-	const char *problem = p->problem ? p->problem : "unknown problem parsing YAML content";
-	size_t line = p->problem_mark.line;
-
-	if (line != 0 && p->error == YAML_SCANNER_ERROR) {
-		line++;
-	} else if (line == 0) {
-		line = p->context_mark.line;
-	}
-	if (line == 0) {
-		return fail(l->ret_error, arena_printf(l->arena, "yaml: %s", problem));
-	}
-	return fail(l->ret_error, arena_printf(l->arena, "yaml: line %zu: %s", line, problem));
-}
-
-static struct str text_of(struct arena *a, const yaml_char_t *p, size_t n)
-{
-	return p ? arena_dup(a, (struct str){(const char *)p, n}) : (struct str){NULL, 0};
-}
-
-static struct str cstr_of(struct arena *a, const yaml_char_t *p)
-{
-	return text_of(a, p, p ? strlen((const char *)p) : 0);
-}
-
-static void node_append(struct node *parent, struct node *child)
-{
-	if (parent->last) {
-		parent->last->next = child;
-	} else {
-		parent->first = child;
-	}
-	parent->last = child;
-}
-
-static int add_node(struct loader *l, struct node **ret, enum node_kind kind, const yaml_event_t *event, const yaml_char_t *anchor,
-		    const yaml_char_t *tag)
-{
-	struct node *n;
-
-	if (++l->n_nodes > l->limits.values || arena_is_full(l->arena)) {
-		return fail(l->ret_error, arena_printf(l->arena, "yaml: more than %zu values", l->limits.values));
-	}
-	n = arena_new(l->arena, struct node);
-	n->kind = kind;
-	n->line = event->start_mark.line + 1;
-	n->tag = cstr_of(l->arena, tag);
-	if (l->depth > 0) {
-		node_append(l->open[l->depth - 1], n);
-	} else {
-		l->root = n;
-	}
-	if (anchor) {
-		map_set(&l->anchors, str_of((const char *)anchor), n, NULL);
-	}
-	*ret = n;
-	return 0;
-}
-
-static int open_collection(struct loader *l, enum node_kind kind, const yaml_event_t *event, const yaml_char_t *anchor,
-			   const yaml_char_t *tag)
-{
-	struct node *n;
-
-	if (l->depth == l->limits.depth) {
-		return fail(l->ret_error, arena_printf(l->arena, "yaml: more than %u levels", l->limits.depth));
-	}
-	int r = add_node(l, &n, kind, event, anchor, tag);
-	if (r) {
-		return r;
-	}
-	l->open[l->depth++] = n;
-	return 0;
-}
-
-static int add_scalar(struct loader *l, const yaml_event_t *event)
-{
-	struct node *n;
-	int r = add_node(l, &n, NODE_SCALAR, event, event->data.scalar.anchor, event->data.scalar.tag);
-
-	if (r) {
-		return r;
-	}
-	n->value = text_of(l->arena, event->data.scalar.value, event->data.scalar.length);
-	n->is_plain = event->data.scalar.plain_implicit;
-	return 0;
-}
-
-static int add_alias(struct loader *l, const yaml_event_t *event)
-{
-	struct str name = cstr_of(l->arena, event->data.alias.anchor);
-	struct node *target = map_get(&l->anchors, name), *n;
-
-	if (!target) {
-		return fail(l->ret_error, arena_printf(l->arena, "yaml: unknown anchor '" STR_FMT "' referenced", STR_ARG(name)));
-	}
-	int r = add_node(l, &n, NODE_ALIAS, event, NULL, NULL);
-	if (r) {
-		return r;
-	}
-	n->value = name;
-	n->target = target;
-	return 0;
-}
-
-static int load_event(struct loader *l, const yaml_event_t *event)
-{
-	switch (event->type) {
-	case YAML_SCALAR_EVENT:
-		return add_scalar(l, event);
-	case YAML_ALIAS_EVENT:
-		return add_alias(l, event);
-	case YAML_SEQUENCE_START_EVENT:
-		return open_collection(l, NODE_SEQUENCE, event, event->data.sequence_start.anchor, event->data.sequence_start.tag);
-	case YAML_MAPPING_START_EVENT:
-		return open_collection(l, NODE_MAPPING, event, event->data.mapping_start.anchor, event->data.mapping_start.tag);
-	case YAML_SEQUENCE_END_EVENT:
-	case YAML_MAPPING_END_EVENT:
-		l->depth--;
-		return 0;
-	default:
-		return 0;
-	}
-}
-
-/* Up to the end of the first document. What follows is not even scanned, as upstream. */
-static int load_document(struct loader *l)
-{
-	yaml_event_type_t type = YAML_NO_EVENT;
-	yaml_event_t event;
-
-	while (type != YAML_DOCUMENT_END_EVENT && type != YAML_STREAM_END_EVENT) {
-		if (!yaml_parser_parse(&l->parser, &event)) {
-			return fail_parse(l);
-		}
-		type = event.type;
-		int r = load_event(l, &event);
-		yaml_event_delete(&event);
-		if (r) {
-			return r;
-		}
-	}
-	return 0;
-}
-
-/* *ret_root: NULL for a text without a document. */
-static int load(struct node **ret_root, struct str yaml, struct yaml_limits limits, struct arena *a, struct str *ret_error)
-{
-	struct loader l = {.limits = limits, .arena = a, .ret_error = ret_error};
-
-	if (!yaml_parser_initialize(&l.parser)) {
-		abort(); /* out of memory: see base.h */
-	}
-	yaml_parser_set_input_string(&l.parser, (const yaml_char_t *)(yaml.n > 0 ? yaml.p : ""), yaml.n);
-	map_init(&l.anchors, limits.values);
-	l.open = arena_array(a, struct node *, limits.depth + 1);
-	int r = load_document(&l);
-	map_done(&l.anchors);
-	yaml_parser_delete(&l.parser);
-	*ret_root = l.root;
-	return r;
-}
-
-/* ---- nodes to JSON ---- */
 
 struct repetition {
 	size_t line;
@@ -235,15 +29,19 @@ static const struct {
 	enum yaml_scalar_kind kind;
 	const char *name;
 } tags[] = {
-	{TAG_PREFIX "bool",  YAML_BOOL,  "!!bool" },
-	{TAG_PREFIX "int",   YAML_INT,   "!!int"  },
+	{TAG_PREFIX "bool", YAML_BOOL, "!!bool"},
+	{TAG_PREFIX "int", YAML_INT, "!!int"},
 	{TAG_PREFIX "float", YAML_FLOAT, "!!float"},
-	{TAG_PREFIX "null",  YAML_NULL,  "!!null" },
+	{TAG_PREFIX "null", YAML_NULL, "!!null"},
 };
 
 static const char *const kind_tags[] = {
-	[YAML_STRING] = "!!str",  [YAML_NULL] = "!!null",           [YAML_BOOL] = "!!bool", [YAML_INT] = "!!int",
-	[YAML_FLOAT] = "!!float", [YAML_TIMESTAMP] = "!!timestamp",
+	[YAML_STRING] = "!!str",
+	[YAML_NULL] = "!!null",
+	[YAML_BOOL] = "!!bool",
+	[YAML_INT] = "!!int",
+	[YAML_FLOAT] = "!!float",
+	[YAML_TIMESTAMP] = "!!timestamp",
 };
 
 /* Base64 to text, in place of what json would make of it anyway. */
@@ -280,7 +78,7 @@ static bool decode_base64(struct str in, struct arena *a, struct str *ret)
 static int tagged_scalar(struct writer *w, const struct node *n, struct yaml_scalar *ret)
 {
 	if (str_is(n->tag, TAG_PREFIX "binary") && !decode_base64(n->value, w->arena, &ret->lexeme)) {
-		return fail(w->ret_error, STR("yaml: !!binary value contains invalid base64 data"));
+		return yaml_fail(w->ret_error, STR("yaml: !!binary value contains invalid base64 data"));
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(tags); i++) {
 		if (!str_is(n->tag, tags[i].tag)) {
@@ -288,11 +86,13 @@ static int tagged_scalar(struct writer *w, const struct node *n, struct yaml_sca
 		}
 		yaml_scalar_resolve(ret, n->value, w->arena);
 		if (ret->kind == YAML_INT && tags[i].kind == YAML_FLOAT) {
-			*ret = (struct yaml_scalar){.kind = YAML_FLOAT, .number = strtod(ret->lexeme.p, NULL), .lexeme = ret->lexeme};
+			*ret = (struct yaml_scalar){
+				.kind = YAML_FLOAT, .number = strtod(ret->lexeme.p, NULL), .lexeme = ret->lexeme};
 		}
 		if (ret->kind != tags[i].kind) {
-			return fail(w->ret_error, arena_printf(w->arena, "yaml: cannot decode %s `" STR_FMT "` as a %s", kind_tags[ret->kind],
-							       STR_ARG(n->value), tags[i].name));
+			return yaml_fail(w->ret_error,
+				arena_printf(w->arena, "yaml: cannot decode %s `" STR_FMT "` as a %s", kind_tags[ret->kind],
+					STR_ARG(n->value), tags[i].name));
 		}
 	}
 	return 0;
@@ -347,8 +147,11 @@ static int write_scalar(struct writer *w, const struct node *n)
 		return 0;
 	case YAML_FLOAT:
 		if (!isfinite(s.number)) {
-			return fail(w->ret_error, arena_printf(w->arena, "json: unsupported value: %s",
-							       isnan(s.number) ? "NaN" : s.number > 0 ? "+Inf" : "-Inf"));
+			return yaml_fail(w->ret_error,
+				arena_printf(w->arena, "json: unsupported value: %s",
+					isnan(s.number)        ? "NaN"
+						: s.number > 0 ? "+Inf"
+							       : "-Inf"));
 		}
 		buf_add_str(w->out, float_lexeme(&s, w->arena));
 		return 0;
@@ -378,10 +181,11 @@ static int write_sequence(struct writer *w, const struct node *n)
 static int enter(struct writer *w, struct node *n)
 {
 	if (n->is_open) {
-		return fail(w->ret_error, arena_printf(w->arena, "yaml: line %zu: an anchor's value contains itself", n->line));
+		return yaml_fail(
+			w->ret_error, arena_printf(w->arena, "yaml: line %zu: an anchor's value contains itself", n->line));
 	}
 	if (w->depth == w->limits.depth) {
-		return fail(w->ret_error, arena_printf(w->arena, "yaml: more than %u levels", w->limits.depth));
+		return yaml_fail(w->ret_error, arena_printf(w->arena, "yaml: more than %u levels", w->limits.depth));
 	}
 	w->depth++;
 	n->is_open = true;
@@ -403,7 +207,7 @@ struct entry {
 };
 
 struct entries {
-	struct entry *v;             /* heap: merges make it grow */
+	struct entry *v; /* heap: merges make it grow */
 	size_t n, cap;
 };
 
@@ -422,7 +226,7 @@ static int key_of_scalar(struct writer *w, const struct node *n, struct str *ret
 	}
 	switch (s.kind) {
 	case YAML_NULL:
-		return fail(w->ret_error, STR("unsupported map key of type: null"));
+		return yaml_fail(w->ret_error, STR("unsupported map key of type: null"));
 	case YAML_BOOL:
 		*ret = str_of(s.boolean ? "true" : "false");
 		return 0;
@@ -443,7 +247,7 @@ static int key_of(struct writer *w, const struct node *n, struct str *ret)
 {
 	n = follow(n);
 	if (n->kind != NODE_SCALAR) {
-		return fail(w->ret_error, arena_printf(w->arena, "yaml: line %zu: invalid map key", n->line));
+		return yaml_fail(w->ret_error, arena_printf(w->arena, "yaml: line %zu: invalid map key", n->line));
 	}
 	return key_of_scalar(w, n, ret);
 }
@@ -468,10 +272,10 @@ static int spend(struct writer *w)
 		allowed = MAX(0.10, 0.99 - 0.89 * ((double)(total - 400000) / 3600000));
 	}
 	if (w->n_from_aliases > 100 && total > 1000 && (double)w->n_from_aliases / (double)total > allowed) {
-		return fail(w->ret_error, STR("yaml: document contains excessive aliasing"));
+		return yaml_fail(w->ret_error, STR("yaml: document contains excessive aliasing"));
 	}
 	if (total > w->limits.values || w->out->is_over || arena_is_full(w->arena)) {
-		return fail(w->ret_error, arena_printf(w->arena, "yaml: more than %zu values", w->limits.values));
+		return yaml_fail(w->ret_error, arena_printf(w->arena, "yaml: more than %zu values", w->limits.values));
 	}
 	return 0;
 }
@@ -483,7 +287,7 @@ static int merge_mapping(struct writer *w, struct entries *e, struct node *n)
 
 	n = is_alias ? n->target : n;
 	if (n->kind != NODE_MAPPING) {
-		return fail(w->ret_error, STR("yaml: map merge requires map or sequence of maps as the value"));
+		return yaml_fail(w->ret_error, STR("yaml: map merge requires map or sequence of maps as the value"));
 	}
 	w->alias_depth += is_alias;
 	int r = spend(w);
@@ -682,11 +486,11 @@ static struct str describe_repetitions(struct repetition *list, struct arena *a)
 }
 
 int yaml_to_json(struct buf *out, struct str yaml, struct yaml_limits limits, struct arena *a, struct str *ret_error,
-		 struct str *ret_repeated)
+	struct str *ret_repeated)
 {
 	struct writer w = {.out = out, .limits = limits, .arena = a, .ret_error = ret_error};
 	struct node *root;
-	int r = load(&root, yaml, limits, a, ret_error);
+	int r = yaml_load(&root, yaml, limits, a, ret_error);
 
 	if (!r && root) {
 		r = write_node(&w, root);
@@ -694,7 +498,7 @@ int yaml_to_json(struct buf *out, struct str yaml, struct yaml_limits limits, st
 		BUF_LITERAL(out, "null");
 	}
 	if (!r && out->is_over) {
-		r = fail(ret_error, arena_printf(a, "yaml: more than %zu bytes", out->ceiling));
+		r = yaml_fail(ret_error, arena_printf(a, "yaml: more than %zu bytes", out->ceiling));
 	}
 	if (!r && ret_repeated) {
 		*ret_repeated = describe_repetitions(w.repetitions, a);

@@ -13,39 +13,39 @@ static const struct {
 	const char *text;
 	struct yaml_scalar scalar;
 } words[] = {
-	{"",      {.kind = YAML_NULL}                    },
-	{"~",     {.kind = YAML_NULL}                    },
-	{"null",  {.kind = YAML_NULL}                    },
-	{"Null",  {.kind = YAML_NULL}                    },
-	{"NULL",  {.kind = YAML_NULL}                    },
-	{"y",     {.kind = YAML_BOOL, .boolean = true}   },
-	{"Y",     {.kind = YAML_BOOL, .boolean = true}   },
-	{"yes",   {.kind = YAML_BOOL, .boolean = true}   },
-	{"Yes",   {.kind = YAML_BOOL, .boolean = true}   },
-	{"YES",   {.kind = YAML_BOOL, .boolean = true}   },
-	{"true",  {.kind = YAML_BOOL, .boolean = true}   },
-	{"True",  {.kind = YAML_BOOL, .boolean = true}   },
-	{"TRUE",  {.kind = YAML_BOOL, .boolean = true}   },
-	{"on",    {.kind = YAML_BOOL, .boolean = true}   },
-	{"On",    {.kind = YAML_BOOL, .boolean = true}   },
-	{"ON",    {.kind = YAML_BOOL, .boolean = true}   },
-	{"n",     {.kind = YAML_BOOL}                    },
-	{"N",     {.kind = YAML_BOOL}                    },
-	{"no",    {.kind = YAML_BOOL}                    },
-	{"No",    {.kind = YAML_BOOL}                    },
-	{"NO",    {.kind = YAML_BOOL}                    },
-	{"false", {.kind = YAML_BOOL}                    },
-	{"False", {.kind = YAML_BOOL}                    },
-	{"FALSE", {.kind = YAML_BOOL}                    },
-	{"off",   {.kind = YAML_BOOL}                    },
-	{"Off",   {.kind = YAML_BOOL}                    },
-	{"OFF",   {.kind = YAML_BOOL}                    },
-	{".nan",  {.kind = YAML_FLOAT, .number = NAN}    },
-	{".NaN",  {.kind = YAML_FLOAT, .number = NAN}    },
-	{".NAN",  {.kind = YAML_FLOAT, .number = NAN}    },
-	{".inf",  {.kind = YAML_FLOAT, .number = INFINITY}},
-	{".Inf",  {.kind = YAML_FLOAT, .number = INFINITY}},
-	{".INF",  {.kind = YAML_FLOAT, .number = INFINITY}},
+	{"", {.kind = YAML_NULL}},
+	{"~", {.kind = YAML_NULL}},
+	{"null", {.kind = YAML_NULL}},
+	{"Null", {.kind = YAML_NULL}},
+	{"NULL", {.kind = YAML_NULL}},
+	{"y", {.kind = YAML_BOOL, .boolean = true}},
+	{"Y", {.kind = YAML_BOOL, .boolean = true}},
+	{"yes", {.kind = YAML_BOOL, .boolean = true}},
+	{"Yes", {.kind = YAML_BOOL, .boolean = true}},
+	{"YES", {.kind = YAML_BOOL, .boolean = true}},
+	{"true", {.kind = YAML_BOOL, .boolean = true}},
+	{"True", {.kind = YAML_BOOL, .boolean = true}},
+	{"TRUE", {.kind = YAML_BOOL, .boolean = true}},
+	{"on", {.kind = YAML_BOOL, .boolean = true}},
+	{"On", {.kind = YAML_BOOL, .boolean = true}},
+	{"ON", {.kind = YAML_BOOL, .boolean = true}},
+	{"n", {.kind = YAML_BOOL}},
+	{"N", {.kind = YAML_BOOL}},
+	{"no", {.kind = YAML_BOOL}},
+	{"No", {.kind = YAML_BOOL}},
+	{"NO", {.kind = YAML_BOOL}},
+	{"false", {.kind = YAML_BOOL}},
+	{"False", {.kind = YAML_BOOL}},
+	{"FALSE", {.kind = YAML_BOOL}},
+	{"off", {.kind = YAML_BOOL}},
+	{"Off", {.kind = YAML_BOOL}},
+	{"OFF", {.kind = YAML_BOOL}},
+	{".nan", {.kind = YAML_FLOAT, .number = NAN}},
+	{".NaN", {.kind = YAML_FLOAT, .number = NAN}},
+	{".NAN", {.kind = YAML_FLOAT, .number = NAN}},
+	{".inf", {.kind = YAML_FLOAT, .number = INFINITY}},
+	{".Inf", {.kind = YAML_FLOAT, .number = INFINITY}},
+	{".INF", {.kind = YAML_FLOAT, .number = INFINITY}},
 	{"+.inf", {.kind = YAML_FLOAT, .number = INFINITY}},
 	{"+.Inf", {.kind = YAML_FLOAT, .number = INFINITY}},
 	{"+.INF", {.kind = YAML_FLOAT, .number = INFINITY}},
@@ -131,7 +131,7 @@ static bool digits_to_uint64(struct str s, unsigned base, uint64_t *ret)
 		unsigned digit = c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10;
 
 		if ((c > '9' && !isalpha((int)c)) || digit >= base || __builtin_mul_overflow(n, base, &n) ||
-		    __builtin_add_overflow(n, digit, &n)) {
+			__builtin_add_overflow(n, digit, &n)) {
 			return false;
 		}
 	}
@@ -292,7 +292,7 @@ static bool cut_date(struct str *s)
 static bool cut_clock(struct str *s)
 {
 	if (!cut_number(s, 1, 2, 0, 23) || !cut_char(s, ':') || !cut_number(s, 1, 2, 0, 59) || !cut_char(s, ':') ||
-	    !cut_number(s, 1, 2, 0, 59)) {
+		!cut_number(s, 1, 2, 0, 59)) {
 		return false;
 	}
 	if (s->n > 1 && (s->p[0] == '.' || s->p[0] == ',') && is_digit(s->p[1])) {
@@ -306,7 +306,8 @@ static bool cut_zone(struct str *s)
 	if (cut_char(s, 'Z')) {
 		return true;
 	}
-	return (cut_char(s, '+') || cut_char(s, '-')) && cut_number(s, 2, 2, 0, 24) && cut_char(s, ':') && cut_number(s, 2, 2, 0, 60);
+	return (cut_char(s, '+') || cut_char(s, '-')) && cut_number(s, 2, 2, 0, 24) && cut_char(s, ':') &&
+		cut_number(s, 2, 2, 0, 60);
 }
 
 /* 2006-1-2, 2006-1-2 15:4:5.9, 2006-1-2T15:4:5.9Z07:00 */

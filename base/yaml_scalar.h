@@ -10,14 +10,14 @@ enum yaml_scalar_kind {
 	YAML_BOOL,
 	YAML_INT,
 	YAML_FLOAT,
-	YAML_TIMESTAMP,      /* stays a string, but has to be quoted to stay one */
+	YAML_TIMESTAMP, /* stays a string, but has to be quoted to stay one */
 };
 
 struct yaml_scalar {
 	enum yaml_scalar_kind kind;
-	bool boolean;        /* YAML_BOOL */
-	double number;       /* YAML_FLOAT; may be infinite or not a number */
-	struct str lexeme;   /* YAML_INT, finite YAML_FLOAT: the exact value as a JSON number */
+	bool boolean;      /* YAML_BOOL */
+	double number;     /* YAML_FLOAT; may be infinite or not a number */
+	struct str lexeme; /* YAML_INT, finite YAML_FLOAT: the exact value as a JSON number */
 };
 
 void yaml_scalar_resolve(struct yaml_scalar *ret, struct str text, struct arena *a);

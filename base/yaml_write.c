@@ -98,7 +98,7 @@ static int member_cmp(const void *a, const void *b)
 
 struct writer {
 	yaml_emitter_t emitter;
-	struct arena arena;          /* of one scalar at a time */
+	struct arena arena; /* of one scalar at a time */
 	struct buf *out;
 };
 
@@ -120,7 +120,8 @@ static bool emit_scalar(struct writer *w, struct str text, yaml_scalar_style_t s
 	yaml_event_t event;
 
 	return emit(w, &event,
-		    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)(text.n ? text.p : ""), (int)text.n, 1, 1, style));
+		yaml_scalar_event_initialize(
+			&event, NULL, NULL, (const yaml_char_t *)(text.n ? text.p : ""), (int)text.n, 1, 1, style));
 }
 
 /* [-+]? digits (: [0-5]? digit)+ (. digits)?: base 60, a number to other YAML 1.1 readers. */
@@ -263,12 +264,12 @@ static bool write_document(struct writer *w, const struct json *j)
 	yaml_event_t event;
 
 	if (!emit(w, &event, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING)) ||
-	    !emit(w, &event, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1)) || !write_value(w, j)) {
+		!emit(w, &event, yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1)) || !write_value(w, j)) {
 		return false;
 	}
 	w->emitter.open_ended = 0;
 	return emit(w, &event, yaml_document_end_event_initialize(&event, 1)) &&
-	       emit(w, &event, yaml_stream_end_event_initialize(&event));
+		emit(w, &event, yaml_stream_end_event_initialize(&event));
 }
 
 bool yaml_from_json(struct buf *out, const struct json *j)

@@ -51,8 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	arena_init(&arena, 32 << 20);
 	buf_init(&json, 1 << 20);
-	if (!yaml_to_json(&json, (struct str){(const char *)data, n}, (struct yaml_limits){.depth = 32, .values = 10000}, &arena, &error,
-			  &repeated)) {
+	if (!yaml_to_json(&json, (struct str){(const char *)data, n}, (struct yaml_limits){.depth = 32, .values = 10000},
+		    &arena, &error, &repeated)) {
 		check_round_trip(buf_str(&json), &arena);
 	} else {
 		check(error.n > 0);

@@ -52,35 +52,35 @@ static void check_reading(struct fixture *f, const struct yaml_case *cases, size
 
 /* What go.yaml.in/yaml/v2 makes of them. */
 static const struct yaml_case scalar_cases[] = {
-	{"y",                         "true"                       },
-	{"Off",                       "false"                      },
-	{"~",                         "null"                       },
-	{"",                          "null"                       },
-	{"010",                       "8"                          },
-	{"08",                        "8"                          },
-	{"0x1F",                      "31"                         },
-	{"0b101",                     "5"                          },
-	{"0o17",                      "15"                         },
-	{"1_000",                     "1000"                       },
-	{"-0",                        "0"                          },
-	{"+5",                        "5"                          },
-	{"1.0",                       "1"                          },
-	{"1e3",                       "1000"                       },
-	{".5",                        "0.5"                        },
-	{"5.",                        "5"                          },
-	{"-00.50",                    "-0.5"                       },
-	{"0.0000001",                 "1e-7"                       },
-	{"1e21",                      "1e+21"                      },
-	{"1e400",                     "\"1e400\""                  },
-	{"1:30",                      "\"1:30\""                   },
-	{"2001-01-01",                "\"2001-01-01\""             },
-	{"'1'",                       "\"1\""                      },
-	{"!!str 12",                  "\"12\""                     },
-	{"!!float 3",                 "3"                          },
-	{"!!binary aGVsbG8=",         "\"hello\""                  },
-	{"\"\\u0041<\"",              "\"A\\u003c\""               },
-	{"|\n  a\n  b\n",             "\"a\\nb\\n\""               },
-	{">\n  a\n  b\n",             "\"a b\\n\""                 },
+	{"y", "true"},
+	{"Off", "false"},
+	{"~", "null"},
+	{"", "null"},
+	{"010", "8"},
+	{"08", "8"},
+	{"0x1F", "31"},
+	{"0b101", "5"},
+	{"0o17", "15"},
+	{"1_000", "1000"},
+	{"-0", "0"},
+	{"+5", "5"},
+	{"1.0", "1"},
+	{"1e3", "1000"},
+	{".5", "0.5"},
+	{"5.", "5"},
+	{"-00.50", "-0.5"},
+	{"0.0000001", "1e-7"},
+	{"1e21", "1e+21"},
+	{"1e400", "\"1e400\""},
+	{"1:30", "\"1:30\""},
+	{"2001-01-01", "\"2001-01-01\""},
+	{"'1'", "\"1\""},
+	{"!!str 12", "\"12\""},
+	{"!!float 3", "3"},
+	{"!!binary aGVsbG8=", "\"hello\""},
+	{"\"\\u0041<\"", "\"A\\u003c\""},
+	{"|\n  a\n  b\n", "\"a\\nb\\n\""},
+	{">\n  a\n  b\n", "\"a b\\n\""},
 };
 
 static void test_yaml_to_json__reads_scalars_as_yaml_1_1(void **state)
@@ -89,10 +89,10 @@ static void test_yaml_to_json__reads_scalars_as_yaml_1_1(void **state)
 }
 
 static const struct yaml_case number_cases[] = {
-	{"18446744073709551615",     "18446744073709551615"    },
-	{"18446744073709551617",     "18446744073709551617"    },
+	{"18446744073709551615", "18446744073709551615"},
+	{"18446744073709551617", "18446744073709551617"},
 	{"0.1000000000000000055511", "0.1000000000000000055511"},
-	{"+0012345678901234567890.", "12345678901234567890.0"  },
+	{"+0012345678901234567890.", "12345678901234567890.0"},
 };
 
 static void test_yaml_to_json__keeps_numbers_that_a_double_would_change(void **state)
@@ -101,15 +101,15 @@ static void test_yaml_to_json__keeps_numbers_that_a_double_would_change(void **s
 }
 
 static const struct yaml_case document_cases[] = {
-	{"b: 1\na: 2\n",                                   "{\"a\":2,\"b\":1}"                        },
-	{"on: 1\nn: 2\n1.5: 3\n007: 4\n",                  "{\"1.5\":3,\"7\":4,\"false\":2,\"true\":1}"},
-	{"- a\n-\n- [b, {c: d}]\n",                        "[\"a\",null,[\"b\",{\"c\":\"d\"}]]"       },
-	{"{\"a\": [1, {\"b\": null}], \"c\": \"d\"}",      "{\"a\":[1,{\"b\":null}],\"c\":\"d\"}"     },
-	{"a: &x {k: 1}\nb: *x\n",                          "{\"a\":{\"k\":1},\"b\":{\"k\":1}}"        },
-	{"a: &x {k: 1, l: 2}\nb: {<<: *x, k: 3}\n",        "{\"a\":{\"k\":1,\"l\":2},\"b\":{\"k\":3,\"l\":2}}"},
-	{"<<: [{a: 1}, {a: 2, b: 3}]\n",                   "{\"a\":1,\"b\":3}"                        },
-	{"--- first\n--- second\n",                        "\"first\""                                },
-	{"# nothing\n",                                    "null"                                     },
+	{"b: 1\na: 2\n", "{\"a\":2,\"b\":1}"},
+	{"on: 1\nn: 2\n1.5: 3\n007: 4\n", "{\"1.5\":3,\"7\":4,\"false\":2,\"true\":1}"},
+	{"- a\n-\n- [b, {c: d}]\n", "[\"a\",null,[\"b\",{\"c\":\"d\"}]]"},
+	{"{\"a\": [1, {\"b\": null}], \"c\": \"d\"}", "{\"a\":[1,{\"b\":null}],\"c\":\"d\"}"},
+	{"a: &x {k: 1}\nb: *x\n", "{\"a\":{\"k\":1},\"b\":{\"k\":1}}"},
+	{"a: &x {k: 1, l: 2}\nb: {<<: *x, k: 3}\n", "{\"a\":{\"k\":1,\"l\":2},\"b\":{\"k\":3,\"l\":2}}"},
+	{"<<: [{a: 1}, {a: 2, b: 3}]\n", "{\"a\":1,\"b\":3}"},
+	{"--- first\n--- second\n", "\"first\""},
+	{"# nothing\n", "null"},
 };
 
 static void test_yaml_to_json__reads_one_document(void **state)
@@ -118,18 +118,18 @@ static void test_yaml_to_json__reads_one_document(void **state)
 }
 
 static const struct yaml_case error_cases[] = {
-	{"a: b: c",                "yaml: mapping values are not allowed in this context"            },
-	{"a: 1\nb: [",             "yaml: line 2: did not find expected node content"                },
-	{"a: *b",                  "yaml: unknown anchor 'b' referenced"                             },
-	{"&a [*a]",                "yaml: line 1: an anchor's value contains itself"                 },
-	{"&a {<<: *a}",            "yaml: line 1: an anchor's value contains itself"                 },
-	{"<<: 5",                  "yaml: map merge requires map or sequence of maps as the value"   },
-	{"~: 1",                   "unsupported map key of type: null"                               },
-	{"[a]: 1",                 "yaml: line 1: invalid map key"                                   },
-	{"!!int x",                "yaml: cannot decode !!str `x` as a !!int"                        },
-	{"!!binary '%'",           "yaml: !!binary value contains invalid base64 data"               },
-	{"a: .nan",                "json: unsupported value: NaN"                                    },
-	{"a: -.inf",               "json: unsupported value: -Inf"                                   },
+	{"a: b: c", "yaml: mapping values are not allowed in this context"},
+	{"a: 1\nb: [", "yaml: line 2: did not find expected node content"},
+	{"a: *b", "yaml: unknown anchor 'b' referenced"},
+	{"&a [*a]", "yaml: line 1: an anchor's value contains itself"},
+	{"&a {<<: *a}", "yaml: line 1: an anchor's value contains itself"},
+	{"<<: 5", "yaml: map merge requires map or sequence of maps as the value"},
+	{"~: 1", "unsupported map key of type: null"},
+	{"[a]: 1", "yaml: line 1: invalid map key"},
+	{"!!int x", "yaml: cannot decode !!str `x` as a !!int"},
+	{"!!binary '%'", "yaml: !!binary value contains invalid base64 data"},
+	{"a: .nan", "json: unsupported value: NaN"},
+	{"a: -.inf", "json: unsupported value: -Inf"},
 };
 
 static void test_yaml_to_json__says_what_is_wrong(void **state)
@@ -149,7 +149,7 @@ static void test_yaml_to_json__last_of_repeated_keys_counts_and_is_reported(void
 	assert_int_equal(read_yaml(f, STR("a: 1\nb:\n  c: 2\n  c: 3\na: 4\n"), YAML_LIMITS_DEFAULT), 0);
 	assert_str(buf_str(&f->out), "{\"a\":4,\"b\":{\"c\":3}}");
 	assert_str(f->repeated,
-		   "yaml: unmarshal errors:\n  line 4: key \"c\" already set in map\n  line 5: key \"a\" already set in map");
+		"yaml: unmarshal errors:\n  line 4: key \"c\" already set in map\n  line 5: key \"a\" already set in map");
 }
 
 static void test_yaml_to_json__billion_laughs_are_refused(void **state)
@@ -205,30 +205,30 @@ static void test_yaml_to_json__aliases_cannot_outgrow_the_buffer(void **state)
 	struct buf small;
 
 	buf_init(&small, 64);
-	assert_int_equal(yaml_to_json(&small, STR("a: &a \"0123456789012345678901234567890123456789\"\nb: *a\n"), YAML_LIMITS_DEFAULT,
-				      &f->arena, &error, NULL),
-			 1);
+	assert_int_equal(yaml_to_json(&small, STR("a: &a \"0123456789012345678901234567890123456789\"\nb: *a\n"),
+				 YAML_LIMITS_DEFAULT, &f->arena, &error, NULL),
+		1);
 	assert_str(error, "yaml: more than 64 bytes");
 	buf_done(&small);
 }
 
 /* As yaml.JSONToYAML writes them. */
 static const struct yaml_case writing_cases[] = {
-	{"{}",                                              "{}\n"                                                },
-	{"{\"a\":[],\"b\":{}}",                             "a: []\nb: {}\n"                                      },
-	{"{\"list\":[\"y\",null,{\"z\":\"1\"}],\"b\":1}",   "b: 1\nlist:\n- \"y\"\n- null\n- z: \"1\"\n"           },
-	{"[[1,2],[]]",                                      "- - 1\n  - 2\n- []\n"                                },
-	{"{\"f10\":1,\"f2\":2,\".\":3,\"f:x\":4}",          ".: 3\nf:x: 4\nf2: 2\nf10: 1\n"                        },
-	{"{\"a\":1,\"a\":2}",                               "a: 2\n"                                              },
-	{"\"2001-01-01T00:00:00Z\"",                        "\"2001-01-01T00:00:00Z\"\n"                          },
-	{"\"1:30\"",                                        "\"1:30\"\n"                                          },
-	{"\"a\\nb\"",                                       "|-\n  a\n  b\n"                                      },
-	{"\"a\\n\\n\"",                                     "|+\n  a\n\n"                                         },
-	{"\"\"",                                            "\"\"\n"                                              },
-	{"\"a: b\"",                                        "'a: b'\n"                                            },
-	{"\"\\u0007\"",                                     "\"\\a\"\n"                                           },
-	{"[1.0,1e3,1234567.5,1e21,-0,0.00001]",             "- 1\n- 1000\n- 1.2345675e+06\n- 1e+21\n- 0\n- 1e-05\n"},
-	{"18446744073709551617",                            "18446744073709551617\n"                              },
+	{"{}", "{}\n"},
+	{"{\"a\":[],\"b\":{}}", "a: []\nb: {}\n"},
+	{"{\"list\":[\"y\",null,{\"z\":\"1\"}],\"b\":1}", "b: 1\nlist:\n- \"y\"\n- null\n- z: \"1\"\n"},
+	{"[[1,2],[]]", "- - 1\n  - 2\n- []\n"},
+	{"{\"f10\":1,\"f2\":2,\".\":3,\"f:x\":4}", ".: 3\nf:x: 4\nf2: 2\nf10: 1\n"},
+	{"{\"a\":1,\"a\":2}", "a: 2\n"},
+	{"\"2001-01-01T00:00:00Z\"", "\"2001-01-01T00:00:00Z\"\n"},
+	{"\"1:30\"", "\"1:30\"\n"},
+	{"\"a\\nb\"", "|-\n  a\n  b\n"},
+	{"\"a\\n\\n\"", "|+\n  a\n\n"},
+	{"\"\"", "\"\"\n"},
+	{"\"a: b\"", "'a: b'\n"},
+	{"\"\\u0007\"", "\"\\a\"\n"},
+	{"[1.0,1e3,1234567.5,1e21,-0,0.00001]", "- 1\n- 1000\n- 1.2345675e+06\n- 1e+21\n- 0\n- 1e-05\n"},
+	{"18446744073709551617", "18446744073709551617\n"},
 };
 
 static void test_yaml_from_json__writes_as_go(void **state)
