@@ -1,49 +1,23 @@
 #include "server/negotiate.h"
+#include "server/media_types.h"
 
 #include "base/yaml.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 
-/* What we read and write, the default first. */
-static const struct serializer {
-	const char *type, *subtype;
-	enum media_format format;
-	bool streams;
-} serializers[] = {
-	{"application", "json", MEDIA_JSON, true},
-	{"application", "yaml", MEDIA_YAML, false},
-};
-
 enum {
 	ALLOW_FORMS = ALLOW_TABLE | ALLOW_PARTIAL | ALLOW_PARTIAL_LIST,
 	ROUTE_STREAMS = ALLOW_PARTIAL_LIST | ALLOW_STREAM_ONLY, /* lists and watches share a route */
 };
 
-/* ---- texts ---- */
-
-static struct str media_type_names(struct arena *a, bool plain, bool streams)
-{
-	struct str text = {NULL, 0};
-
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < ARRAY_SIZE(serializers); i++) {
-			const struct serializer *s = &serializers[i];
-			if (pass == 0 ? !plain : !streams || !s->streams) {
-				continue;
-			}
-			text = arena_printf(a, STR_FMT "%s%s/%s%s", STR_ARG(text), text.n > 0 ? ", " : "", s->type, s->subtype,
-					    pass == 0 ? "" : ";stream=watch");
-		}
-	}
-	return text;
-}
+/* ---- refusals ---- */
 
 /* The router's: no route makes what is wanted. */
 static int refuse_route(struct arena *a, unsigned allowed, struct status *st)
 {
 	status_set(st, 406, REASON_NOT_ACCEPTABLE, "406: Not Acceptable\n\nAvailable representations: " STR_FMT,
-		   STR_ARG(media_type_names(a, true, allowed & ROUTE_STREAMS)));
+		STR_ARG(media_type_names(a, true, allowed & ROUTE_STREAMS)));
 	st->has_details = true;
 	return 1;
 }
@@ -51,7 +25,7 @@ static int refuse_route(struct arena *a, unsigned allowed, struct status *st)
 static int refuse_clauses(struct arena *a, bool is_stream, struct status *st)
 {
 	status_set(st, 406, REASON_NOT_ACCEPTABLE, "only the following media types are accepted: " STR_FMT,
-		   STR_ARG(media_type_names(a, !is_stream, is_stream)));
+		STR_ARG(media_type_names(a, !is_stream, is_stream)));
 	return 1;
 }
 
@@ -88,8 +62,8 @@ static bool route_makes(struct str type)
 		return true;
 	}
 	str_cut(type, '/', &major, &minor);
-	for (size_t i = 0; i < ARRAY_SIZE(serializers); i++) {
-		if (str_is(major, serializers[i].type) && str_is(minor, serializers[i].subtype)) {
+	for (size_t i = 0; i < N_MEDIA_TYPES; i++) {
+		if (str_is(major, media_types[i].type) && str_is(minor, media_types[i].subtype)) {
 			return true;
 		}
 	}
@@ -200,7 +174,7 @@ static bool parse_clause(struct str text, struct clause *ret)
 static bool goes_before(const struct clause *a, const struct clause *b)
 {
 	return a->quality > b->quality || (!str_is(a->type, "*") && str_is(b->type, "*")) ||
-	       (!str_is(a->subtype, "*") && str_is(b->subtype, "*"));
+		(!str_is(a->subtype, "*") && str_is(b->subtype, "*"));
 }
 
 static void insert_clause(struct clause *clauses, size_t n, const struct clause *c)
@@ -302,7 +276,7 @@ static bool choose_form(struct media *ret, const struct parameters *p, unsigned 
 	return false;
 }
 
-static bool choose_serializer(struct media *ret, const struct clause *c, const struct serializer *s, unsigned allowed)
+static bool choose_serializer(struct media *ret, const struct clause *c, const struct media_type *s, unsigned allowed)
 {
 	struct parameters p;
 
@@ -317,11 +291,12 @@ static bool choose_serializer(struct media *ret, const struct clause *c, const s
 	return choose_form(ret, &p, allowed);
 }
 
-static bool clause_covers(const struct clause *c, const struct serializer *s)
+static bool clause_covers(const struct clause *c, const struct media_type *s)
 {
 	bool any_subtype = str_is(c->subtype, "*");
 
-	return (str_is(c->type, s->type) && (any_subtype || str_is(c->subtype, s->subtype))) || (str_is(c->type, "*") && any_subtype);
+	return (str_is(c->type, s->type) && (any_subtype || str_is(c->subtype, s->subtype))) ||
+		(str_is(c->type, "*") && any_subtype);
 }
 
 static bool choose(struct media *ret, struct str accept, unsigned allowed)
@@ -334,8 +309,9 @@ static bool choose(struct media *ret, struct str accept, unsigned allowed)
 	}
 	size_t n = parse_accept(accept, clauses);
 	for (size_t i = 0; i < n; i++) {
-		for (size_t j = 0; j < ARRAY_SIZE(serializers); j++) {
-			if (clause_covers(&clauses[i], &serializers[j]) && choose_serializer(ret, &clauses[i], &serializers[j], allowed)) {
+		for (size_t j = 0; j < N_MEDIA_TYPES; j++) {
+			if (clause_covers(&clauses[i], &media_types[j]) &&
+				choose_serializer(ret, &clauses[i], &media_types[j], allowed)) {
 				return true;
 			}
 		}
@@ -363,7 +339,8 @@ static bool wants_pretty(struct str user_agent, struct str pretty_param)
 	if (pretty_param.n > 0) {
 		return is_true(pretty_param);
 	}
-	return str_starts(user_agent, STR("curl")) || str_starts(user_agent, STR("Wget")) || str_starts(user_agent, STR("Mozilla/5.0"));
+	return str_starts(user_agent, STR("curl")) || str_starts(user_agent, STR("Wget")) ||
+		str_starts(user_agent, STR("Mozilla/5.0"));
 }
 
 /* An element that is "gzip" and nothing else: "gzip;q=1" is not. */
@@ -388,7 +365,8 @@ static void finish(struct media *m, struct str accept_encoding, struct str user_
 
 /* ---- answers ---- */
 
-void media_of_status(struct media *ret, struct str accept, struct str accept_encoding, struct str user_agent, struct str pretty_param)
+void media_of_status(
+	struct media *ret, struct str accept, struct str accept_encoding, struct str user_agent, struct str pretty_param)
 {
 	if (!choose(ret, accept, 0)) {
 		*ret = (struct media){.format = MEDIA_JSON, .pretty = true};
@@ -398,7 +376,8 @@ void media_of_status(struct media *ret, struct str accept, struct str accept_enc
 
 static unsigned form_bit(enum media_as as)
 {
-	static const unsigned bits[] = {[AS_TABLE] = ALLOW_TABLE, [AS_PARTIAL] = ALLOW_PARTIAL, [AS_PARTIAL_LIST] = ALLOW_PARTIAL_LIST};
+	static const unsigned bits[] = {
+		[AS_TABLE] = ALLOW_TABLE, [AS_PARTIAL] = ALLOW_PARTIAL, [AS_PARTIAL_LIST] = ALLOW_PARTIAL_LIST};
 
 	return bits[as];
 }
@@ -426,8 +405,8 @@ static int choose_or_refuse(struct media *ret, struct str accept, unsigned allow
 	return 0;
 }
 
-int media_negotiate(struct media *ret, struct str accept, struct str accept_encoding, struct str user_agent, struct str pretty_param,
-		    unsigned allowed, struct arena *a, struct status *st)
+int media_negotiate(struct media *ret, struct str accept, struct str accept_encoding, struct str user_agent,
+	struct str pretty_param, unsigned allowed, struct arena *a, struct status *st)
 {
 	if (choose_or_refuse(ret, accept, allowed, a, st)) {
 		media_of_status(ret, accept, accept_encoding, user_agent, pretty_param);
@@ -455,7 +434,7 @@ static bool write_yaml(struct buf *out, struct str json_text)
 
 	arena_init(&a, SIZE_MAX / 2);
 	bool ok = json_parse(&j, &a, json_text, (struct json_limits){.depth = UINT32_MAX, .values = SIZE_MAX}, &at) == 0 &&
-		  yaml_from_json(out, j);
+		yaml_from_json(out, j);
 	arena_done(&a);
 	return ok;
 }
@@ -495,213 +474,4 @@ int media_prefer(struct str accept, const char *const *types, size_t n)
 		}
 	}
 	return -1;
-}
-
-/* ---- Content-Type, as Go's mime.ParseMediaType reads it ---- */
-
-static bool is_token_char(char c)
-{
-	return c > ' ' && c < 0x7f && !strchr("()<>@,;:\\\"/[]?=", c);
-}
-
-static struct str skip_blanks(struct str s)
-{
-	while (s.n > 0 && isspace((unsigned char)s.p[0])) {
-		s = (struct str){s.p + 1, s.n - 1};
-	}
-	return s;
-}
-
-static bool cut_token(struct str *s, struct str *ret)
-{
-	size_t n = 0;
-
-	while (n < s->n && is_token_char(s->p[n])) {
-		n++;
-	}
-	*ret = (struct str){s->p, n};
-	*s = (struct str){s->p + n, s->n - n};
-	return n > 0;
-}
-
-static bool cut_char(struct str *s, char c)
-{
-	if (s->n == 0 || s->p[0] != c) {
-		return false;
-	}
-	*s = (struct str){s->p + 1, s->n - 1};
-	return true;
-}
-
-/* With its quotes: only sameness matters. */
-static bool cut_quoted(struct str *s, struct str *ret)
-{
-	for (size_t i = 1; i < s->n; i++) {
-		if (s->p[i] == '"') {
-			*ret = (struct str){s->p, i + 1};
-			*s = (struct str){s->p + i + 1, s->n - i - 1};
-			return true;
-		}
-		if (s->p[i] == '\\' && i + 1 < s->n && !is_token_char(s->p[i + 1])) {
-			i++;
-		}
-	}
-	return false;
-}
-
-struct mime_parameter {
-	struct str name, value;
-};
-
-static bool cut_mime_parameter(struct str *s, struct mime_parameter *ret)
-{
-	if (!cut_char(s, ';')) {
-		return false;
-	}
-	*s = skip_blanks(*s);
-	if (!cut_token(s, &ret->name)) {
-		return false;
-	}
-	*s = skip_blanks(*s);
-	if (!cut_char(s, '=')) {
-		return false;
-	}
-	*s = skip_blanks(*s);
-	return s->n > 0 && s->p[0] == '"' ? cut_quoted(s, &ret->value) : cut_token(s, &ret->value);
-}
-
-enum { MIME_PARAMETERS_MAX = 16 };
-
-/* Nobody needs the parameters, but a malformed or contradictory one makes the whole type unknown. */
-static bool mime_parameters_are_valid(struct str s)
-{
-	struct mime_parameter seen[MIME_PARAMETERS_MAX];
-
-	for (size_t n = 0; n < ARRAY_SIZE(seen); n++) {
-		s = skip_blanks(s);
-		if (s.n == 0 || str_is(str_trim(s), ";")) {
-			return true;
-		}
-		if (!cut_mime_parameter(&s, &seen[n])) {
-			return false;
-		}
-		for (size_t i = 0; i < n; i++) {
-			if (str_eq_nocase(seen[i].name, seen[n].name) && !str_eq(seen[i].value, seen[n].value)) {
-				return false;
-			}
-		}
-	}
-	return false;
-}
-
-static bool find_body_format(enum media_format *ret, struct str content_type)
-{
-	const char *semicolon = content_type.n > 0 ? memchr(content_type.p, ';', content_type.n) : NULL;
-	size_t n = semicolon ? (size_t)(semicolon - content_type.p) : content_type.n;
-	struct str base = str_trim((struct str){content_type.p, n}), type, subtype;
-
-	str_cut(base, '/', &type, &subtype);
-	if (!mime_parameters_are_valid((struct str){content_type.p + n, content_type.n - n})) {
-		return false;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(serializers); i++) {
-		if (str_eq_nocase(type, str_of(serializers[i].type)) && str_eq_nocase(subtype, str_of(serializers[i].subtype))) {
-			*ret = serializers[i].format;
-			return true;
-		}
-	}
-	return false;
-}
-
-int media_of_body(enum media_format *ret, struct str content_type, struct arena *a, struct status *st)
-{
-	if (content_type.n == 0) {
-		*ret = serializers[0].format;
-		return 0;
-	}
-	if (find_body_format(ret, content_type)) {
-		return 0;
-	}
-	status_set(st, 415, REASON_UNSUPPORTED_MEDIA_TYPE,
-		   "the body of the request was in an unknown format - accepted media types include: " STR_FMT,
-		   STR_ARG(media_type_names(a, true, false)));
-	return 1;
-}
-
-/* The router's again: the first of a list that some patch type has. */
-int media_of_patch(enum patch_type *ret, struct str content_type, struct status *st)
-{
-	struct str element, type, parameters;
-
-	while (content_type.n > 0) {
-		str_cut(content_type, ',', &element, &content_type);
-		str_cut(element, ';', &type, &parameters);
-		if (patch_type_of(trim_spaces(type), ret)) {
-			return 0;
-		}
-	}
-	status_set(st, 415, REASON_UNSUPPORTED_MEDIA_TYPE, "415: Unsupported Media Type");
-	st->has_details = true;
-	return 1;
-}
-
-/* ---- bodies ---- */
-
-enum { YAML_JSON_MAX = 16 << 20 }; /* bytes; a body is 3 MiB, aliases and escapes make it grow */
-
-static int parse_json(struct json **ret, struct str text, struct arena *a, struct status *st)
-{
-	size_t at;
-	int error = json_parse(ret, a, text, JSON_LIMITS_DEFAULT, &at);
-
-	if (error) {
-		status_bad_request(st, "%s", json_error_text(a, error, text, at));
-		return 1;
-	}
-	return 0;
-}
-
-static int parse_yaml(struct json **ret, struct str text, struct arena *a, struct status *st)
-{
-	struct str error, json_text;
-	struct buf json;
-
-	buf_init(&json, YAML_JSON_MAX);
-	if (yaml_to_json(&json, text, YAML_LIMITS_DEFAULT, a, &error, NULL)) {
-		buf_done(&json);
-		status_bad_request(st, STR_FMT, STR_ARG(error));
-		return 1;
-	}
-	json_text = arena_dup(a, buf_str(&json));
-	buf_done(&json);
-	return parse_json(ret, json_text, a, st);
-}
-
-int media_parse_body(struct json **ret, enum media_format format, struct str body, struct arena *a, struct status *st)
-{
-	size_t at;
-
-	if (format == MEDIA_JSON) {
-		return parse_json(ret, body, a, st);
-	}
-	if (json_parse(ret, a, body, JSON_LIMITS_DEFAULT, &at) == 0) {
-		return 0;
-	}
-	return parse_yaml(ret, body, a, st);
-}
-
-struct str media_repeated_keys(enum media_format format, struct str body, struct arena *a)
-{
-	struct str error, repeated = {NULL, 0};
-	struct json *j;
-	struct buf json;
-	size_t at;
-
-	if (format == MEDIA_JSON || json_parse(&j, a, body, JSON_LIMITS_DEFAULT, &at) == 0) {
-		return repeated;
-	}
-	buf_init(&json, YAML_JSON_MAX);
-	yaml_to_json(&json, body, YAML_LIMITS_DEFAULT, a, &error, &repeated);
-	buf_done(&json);
-	return repeated;
 }

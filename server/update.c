@@ -209,6 +209,29 @@ static int patch_read(struct request *q, struct update *u)
 	return 0;
 }
 
+/* kube decodes an object without apiVersion into a type that has no other members: they are unknown, and the name is gone with them.
+ * Seen on v1.36.3; strategic merge does not come by there. */
+static int patch_check_version(struct request *q, const struct update *u, const struct json *patched)
+{
+	struct decode_report report = {0};
+	bool has_version = json_text(json_gets(patched, "apiVersion")).n > 0;
+
+	if (u->patch_type == PATCH_STRATEGIC || has_version || !json_is(patched, JSON_OBJECT)) {
+		return 0;
+	}
+	report.strict = arena_array(q->a, struct str, patched->n);
+	for (uint32_t i = 0; i < patched->n; i++) {
+		struct str name = patched->members[i].name;
+		if (!str_is(name, "kind") && !str_is(name, "apiVersion")) {
+			report.strict[report.n_strict++] = arena_printf(q->a, "unknown field \"" STR_FMT "\"", STR_ARG(name));
+		}
+	}
+	if (!patch_report(q, u, patched, &report)) {
+		write_refuse_nameless(q);
+	}
+	return 1;
+}
+
 static int patch_make(struct request *q, struct update *u, struct object **ret)
 {
 	const struct route *r = &q->route;
@@ -217,6 +240,9 @@ static int patch_make(struct request *q, struct update *u, struct object **ret)
 	struct str reason;
 
 	if (patch_read(q, u) || patch_apply(&patched, u->patch_type, doc, u->patch, door_type(r->kind, r->door), q->a, &q->st)) {
+		return 1;
+	}
+	if (patch_check_version(q, u, patched)) {
 		return 1;
 	}
 	if (object_decode(ret, r->kind, r->door, patched, u->write.present, q->a, &report, &reason)) {
@@ -244,10 +270,26 @@ static enum decision patch_decide(struct request *q, struct write *w)
 
 static int apply_read(struct request *q, struct update *u)
 {
+	static const char converting[] = "YAML: error converting YAML to JSON:";
+	struct str body = http_body(q->x), repeated;
+
 	if (u->patch) {
 		return 0;
 	}
-	return media_parse_body(&u->patch, MEDIA_YAML, http_body(q->x), q->a, &q->st);
+	if (media_parse_body(&u->patch, MEDIA_YAML, body, q->a, &q->st)) {
+		status_bad_request(&q->st, "error decoding %s " STR_FMT, converting, STR_ARG(q->st.message));
+		return 1;
+	}
+	repeated = media_repeated_keys(MEDIA_YAML, body, q->a);
+	if (repeated.n > 0 && u->options.field_validation == VALIDATE_STRICT) {
+		status_bad_request(&q->st, "error strict decoding %s " STR_FMT, converting, STR_ARG(repeated));
+		return 1;
+	}
+	if (u->options.field_validation == VALIDATE_WARN) {
+		write_warn_repeated(q, repeated);
+	}
+	u->write.n_warnings = q->n_warnings;
+	return 0;
 }
 
 static enum decision apply_create(struct request *q, struct update *u, struct object *applied)

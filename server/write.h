@@ -57,6 +57,8 @@ struct body {
 	struct str repeated;                   /* media_repeated_keys() */
 };
 
+/* Warnings of body.repeated. */
+void write_warn_repeated(struct request *q, struct str repeated);
 /* Body to JSON for POST and PUT: media type, syntax. 0, or 1 with q->st. */
 int write_read_body(struct request *q, struct body *ret);
 /* JSON to object for POST and PUT: kind, types, strict fields. 0, or 1 with q->st. */
@@ -68,5 +70,7 @@ int write_match_namespace(struct request *q, struct object *o);
 struct str write_now(struct request *q);
 /* Likewise the name, which must be there. */
 int write_match_name(struct request *q, const struct object *o);
+/* kube's 400 for a body without a name. */
+void write_refuse_nameless(struct request *q);
 
 #endif

@@ -47,6 +47,18 @@ static void report_repeated(struct decode_report *report, const struct body *bod
 	*report = (struct decode_report){.strict = all, .n_strict = report->n_strict + 1, .cap = report->n_strict + 1};
 }
 
+/* A warning a line, without the heading. */
+void write_warn_repeated(struct request *q, struct str repeated)
+{
+	struct str line;
+
+	str_cut(repeated, '\n', &line, &repeated);
+	while (repeated.n > 0) {
+		str_cut(repeated, '\n', &line, &repeated);
+		request_warn(q, str_trim(line));
+	}
+}
+
 int write_decode(struct request *q, const struct body *body, enum field_validation validation, const struct object *stored,
 		 struct object **ret)
 {
@@ -59,13 +71,16 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 		object_refuse(&q->st, r->kind, r->door, http_body(q->x), body->json, error, reason);
 		return 1;
 	}
+	if (validation == VALIDATE_WARN) {
+		write_warn_repeated(q, body->repeated);
+	}
+	for (size_t i = 0; validation == VALIDATE_WARN && i < report.n_strict; i++) {
+		request_warn(q, report.strict[i]);
+	}
 	report_repeated(&report, body, q->a);
 	if (validation == VALIDATE_STRICT && report.n_strict > 0) {
 		object_refuse_strict(&q->st, r->kind, r->door, body->json, &report);
 		return 1;
-	}
-	for (size_t i = 0; validation == VALIDATE_WARN && i < report.n_strict; i++) {
-		request_warn(q, report.strict[i]);
 	}
 	return 0;
 }
@@ -86,13 +101,18 @@ int write_match_namespace(struct request *q, struct object *o)
 	return 0;
 }
 
+void write_refuse_nameless(struct request *q)
+{
+	status_bad_request(&q->st, "the name of the object (" STR_FMT " based on URL) was undeterminable: name must be provided",
+			   STR_ARG(q->route.name));
+}
+
 int write_match_name(struct request *q, const struct object *o)
 {
 	struct str name = q->route.name;
 
 	if (o->meta.name.n == 0) {
-		status_bad_request(&q->st, "the name of the object (" STR_FMT " based on URL) was undeterminable: name must be provided",
-				   STR_ARG(name));
+		write_refuse_nameless(q);
 		return 1;
 	}
 	if (!str_eq(o->meta.name, name)) {

@@ -52,31 +52,31 @@ static const struct {
 	enum media_as as;
 	bool is_v1beta1;
 } accepted[] = {
-	{"",                                                        FOR_OBJECT, MEDIA_JSON, AS_OBJECT,       false},
-	{"*/*",                                                     FOR_OBJECT, MEDIA_JSON, AS_OBJECT,       false},
-	{"application/json",                                        FOR_WATCH,  MEDIA_JSON, AS_OBJECT,       false},
-	{" application/yaml ",                                      FOR_OBJECT, MEDIA_YAML, AS_OBJECT,       false},
-	{"text/html, application/yaml;q=0.9",                       FOR_OBJECT, MEDIA_YAML, AS_OBJECT,       false},
-	{PROTOBUF ",application/json",                              FOR_OBJECT, MEDIA_JSON, AS_OBJECT,       false},
-	{"application/json;q=0",                                    FOR_OBJECT, MEDIA_JSON, AS_OBJECT,       false},
-	{"application/json;q=0.5,application/yaml",                 FOR_OBJECT, MEDIA_YAML, AS_OBJECT,       false},
-	{"application/json,application/yaml;q=2",                   FOR_OBJECT, MEDIA_YAML, AS_OBJECT,       false},
-	{"application/json;q=nonsense,application/yaml;q=0.1",      FOR_OBJECT, MEDIA_YAML, AS_OBJECT,       false},
-	{"*/*,application/yaml",                                    FOR_OBJECT, MEDIA_YAML, AS_OBJECT,       false},
-	{"application/json;charset=utf-8",                          FOR_OBJECT, MEDIA_JSON, AS_OBJECT,       false},
-	{"application/json;as=,application/yaml",                   FOR_OBJECT, MEDIA_JSON, AS_OBJECT,       false},
-	{"application/json;stream=watch",                           FOR_OBJECT, MEDIA_JSON, AS_OBJECT,       false},
-	{"application/yaml;stream=watch,application/json",          FOR_OBJECT, MEDIA_JSON, AS_OBJECT,       false},
-	{"application/json;sv=v1",                                  FOR_OBJECT, MEDIA_JSON, AS_OBJECT,       false},
-	{TABLE,                                                     FOR_LIST,   MEDIA_JSON, AS_TABLE,        false},
-	{"application/yaml;as=Table;v=v1;g=meta.k8s.io",            FOR_OBJECT, MEDIA_YAML, AS_TABLE,        false},
-	{"application/json;as=Table;v=v1beta1;g=meta.k8s.io",       FOR_OBJECT, MEDIA_JSON, AS_TABLE,        true },
+	{"", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{"*/*", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{"application/json", FOR_WATCH, MEDIA_JSON, AS_OBJECT, false},
+	{" application/yaml ", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
+	{"text/html, application/yaml;q=0.9", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
+	{PROTOBUF ",application/json", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{"application/json;q=0", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{"application/json;q=0.5,application/yaml", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
+	{"application/json,application/yaml;q=2", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
+	{"application/json;q=nonsense,application/yaml;q=0.1", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
+	{"*/*,application/yaml", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
+	{"application/json;charset=utf-8", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{"application/json;as=,application/yaml", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{"application/json;stream=watch", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{"application/yaml;stream=watch,application/json", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{"application/json;sv=v1", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{TABLE, FOR_LIST, MEDIA_JSON, AS_TABLE, false},
+	{"application/yaml;as=Table;v=v1;g=meta.k8s.io", FOR_OBJECT, MEDIA_YAML, AS_TABLE, false},
+	{"application/json;as=Table;v=v1beta1;g=meta.k8s.io", FOR_OBJECT, MEDIA_JSON, AS_TABLE, true},
 	{TABLE ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", FOR_LIST, MEDIA_JSON, AS_TABLE, false},
 	{"application/json;as=Table;v=v1alpha1;g=meta.k8s.io,application/json", FOR_LIST, MEDIA_JSON, AS_OBJECT, false},
-	{TABLE ",application/json",                                 FOR_DOCUMENT, MEDIA_JSON, AS_OBJECT,     false},
-	{PARTIAL,                                                   FOR_OBJECT, MEDIA_JSON, AS_PARTIAL,      false},
-	{PARTIAL,                                                   FOR_WATCH,  MEDIA_JSON, AS_PARTIAL,      false},
-	{PARTIAL_LIST,                                              FOR_LIST,   MEDIA_JSON, AS_PARTIAL_LIST, false},
+	{TABLE ",application/json", FOR_DOCUMENT, MEDIA_JSON, AS_OBJECT, false},
+	{PARTIAL, FOR_OBJECT, MEDIA_JSON, AS_PARTIAL, false},
+	{PARTIAL, FOR_WATCH, MEDIA_JSON, AS_PARTIAL, false},
+	{PARTIAL_LIST, FOR_LIST, MEDIA_JSON, AS_PARTIAL_LIST, false},
 };
 
 static void test_negotiate__chooses_as_kube(void **state)
@@ -118,10 +118,10 @@ static const struct {
 	{"application/json;as=Table;v=v1;g=wrong.example", FOR_LIST, CLAUSE_TEXT, false, MEDIA_JSON, true},
 	{"application/json;stream=other", FOR_WATCH, CLAUSE_TEXT, false, MEDIA_JSON, true},
 	{"application/json;sv=v2", FOR_OBJECT, CLAUSE_TEXT, false, MEDIA_JSON, true},
-	{"application/yaml", FOR_WATCH, "only the following media types are accepted: application/json;stream=watch", false, MEDIA_YAML,
-	 false},
-	{PARTIAL_LIST, FOR_OBJECT, "you requested PartialObjectMetadataList, but the requested object is not a list", false, MEDIA_JSON,
-	 true},
+	{"application/yaml", FOR_WATCH, "only the following media types are accepted: application/json;stream=watch", false,
+		MEDIA_YAML, false},
+	{PARTIAL_LIST, FOR_OBJECT, "you requested PartialObjectMetadataList, but the requested object is not a list", false,
+		MEDIA_JSON, true},
 	{PARTIAL, FOR_LIST, "you requested PartialObjectMetadata, but the requested object is a list", false, MEDIA_JSON, true},
 };
 
@@ -188,9 +188,10 @@ static void test_negotiate__pretty_by_parameter_and_user_agent(void **state)
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(pretty_cases); i++) {
-		assert_int_equal(media_negotiate(&f->media, str_of(pretty_cases[i].accept), STR(""), str_of(pretty_cases[i].user_agent),
-						 str_of(pretty_cases[i].param), FOR_OBJECT, &f->arena, &f->st),
-				 0);
+		assert_int_equal(
+			media_negotiate(&f->media, str_of(pretty_cases[i].accept), STR(""), str_of(pretty_cases[i].user_agent),
+				str_of(pretty_cases[i].param), FOR_OBJECT, &f->arena, &f->st),
+			0);
 		assert_int_equal(f->media.pretty, pretty_cases[i].pretty);
 	}
 }
@@ -199,7 +200,13 @@ static const struct {
 	const char *accept_encoding;
 	bool gzip;
 } gzip_cases[] = {
-	{"", false}, {"gzip", true}, {"deflate, gzip", true}, {"gzip;q=1.0", false}, {"GZIP", false}, {"*", false}, {"br,\tgzip ,x", true},
+	{"", false},
+	{"gzip", true},
+	{"deflate, gzip", true},
+	{"gzip;q=1.0", false},
+	{"GZIP", false},
+	{"*", false},
+	{"br,\tgzip ,x", true},
 };
 
 static void test_negotiate__gzip_wants_the_bare_word(void **state)
@@ -207,7 +214,8 @@ static void test_negotiate__gzip_wants_the_bare_word(void **state)
 	struct fixture *f = *state;
 
 	for (size_t i = 0; i < ARRAY_SIZE(gzip_cases); i++) {
-		media_negotiate(&f->media, STR(""), str_of(gzip_cases[i].accept_encoding), STR("x"), STR(""), FOR_OBJECT, &f->arena, &f->st);
+		media_negotiate(&f->media, STR(""), str_of(gzip_cases[i].accept_encoding), STR("x"), STR(""), FOR_OBJECT,
+			&f->arena, &f->st);
 		assert_int_equal(f->media.accepts_gzip, gzip_cases[i].gzip);
 	}
 }
@@ -221,9 +229,10 @@ static void test_negotiate__any_clause_gets_aggregated_discovery(void **state)
 	assert_int_equal(negotiate(f, "application/json," AGGREGATED, ALLOW_DISCOVERY), 0);
 	assert_int_equal(f->media.as, AS_DISCOVERY);
 	assert_str(media_content_type(&f->media), AGGREGATED);
-	assert_int_equal(negotiate(f, "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json",
-				   ALLOW_DISCOVERY),
-			 0);
+	assert_int_equal(
+		negotiate(f, "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json",
+			ALLOW_DISCOVERY),
+		0);
 	assert_int_equal(f->media.as, AS_OBJECT);
 	assert_str(media_content_type(&f->media), "application/json");
 	assert_int_equal(negotiate(f, "*/*", ALLOW_DISCOVERY), 0);
@@ -301,8 +310,9 @@ static void test_body_format__by_content_type(void **state)
 		assert_int_equal(r ? -1 : (int)format, body_cases[i].format);
 	}
 	assert_int_equal(f->st.code, 415);
-	assert_str(f->st.message, "the body of the request was in an unknown format - accepted media types include: "
-				  "application/json, application/yaml");
+	assert_str(f->st.message,
+		"the body of the request was in an unknown format - accepted media types include: "
+		"application/json, application/yaml");
 	assert_false(f->st.has_details);
 }
 
@@ -352,8 +362,10 @@ static void test_repeated_keys__are_found_in_yaml_only(void **state)
 	struct fixture *f = *state;
 
 	assert_str(media_repeated_keys(MEDIA_YAML, STR("a: 1\na: 2\n"), &f->arena),
-		   "yaml: unmarshal errors:\n  line 2: key \"a\" already set in map");
+		"yaml: unmarshal errors:\n  line 2: key \"a\" already set in map");
 	assert_str(media_repeated_keys(MEDIA_YAML, STR("a: 1\n"), &f->arena), "");
+	assert_str(media_repeated_keys(MEDIA_YAML, STR("{\"a\":[{\"b\":1,\"b\":2}]}"), &f->arena),
+		"yaml: unmarshal errors:\n  line 1: key \"b\" already set in map");
 	assert_str(media_repeated_keys(MEDIA_JSON, STR("{\"a\":1,\"a\":2}"), &f->arena), "");
 }
 
