@@ -16,7 +16,7 @@ struct document {
 	char *path;
 	bool is_aggregated, only_get;
 	struct bytes *body;
-	char etag[ETAG_SIZE];        /* empty in the legacy form */
+	char etag[ETAG_SIZE]; /* empty in the legacy form */
 };
 
 struct discovery {
@@ -223,7 +223,7 @@ static void add_group(struct buf *out, const struct catalog *c, size_t first, si
 static void add_subresource(struct buf *out, const struct kind *k, const struct subresource *s)
 {
 	buf_printf(out, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", k->resource, s->name,
-		   k->is_namespaced ? "true" : "false");
+		k->is_namespaced ? "true" : "false");
 	add_string(out, "kind", k->kind);
 	add_verbs(out, s->verbs);
 	buf_addc(out, '}');
@@ -374,7 +374,8 @@ static void add_aggregated_group(struct buf *out, const struct catalog *c, size_
 /* Of the groups whose entries are [first, end). */
 static void write_aggregated(struct buf *out, const struct catalog *c, size_t first, size_t end)
 {
-	BUF_LITERAL(out, "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{},\"items\":[");
+	BUF_LITERAL(out,
+		"{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",\"metadata\":{},\"items\":[");
 	for (size_t i = first, group_end; i < end; i = group_end) {
 		group_end = run_end(c, i, is_same_group);
 		buf_adds(out, i > first ? "," : "");
@@ -403,7 +404,8 @@ static bool is_routed(struct str path)
 {
 	struct str group, version;
 
-	return !str_starts(path, STR("/apis")) || (path.n > 6 && str_cut((struct str){path.p + 6, path.n - 6}, '/', &group, &version));
+	return !str_starts(path, STR("/apis")) ||
+		(path.n > 6 && str_cut((struct str){path.p + 6, path.n - 6}, '/', &group, &version));
 }
 
 /* Takes path and the contents of body. */

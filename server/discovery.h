@@ -1,34 +1,36 @@
 /* Discovery documents, made once from the kinds at start: no etcd, there from the first millisecond. surprises.md 61.
  *
- * Two forms: kube's legacy documents (/api, /apis, /api/v1, /apis/G, /apis/G/V), and the aggregated one (/api, /apis), which clients ask for
- * with Accept: media_negotiate() with ALLOW_DISCOVERY says so with AS_DISCOVERY. Only doors that are visible in the mode appear. */
+ * * Two forms: kube's legacy documents (/api, /apis, /api/v1, /apis/G, /apis/G/V), and the aggregated one (/api, /apis),
+ * which clients ask for with Accept: media_negotiate() with ALLOW_DISCOVERY says so with AS_DISCOVERY. Only doors that are
+ * visible in the mode appear. */
 #ifndef SERVER_DISCOVERY_H
 #define SERVER_DISCOVERY_H
 
-#include "base/bytes.h"
 #include "api/kind.h"
+#include "base/bytes.h"
 
 struct discovery;
 
 struct discovery_options {
 	bool is_standalone;
-	bool storage_version_hash;   /* feature gate StorageVersionHash */
-	struct str server_address;   /* "127.0.0.1:6443", for APIVersions.serverAddressByClientCIDRs */
+	bool storage_version_hash; /* feature gate StorageVersionHash */
+	struct str server_address; /* "127.0.0.1:6443", for APIVersions.serverAddressByClientCIDRs */
 };
 
 struct discovery *discovery_new(const struct discovery_options *options);
 struct discovery *discovery_free(struct discovery *d);
 
 struct discovery_answer {
-	struct bytes *body;          /* compact JSON with a final newline; a reference of the callee's, valid as long as the discovery */
-	struct str etag;             /* quoted; of the aggregated form, else empty */
-	bool is_public;              /* Cache-Control: public, Vary: Accept */
-	bool only_get;               /* 405 for other methods; else they are all answered alike (surprises.md 62) */
+	struct bytes *body; /* compact JSON with a final newline; a reference of the callee's, valid as long as the discovery */
+	struct str etag;    /* quoted; of the aggregated form, else empty */
+	bool is_public;     /* Cache-Control: public, Vary: Accept */
+	bool only_get;      /* 405 for other methods; else they are all answered alike (surprises.md 62) */
 };
-/* path: "/api", "/apis", "/api/v1", "/apis/G", "/apis/G/V". False when there is no such document (404 or 406 is the caller's). */
+/* path: "/api", "/apis", "/api/v1", "/apis/G", "/apis/G/V". False when there is no such document (404 or 406 is the
+ * caller's). */
 bool discovery_find(struct discovery_answer *ret, const struct discovery *d, struct str path, bool is_aggregated);
-/* Whether path lies in a group that is here (or below "/api" where there are core kinds): what is missing there is a Status of 404, elsewhere
- * a plain page. */
+/* Whether path lies in a group that is here (or below "/api" where there are core kinds): what is missing there is a Status
+ * of 404, elsewhere a plain page. */
 bool discovery_has_group(const struct discovery *d, struct str path);
 /* All paths, for the index at "/": for (size_t i = 0; discovery_next_path(d, &i, &path);) */
 bool discovery_next_path(const struct discovery *d, size_t *i, struct str *ret);

@@ -18,10 +18,10 @@ enum {
 };
 
 struct document {
-	char *name;                  /* "apis/apps/v1" */
+	char *name; /* "apis/apps/v1" */
 	struct bytes *body, *body_gzip;
 	const char *content_type;
-	char etag[ETAG_SIZE];        /* the hash in quotes; empty: none */
+	char etag[ETAG_SIZE]; /* the hash in quotes; empty: none */
 };
 
 enum { V2_JSON, V2_PROTOBUF, V2_FORMS };
@@ -175,7 +175,7 @@ static void make_index(struct openapi *o)
 	for (size_t i = 0; i < o->n_v3; i++) {
 		struct json *entry = json_object(&a);
 		put_text(&b, entry, "serverRelativeURL",
-			 arena_printf(&a, "/openapi/v3/%s?hash=%.*s", o->v3[i].name, HASH_SIZE - 1, o->v3[i].etag + 1).p);
+			arena_printf(&a, "/openapi/v3/%s?hash=%.*s", o->v3[i].name, HASH_SIZE - 1, o->v3[i].etag + 1).p);
 		put(&b, paths, o->v3[i].name, entry);
 	}
 	put(&b, root, "paths", paths);
@@ -211,7 +211,8 @@ static void make_once(struct openapi *o, const bool *made, void (*make)(struct o
 	pthread_mutex_unlock(&o->lock);
 }
 
-static enum openapi_result answer(struct openapi_answer *ret, const struct openapi *o, const struct document *d, struct str hash_param)
+static enum openapi_result answer(
+	struct openapi_answer *ret, const struct openapi *o, const struct document *d, struct str hash_param)
 {
 	*ret = (struct openapi_answer){
 		.body = d->body,
@@ -227,7 +228,8 @@ static enum openapi_result answer(struct openapi_answer *ret, const struct opena
 static enum openapi_result find_in_v2(struct openapi_answer *ret, struct openapi *o, struct str accept)
 {
 	/* The second name of the binary form is the older one; '@' is not allowed in a media type. */
-	static const char *const types[] = {json_type, protobuf_type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
+	static const char *const types[] = {
+		json_type, protobuf_type, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"};
 	int type = media_prefer(accept, types, ARRAY_SIZE(types));
 
 	if (type < 0) {
@@ -237,8 +239,8 @@ static enum openapi_result find_in_v2(struct openapi_answer *ret, struct openapi
 	return answer(ret, o, &o->v2[type == 0 ? V2_JSON : V2_PROTOBUF], STR(""));
 }
 
-static enum openapi_result find_in_v3(struct openapi_answer *ret, struct openapi *o, struct str name, struct str hash_param,
-				      struct str accept)
+static enum openapi_result find_in_v3(
+	struct openapi_answer *ret, struct openapi *o, struct str name, struct str hash_param, struct str accept)
 {
 	static const char *const types[] = {json_type};
 	const struct document *d = find_v3(o, name);
@@ -249,7 +251,8 @@ static enum openapi_result find_in_v3(struct openapi_answer *ret, struct openapi
 	return media_prefer(accept, types, 1) < 0 ? OPENAPI_NOT_ACCEPTABLE : answer(ret, o, d, hash_param);
 }
 
-enum openapi_result openapi_find(struct openapi_answer *ret, struct openapi *o, struct str path, struct str hash_param, struct str accept)
+enum openapi_result openapi_find(
+	struct openapi_answer *ret, struct openapi *o, struct str path, struct str hash_param, struct str accept)
 {
 	static const struct str v3_prefix = {"/openapi/v3/", sizeof("/openapi/v3/") - 1};
 

@@ -1,6 +1,7 @@
-/* What OpenAPI v2 and v3 have in common: schemas made from the kinds' types, and the operations of a door. Private to server/openapi*.c.
+/* What OpenAPI v2 and v3 have in common: schemas made from the kinds' types, and the operations of a door. Private to
+ * server/openapi*.c.
  *
- * Documents are built as JSON trees in one arena, then sorted by name, encoded, and the arena is gone. */
+ * * Documents are built as JSON trees in one arena, then sorted by name, encoded, and the arena is gone. */
 #ifndef SERVER_OPENAPI_BUILD_H
 #define SERVER_OPENAPI_BUILD_H
 
@@ -8,23 +9,24 @@
 #include "base/bytes.h"
 
 struct openapi_dialect {
-	const char *ref_prefix;      /* "#/definitions/" */
-	bool wraps_refs;             /* a reference with siblings goes into allOf */
+	const char *ref_prefix; /* "#/definitions/" */
+	bool wraps_refs;        /* a reference with siblings goes into allOf */
 	bool has_one_of;
 };
 
 struct openapi_builder {
 	struct arena *arena;
 	const struct openapi_dialect *dialect;
-	struct json *definitions;    /* by name: all that has been referred to */
+	struct json *definitions; /* by name: all that has been referred to */
 	bool is_standalone;
 };
 
 /* Tree building with C strings that live long enough. */
 void put(struct openapi_builder *b, struct json *object, const char *name, struct json *value);
-void put_text(struct openapi_builder *b, struct json *object, const char *name, const char *text); /* nothing when text is NULL */
-struct json *text_list(struct openapi_builder *b, const char *const *texts);                       /* NULL-terminated */
-struct json *sorted_by_name(struct openapi_builder *b, const struct json *j);                      /* a copy, all the way down */
+void put_text(
+	struct openapi_builder *b, struct json *object, const char *name, const char *text); /* nothing when text is NULL */
+struct json *text_list(struct openapi_builder *b, const char *const *texts);                 /* NULL-terminated */
+struct json *sorted_by_name(struct openapi_builder *b, const struct json *j);                /* a copy, all the way down */
 
 /* A schema, or a reference to the definition it has made. */
 struct json *openapi_schema(struct openapi_builder *b, const struct type *type);
@@ -44,13 +46,13 @@ struct json *openapi_define_status(struct openapi_builder *b);
 
 /* Parameters, by what takes them. */
 enum {
-	PARAMETERS_SELECT = 1 << 0,  /* list, deletecollection */
-	PARAMETERS_WATCH = 1 << 1,   /* list */
-	PARAMETERS_WRITE = 1 << 2,   /* post, put, patch */
-	PARAMETERS_APPLY = 1 << 3,   /* patch */
-	PARAMETERS_DELETE = 1 << 4,  /* delete, deletecollection */
+	PARAMETERS_SELECT = 1 << 0, /* list, deletecollection */
+	PARAMETERS_WATCH = 1 << 1,  /* list */
+	PARAMETERS_WRITE = 1 << 2,  /* post, put, patch */
+	PARAMETERS_APPLY = 1 << 3,  /* patch */
+	PARAMETERS_DELETE = 1 << 4, /* delete, deletecollection */
 	PARAMETERS_EVERYWHERE = 1 << 5,
-	PARAMETERS_NAME = 1 << 6,    /* this and the next are parts of the path */
+	PARAMETERS_NAME = 1 << 6, /* this and the next are parts of the path */
 	PARAMETERS_NAMESPACE = 1 << 7,
 	PARAMETERS_IN_PATH = PARAMETERS_NAME | PARAMETERS_NAMESPACE,
 };
@@ -66,12 +68,12 @@ enum openapi_payload { PAYLOAD_NONE, PAYLOAD_OBJECT, PAYLOAD_LIST, PAYLOAD_PATCH
 /* What can be done to a collection, an object or a subresource. */
 struct openapi_verb {
 	enum verb verb;
-	const char *method, *action;         /* "get", "list" */
-	const char *id;                      /* "list": begins the operationId */
-	const char *doc;                     /* with one %s: the kind */
+	const char *method, *action; /* "get", "list" */
+	const char *id;              /* "list": begins the operationId */
+	const char *doc;             /* with one %s: the kind */
 	unsigned parameters;
 	enum openapi_payload body, answer;
-	bool creates, accepts;               /* may answer 201, 202 */
+	bool creates, accepts; /* may answer 201, 202 */
 };
 
 enum openapi_level { LEVEL_COLLECTION, LEVEL_ALL_NAMESPACES, LEVEL_OBJECT, LEVEL_SUBRESOURCE };
@@ -81,14 +83,14 @@ struct openapi_path {
 	const struct kind *kind;
 	const struct door *door;
 	enum openapi_level level;
-	const struct subresource *sub;       /* LEVEL_SUBRESOURCE */
-	char *path;                          /* "/apis/apps/v1/namespaces/{namespace}/controllerrevisions"; in the arena */
-	unsigned parameters;                 /* PARAMETERS_* of every operation */
+	const struct subresource *sub; /* LEVEL_SUBRESOURCE */
+	char *path;                    /* "/apis/apps/v1/namespaces/{namespace}/controllerrevisions"; in the arena */
+	unsigned parameters;           /* PARAMETERS_* of every operation */
 };
 
 /* Calls `add` for every path of the door that has operations. */
 void openapi_each_path(struct openapi_builder *b, const struct kind *kind, const struct door *door,
-		       void (*add)(void *ctx, const struct openapi_path *path), void *ctx);
+	void (*add)(void *ctx, const struct openapi_path *path), void *ctx);
 /* The verbs of a path: for (v = openapi_next_verb(p, NULL); v; v = openapi_next_verb(p, v)). */
 const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const struct openapi_verb *v);
 enum openapi_payload openapi_answer_of(const struct openapi_path *p, const struct openapi_verb *v);

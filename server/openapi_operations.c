@@ -2,23 +2,27 @@
 
 #include <ctype.h>
 
-const char *const openapi_patch_types[] = {"application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json",
-					   "application/strategic-merge-patch+json", NULL};
+const char *const openapi_patch_types[] = {"application/apply-patch+yaml", "application/json-patch+json",
+	"application/merge-patch+json", "application/strategic-merge-patch+json", NULL};
 const char *const openapi_media_types[] = {"application/json", "application/yaml", NULL};
 const char *const openapi_list_media_types[] = {"application/json", "application/json;stream=watch", "application/yaml", NULL};
 
 /* By name. */
 const struct openapi_parameter openapi_parameters[] = {
-	{"allowWatchBookmarks", "boolean", "Whether a watch may send bookmarks, which only say how far it has come.", PARAMETERS_WATCH},
+	{"allowWatchBookmarks", "boolean", "Whether a watch may send bookmarks, which only say how far it has come.",
+		PARAMETERS_WATCH},
 	{"continue", "string", "What the part of the list before this one said in metadata.continue.", PARAMETERS_SELECT},
 	{"dryRun", "string", "All: go through all steps, but store nothing.", PARAMETERS_WRITE | PARAMETERS_DELETE},
 	{"fieldManager", "string", "Who makes the change, for metadata.managedFields; required to apply.", PARAMETERS_WRITE},
-	{"fieldSelector", "string", "Only objects whose fields match: metadata.name=a,metadata.namespace!=b.", PARAMETERS_SELECT},
-	{"fieldValidation", "string", "What unknown and repeated fields do: Ignore, Warn (default) or Strict.", PARAMETERS_WRITE},
+	{"fieldSelector", "string", "Only objects whose fields match: metadata.name=a,metadata.namespace!=b.",
+		PARAMETERS_SELECT},
+	{"fieldValidation", "string", "What unknown and repeated fields do: Ignore, Warn (default) or Strict.",
+		PARAMETERS_WRITE},
 	{"force", "boolean", "Whether to take over, when applying, fields that others own.", PARAMETERS_APPLY},
 	{"gracePeriodSeconds", "integer", "How long the object may take to stop.", PARAMETERS_DELETE},
 	{"labelSelector", "string", "Only objects whose labels match: app=web,tier in (a, b),!canary.", PARAMETERS_SELECT},
-	{"limit", "integer", "How many objects to answer at most; metadata.continue then leads to the rest.", PARAMETERS_SELECT},
+	{"limit", "integer", "How many objects to answer at most; metadata.continue then leads to the rest.",
+		PARAMETERS_SELECT},
 	{"name", "string", "Name of the object.", PARAMETERS_NAME},
 	{"namespace", "string", "Namespace of the objects.", PARAMETERS_NAMESPACE},
 	{"orphanDependents", "boolean", "Whether dependents are kept. Superseded by propagationPolicy.", PARAMETERS_DELETE},
@@ -35,27 +39,29 @@ const struct openapi_parameter openapi_parameters[] = {
 /* ---- verbs ---- */
 
 static const struct openapi_verb collection_verbs[] = {
-	{VERB_LIST, "get", "list", "list", "list or watch objects of kind %s", PARAMETERS_SELECT | PARAMETERS_WATCH, PAYLOAD_NONE, PAYLOAD_LIST,
-	 false, false},
-	{VERB_CREATE, "post", "post", "create", "create an object of kind %s", PARAMETERS_WRITE, PAYLOAD_OBJECT, PAYLOAD_OBJECT, true, true},
+	{VERB_LIST, "get", "list", "list", "list or watch objects of kind %s", PARAMETERS_SELECT | PARAMETERS_WATCH,
+		PAYLOAD_NONE, PAYLOAD_LIST, false, false},
+	{VERB_CREATE, "post", "post", "create", "create an object of kind %s", PARAMETERS_WRITE, PAYLOAD_OBJECT, PAYLOAD_OBJECT,
+		true, true},
 	{VERB_DELETECOLLECTION, "delete", "deletecollection", "delete", "delete all selected objects of kind %s",
-	 PARAMETERS_SELECT | PARAMETERS_DELETE, PAYLOAD_DELETE_OPTIONS, PAYLOAD_STATUS, false, false},
+		PARAMETERS_SELECT | PARAMETERS_DELETE, PAYLOAD_DELETE_OPTIONS, PAYLOAD_STATUS, false, false},
 	{0},
 };
 
 static const struct openapi_verb all_namespaces_verbs[] = {
-	{VERB_LIST, "get", "list", "list", "list or watch objects of kind %s in all namespaces", PARAMETERS_SELECT | PARAMETERS_WATCH,
-	 PAYLOAD_NONE, PAYLOAD_LIST, false, false},
+	{VERB_LIST, "get", "list", "list", "list or watch objects of kind %s in all namespaces",
+		PARAMETERS_SELECT | PARAMETERS_WATCH, PAYLOAD_NONE, PAYLOAD_LIST, false, false},
 	{0},
 };
 
 static const struct openapi_verb object_verbs[] = {
 	{VERB_GET, "get", "get", "read", "read an object of kind %s", 0, PAYLOAD_NONE, PAYLOAD_OBJECT, false, false},
-	{VERB_UPDATE, "put", "put", "replace", "replace an object of kind %s", PARAMETERS_WRITE, PAYLOAD_OBJECT, PAYLOAD_OBJECT, true, false},
-	{VERB_DELETE, "delete", "delete", "delete", "delete an object of kind %s", PARAMETERS_DELETE, PAYLOAD_DELETE_OPTIONS, PAYLOAD_STATUS,
-	 false, true},
-	{VERB_PATCH, "patch", "patch", "patch", "change parts of an object of kind %s", PARAMETERS_WRITE | PARAMETERS_APPLY, PAYLOAD_PATCH,
-	 PAYLOAD_OBJECT, true, false},
+	{VERB_UPDATE, "put", "put", "replace", "replace an object of kind %s", PARAMETERS_WRITE, PAYLOAD_OBJECT, PAYLOAD_OBJECT,
+		true, false},
+	{VERB_DELETE, "delete", "delete", "delete", "delete an object of kind %s", PARAMETERS_DELETE, PAYLOAD_DELETE_OPTIONS,
+		PAYLOAD_STATUS, false, true},
+	{VERB_PATCH, "patch", "patch", "patch", "change parts of an object of kind %s", PARAMETERS_WRITE | PARAMETERS_APPLY,
+		PAYLOAD_PATCH, PAYLOAD_OBJECT, true, false},
 	{0},
 };
 
@@ -89,7 +95,7 @@ enum openapi_payload openapi_answer_of(const struct openapi_path *p, const struc
 
 struct path_level {
 	enum openapi_level level;
-	const char *format;          /* root, resource, subresource */
+	const char *format; /* root, resource, subresource */
 	unsigned parameters;
 };
 
@@ -127,7 +133,7 @@ static char *fill_in(struct arena *a, const char *format, const char *const part
 
 struct path_walk {
 	struct openapi_builder *builder;
-	const char *root;            /* "/apis/apps/v1" */
+	const char *root; /* "/apis/apps/v1" */
 	void (*add)(void *ctx, const struct openapi_path *path);
 	void *ctx;
 };
@@ -154,7 +160,7 @@ static void walk_subresources(struct path_walk *w, const struct path_level *leve
 }
 
 void openapi_each_path(struct openapi_builder *b, const struct kind *kind, const struct door *door,
-		       void (*add)(void *ctx, const struct openapi_path *path), void *ctx)
+	void (*add)(void *ctx, const struct openapi_path *path), void *ctx)
 {
 	const struct path_level *levels = kind->is_namespaced ? namespaced_levels : cluster_levels;
 	size_t n = kind->is_namespaced ? ARRAY_SIZE(namespaced_levels) : ARRAY_SIZE(cluster_levels);

@@ -386,7 +386,8 @@ static Openapi__V2__SecurityRequirement *security_requirement(struct arena *a, c
 	m->n_additional_properties = o->n;
 	m->additional_properties = arena_array(a, Openapi__V2__NamedStringArray *, o->n);
 	for (uint32_t i = 0; i < o->n; i++) {
-		Openapi__V2__NamedStringArray *item = NEW(a, Openapi__V2__NamedStringArray, OPENAPI__V2__NAMED_STRING_ARRAY__INIT);
+		Openapi__V2__NamedStringArray *item =
+			NEW(a, Openapi__V2__NamedStringArray, OPENAPI__V2__NAMED_STRING_ARRAY__INIT);
 		item->name = (char *)arena_dup(a, o->members[i].name).p;
 		item->value = NEW(a, Openapi__V2__StringArray, OPENAPI__V2__STRING_ARRAY__INIT);
 		item->value->value = text_array(a, o->members[i].value, &item->value->n_value);

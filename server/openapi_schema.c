@@ -115,7 +115,7 @@ static void put_one_of(struct openapi_builder *b, struct json *schema, const cha
 
 static const struct {
 	const char *type, *format;
-	const char *other_type;      /* in dialects with oneOf: or this */
+	const char *other_type; /* in dialects with oneOf: or this */
 } scalars[] = {
 	[TYPE_STRING] = {"string", NULL, NULL},
 	[TYPE_BOOL] = {"boolean", NULL, NULL},
@@ -175,7 +175,9 @@ static struct json *field_schema(struct openapi_builder *b, const struct field *
 	}
 	if (f->flags & (FIELD_PATCH_MERGE | FIELD_RETAIN_KEYS)) {
 		put_text(b, schema, "x-kubernetes-patch-strategy",
-			 !(f->flags & FIELD_RETAIN_KEYS) ? "merge" : (f->flags & FIELD_PATCH_MERGE) ? "merge,retainKeys" : "retainKeys");
+			!(f->flags & FIELD_RETAIN_KEYS)          ? "merge"
+				: (f->flags & FIELD_PATCH_MERGE) ? "merge,retainKeys"
+								 : "retainKeys");
 	}
 	put_text(b, schema, "x-kubernetes-patch-merge-key", f->merge_key);
 	return schema;
@@ -337,7 +339,7 @@ static bool has_gvk(const struct json *gvks, const char *group, const char *vers
 {
 	for (uint32_t i = 0; i < gvks->n; i++) {
 		if (str_is(json_text(json_gets(gvks->items[i], "group")), group) &&
-		    str_is(json_text(json_gets(gvks->items[i], "version")), version)) {
+			str_is(json_text(json_gets(gvks->items[i], "version")), version)) {
 			return true;
 		}
 	}

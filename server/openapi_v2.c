@@ -47,7 +47,8 @@ static struct json *parameters(struct openapi_builder *b, unsigned groups)
 	return list;
 }
 
-static void put_response(struct openapi_builder *b, struct json *responses, const char *code, const char *doc, struct json *schema_or_null)
+static void put_response(
+	struct openapi_builder *b, struct json *responses, const char *code, const char *doc, struct json *schema_or_null)
 {
 	struct json *response = json_object(b->arena);
 

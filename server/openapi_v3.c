@@ -64,14 +64,16 @@ static void put_body(struct openapi_builder *b, struct json *o, const struct ope
 		return;
 	}
 	body = json_object(b->arena);
-	put(b, body, "content", content(b, v->body == PAYLOAD_PATCH ? openapi_patch_types : any, openapi_payload_ref(b, p, v->body)));
+	put(b, body, "content",
+		content(b, v->body == PAYLOAD_PATCH ? openapi_patch_types : any, openapi_payload_ref(b, p, v->body)));
 	if (v->body != PAYLOAD_DELETE_OPTIONS) {
 		put(b, body, "required", json_bool(b->arena, true));
 	}
 	put(b, o, "requestBody", body);
 }
 
-static void put_response(struct openapi_builder *b, struct json *responses, const char *code, const char *doc, struct json *content_or_null)
+static void put_response(
+	struct openapi_builder *b, struct json *responses, const char *code, const char *doc, struct json *content_or_null)
 {
 	struct json *response = json_object(b->arena);
 
@@ -86,7 +88,7 @@ static struct json *responses(struct openapi_builder *b, const struct openapi_pa
 {
 	enum openapi_payload payload = openapi_answer_of(p, v);
 	struct json *answer = content(b, payload == PAYLOAD_LIST ? openapi_list_media_types : openapi_media_types,
-				      openapi_payload_ref(b, p, payload));
+		openapi_payload_ref(b, p, payload));
 	struct json *o = json_object(b->arena);
 
 	put_response(b, o, "200", "OK", answer);
@@ -178,7 +180,8 @@ struct json *openapi_v3_document(struct openapi_builder *b, const struct door *d
 		const struct kind *k = kind_at(i);
 		for (size_t j = 0; j < k->n_doors; j++) {
 			const struct door *d = &k->doors[j];
-			if (door_is_visible(d, b->is_standalone) && !strcmp(d->group, door->group) && !strcmp(d->version, door->version)) {
+			if (door_is_visible(d, b->is_standalone) && !strcmp(d->group, door->group) &&
+				!strcmp(d->version, door->version)) {
 				openapi_each_path(b, k, d, add_path, &paths);
 			}
 		}
@@ -193,7 +196,8 @@ struct json *openapi_v3_version_document(struct openapi_builder *b, struct str v
 	struct json *answers = json_object(b->arena);
 
 	begin(b);
-	put_response(b, answers, "200", "OK", content(b, json_only, openapi_define(b, type_version_info.definition, &type_version_info)));
+	put_response(b, answers, "200", "OK",
+		content(b, json_only, openapi_define(b, type_version_info.definition, &type_version_info)));
 	put_response(b, answers, "401", "Unauthorized", NULL);
 	put(b, get, "tags", text_list(b, tags));
 	put_text(b, get, "description", "get the version of the server");

@@ -22,9 +22,9 @@ int include_object_parse(enum include_object *ret, struct str param, struct stat
 		}
 	}
 	status_bad_request(st,
-			   "Unable to convert to Table as requested: includeObject: Invalid value: " STR_FMT
-			   ": must be 'Metadata', 'Object', 'None', or empty",
-			   STR_ARG(go_quote(st->arena, param)));
+		"Unable to convert to Table as requested: includeObject: Invalid value: " STR_FMT
+		": must be 'Metadata', 'Object', 'None', or empty",
+		STR_ARG(go_quote(st->arena, param)));
 	return 1;
 }
 
@@ -71,8 +71,8 @@ static void add_columns(struct buf *out, const struct kind *kind, const struct d
 	buf_adds(out, *separator == '[' ? "[]" : "]");
 }
 
-bool table_begin(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m, struct str metadata_json,
-		 bool with_columns)
+bool table_begin(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+	struct str metadata_json, bool with_columns)
 {
 	buf_printf(out, "{\"kind\":\"Table\",\"apiVersion\":\"%s\",\"metadata\":", meta_version(m));
 	buf_add_str(out, metadata_json);
@@ -110,7 +110,7 @@ static void begin_row(struct buf *out, const struct kind *kind, const struct doo
 }
 
 static void add_object(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
-		       enum include_object include, const struct cached *o, struct arena *a)
+	enum include_object include, const struct cached *o, struct arena *a)
 {
 	switch (include) {
 	case INCLUDE_METADATA:
@@ -126,8 +126,8 @@ static void add_object(struct buf *out, const struct kind *kind, const struct do
 	}
 }
 
-bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m, enum include_object include,
-	       const struct cached *o, bool is_first, struct arena *a)
+bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+	enum include_object include, const struct cached *o, bool is_first, struct arena *a)
 {
 	struct object *decoded;
 
@@ -139,8 +139,8 @@ bool table_row(struct buf *out, const struct kind *kind, const struct door *door
 	return buf_addc(out, '}');
 }
 
-bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o, struct str object_json,
-		  bool is_first)
+bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
+	struct str object_json, bool is_first)
 {
 	begin_row(out, kind, door, o, is_first);
 	buf_add_str(out, object_json);

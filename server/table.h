@@ -10,14 +10,14 @@ enum include_object { INCLUDE_METADATA, INCLUDE_NONE, INCLUDE_OBJECT };
 int include_object_parse(enum include_object *ret, struct str param, struct status *st);
 
 /* {"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{...},"columnDefinitions":[...] or null,"rows":[  (open) */
-bool table_begin(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m, struct str metadata_json,
-		 bool with_columns);
+bool table_begin(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+	struct str metadata_json, bool with_columns);
 /* One row; a separator before it unless is_first. a: scratch. False also when the object cannot be decoded. */
-bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m, enum include_object include,
-	       const struct cached *o, bool is_first, struct arena *a);
+bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
+	enum include_object include, const struct cached *o, bool is_first, struct arena *a);
 /* A row of an object that is not cached, such as a bookmark's: object_json ("null" for none) goes into its `object`. */
-bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o, struct str object_json,
-		  bool is_first);
+bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
+	struct str object_json, bool is_first);
 bool table_end(struct buf *out); /* ]} */
 /* {"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{...}} */
 bool partial_object(struct buf *out, const struct media *m, const struct cached *o);

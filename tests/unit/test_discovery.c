@@ -1,5 +1,5 @@
-#include "server/discovery.h"
 #include "base/json.h"
+#include "server/discovery.h"
 #include "tests/unit/check.h"
 
 /* Only the kinds of api/kinds are linked: ControllerRevision and Namespace. */
@@ -11,7 +11,8 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *f = mem_new(struct fixture);
-	struct discovery_options options = {.is_standalone = true, .storage_version_hash = true, .server_address = STR("127.0.0.1:6443")};
+	struct discovery_options options = {
+		.is_standalone = true, .storage_version_hash = true, .server_address = STR("127.0.0.1:6443")};
 
 	arena_init(&f->arena, 16 << 20);
 	f->standalone = discovery_new(&options);
@@ -64,11 +65,12 @@ static void test_discovery__roots_and_groups(void **state)
 	struct fixture *f = *state;
 
 	assert_str(find(f->standalone, "/api", false),
-		   "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":"
-		   "[{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":\"127.0.0.1:6443\"}]}\n");
+		"{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":"
+		"[{\"clientCIDR\":\"0.0.0.0/0\",\"serverAddress\":\"127.0.0.1:6443\"}]}\n");
 	assert_str(find(f->standalone, "/apis/apps", false),
-		   "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",\"name\":\"apps\",\"versions\":"
-		   "[{\"groupVersion\":\"apps/v1\",\"version\":\"v1\"}],\"preferredVersion\":{\"groupVersion\":\"apps/v1\",\"version\":\"v1\"}}\n");
+		"{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",\"name\":\"apps\",\"versions\":"
+		"[{\"groupVersion\":\"apps/v1\",\"version\":\"v1\"}],\"preferredVersion\":{\"groupVersion\":\"apps/"
+		"v1\",\"version\":\"v1\"}}\n");
 	struct json *groups = json_gets(find_json(f, f->standalone, "/apis", false), "groups");
 	assert_str(json_text(json_gets(groups->items[0], "name")), "apps");
 	struct json *own = item(groups, "name", "annals.dev");
@@ -85,7 +87,7 @@ static void test_discovery__resources_of_a_version(void **state)
 
 	assert_str(json_text(json_gets(list, "apiVersion")), "v1");
 	assert_str(json_gets(revisions, "verbs")->source,
-		   "[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]");
+		"[\"create\",\"delete\",\"deletecollection\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]");
 	assert_str(json_text(json_gets(revisions, "singularName")), "controllerrevision");
 	assert_int_equal(json_text(json_gets(revisions, "storageVersionHash")).n, 12);
 }
@@ -99,8 +101,8 @@ static void test_discovery__core_has_subresources_and_short_names(void **state)
 	assert_null(json_gets(list, "apiVersion"));
 	assert_str(json_gets(namespaces, "shortNames")->source, "[\"ns\"]");
 	assert_str(item(resources, "name", "namespaces/status")->source,
-		   "{\"name\":\"namespaces/status\",\"singularName\":\"\",\"namespaced\":false,\"kind\":\"Namespace\",\"verbs\":"
-		   "[\"get\",\"patch\",\"update\"]}");
+		"{\"name\":\"namespaces/status\",\"singularName\":\"\",\"namespaced\":false,\"kind\":\"Namespace\",\"verbs\":"
+		"[\"get\",\"patch\",\"update\"]}");
 }
 
 static void test_discovery__aggregated_form(void **state)

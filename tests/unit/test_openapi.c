@@ -1,7 +1,7 @@
-#include "server/openapi.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "proto/openapi.pb-c.h"
+#include "server/openapi.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>
@@ -34,7 +34,11 @@ static int teardown(void **state)
 }
 
 static const char *const documents[] = {
-	"/openapi/v2", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1", "/openapi/v3/apis/annals.dev/v1", "/openapi/v3/version",
+	"/openapi/v2",
+	"/openapi/v3/api/v1",
+	"/openapi/v3/apis/apps/v1",
+	"/openapi/v3/apis/annals.dev/v1",
+	"/openapi/v3/version",
 };
 
 static struct openapi_answer find(struct fixture *f, const char *path)
@@ -98,7 +102,7 @@ static bool has_parameter(const struct json *list, struct str name, const char *
 {
 	for (uint32_t i = 0; list && i < list->n; i++) {
 		if (str_eq(json_text(json_gets(list->items[i], "name")), name) &&
-		    str_is(json_text(json_gets(list->items[i], "in")), in)) {
+			str_is(json_text(json_gets(list->items[i], "in")), in)) {
 			return true;
 		}
 	}
@@ -161,9 +165,10 @@ static void test_openapi__patch_says_what_it_takes(void **state)
 	static const char *const paths[] = {"/openapi/v2", "/openapi/v3/apis/apps/v1"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		struct json *item = json_gets(json_gets(find_json(f, paths[i]), "paths"), OBJECT_PATH), *patch = json_gets(item, "patch");
+		struct json *item = json_gets(json_gets(find_json(f, paths[i]), "paths"), OBJECT_PATH),
+			    *patch = json_gets(item, "patch");
 		assert_str(json_gets(patch, "x-kubernetes-group-version-kind")->source,
-			   "{\"group\":\"apps\",\"kind\":\"ControllerRevision\",\"version\":\"v1\"}");
+			"{\"group\":\"apps\",\"kind\":\"ControllerRevision\",\"version\":\"v1\"}");
 		assert_true(has_parameter(json_gets(patch, "parameters"), STR("fieldValidation"), "query"));
 		assert_true(has_parameter(json_gets(patch, "parameters"), STR("dryRun"), "query"));
 		assert_str(json_text(json_gets(patch, "x-kubernetes-action")), "patch");
@@ -185,7 +190,7 @@ static void test_openapi__schemas_carry_merge_metadata(void **state)
 	assert_str(json_gets(owners, "x-kubernetes-list-map-keys")->source, "[\"uid\"]");
 	assert_str(json_gets(revision, "required")->source, "[\"revision\"]");
 	assert_str(json_gets(revision, "x-kubernetes-group-version-kind")->source,
-		   "[{\"group\":\"apps\",\"kind\":\"ControllerRevision\",\"version\":\"v1\"}]");
+		"[{\"group\":\"apps\",\"kind\":\"ControllerRevision\",\"version\":\"v1\"}]");
 	assert_non_null(json_gets(schemas, "io.k8s.api.apps.v1.ControllerRevisionList"));
 }
 
@@ -230,8 +235,10 @@ static void test_openapi__hides_what_the_mode_hides(void **state _unused_)
 	struct openapi *aggregated = openapi_new(false, STR("v1"));
 	struct openapi_answer answer;
 
-	assert_int_equal(openapi_find(&answer, aggregated, STR("/openapi/v3/apis/apps/v1"), STR(""), STR("")), OPENAPI_NOT_FOUND);
-	assert_int_equal(openapi_find(&answer, aggregated, STR("/openapi/v3/apis/annals.dev/v1"), STR(""), STR("")), OPENAPI_OK);
+	assert_int_equal(
+		openapi_find(&answer, aggregated, STR("/openapi/v3/apis/apps/v1"), STR(""), STR("")), OPENAPI_NOT_FOUND);
+	assert_int_equal(
+		openapi_find(&answer, aggregated, STR("/openapi/v3/apis/annals.dev/v1"), STR(""), STR("")), OPENAPI_OK);
 	assert_false(str_contains(bytes_str(answer.body), STR("/apis/apps/v1")));
 	openapi_free(aggregated);
 }
@@ -265,7 +272,8 @@ static void test_openapi__v2_form_by_accept(void **state)
 		}
 	}
 	assert_int_equal(openapi_find(&answer, f->openapi, STR("/openapi/v4"), STR(""), STR("")), OPENAPI_NOT_FOUND);
-	assert_int_equal(openapi_find(&answer, f->openapi, STR("/openapi/v3/apis/x/v1"), STR(""), STR("text/html")), OPENAPI_NOT_FOUND);
+	assert_int_equal(
+		openapi_find(&answer, f->openapi, STR("/openapi/v3/apis/x/v1"), STR(""), STR("text/html")), OPENAPI_NOT_FOUND);
 }
 
 static const Openapi__V2__Schema *packed_definition(const Openapi__V2__Document *d, const char *name)
@@ -298,7 +306,7 @@ static void test_openapi__binary_form_says_the_same(void **state)
 	assert_string_equal(revision->type->value[0], "object");
 	assert_string_equal(revision->vendor_extension[0]->name, "x-kubernetes-group-version-kind");
 	assert_string_equal(revision->vendor_extension[0]->value->yaml,
-			    "[{\"group\":\"apps\",\"kind\":\"ControllerRevision\",\"version\":\"v1\"}]\n");
+		"[{\"group\":\"apps\",\"kind\":\"ControllerRevision\",\"version\":\"v1\"}]\n");
 	openapi__v2__document__free_unpacked(d, NULL);
 }
 
@@ -308,9 +316,9 @@ static void test_openapi__compressed_copy_is_the_same(void **state)
 	struct openapi_answer answer = find(f, "/openapi/v2");
 	char *unpacked = arena_text(&f->arena, answer.body->n + 1);
 	z_stream z = {.next_in = (Bytef *)answer.body_gzip->p,
-		      .avail_in = (uInt)answer.body_gzip->n,
-		      .next_out = (Bytef *)unpacked,
-		      .avail_out = (uInt)answer.body->n + 1};
+		.avail_in = (uInt)answer.body_gzip->n,
+		.next_out = (Bytef *)unpacked,
+		.avail_out = (uInt)answer.body->n + 1};
 
 	assert_int_equal(inflateInit2(&z, 16 + MAX_WBITS), Z_OK);
 	assert_int_equal(inflate(&z, Z_FINISH), Z_STREAM_END);

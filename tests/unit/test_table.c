@@ -10,13 +10,14 @@ struct fixture {
 	struct cached *object;
 };
 
-static const char stored[] = "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/v1\",\"metadata\":{\"name\":\"web-1\","
-			     "\"namespace\":\"default\",\"uid\":\"u\",\"ownerReferences\":[{\"apiVersion\":\"apps/v1\","
-			     "\"kind\":\"StatefulSet\",\"name\":\"web\",\"uid\":\"v\",\"controller\":true}]},"
-			     "\"data\":{\"x\":1},\"revision\":3}";
+static const char stored[] =
+	"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/v1\",\"metadata\":{\"name\":\"web-1\","
+	"\"namespace\":\"default\",\"uid\":\"u\",\"ownerReferences\":[{\"apiVersion\":\"apps/v1\","
+	"\"kind\":\"StatefulSet\",\"name\":\"web\",\"uid\":\"v\",\"controller\":true}]},"
+	"\"data\":{\"x\":1},\"revision\":3}";
 
-#define METADATA                                                                                                              \
-	"{\"name\":\"web-1\",\"namespace\":\"default\",\"uid\":\"u\",\"resourceVersion\":\"7\",\"ownerReferences\":"          \
+#define METADATA                                                                                                     \
+	"{\"name\":\"web-1\",\"namespace\":\"default\",\"uid\":\"u\",\"resourceVersion\":\"7\",\"ownerReferences\":" \
 	"[{\"apiVersion\":\"apps/v1\",\"kind\":\"StatefulSet\",\"name\":\"web\",\"uid\":\"v\",\"controller\":true}]}"
 
 static int setup(void **state)
@@ -75,7 +76,7 @@ static void test_table__has_columns_and_rows(void **state)
 	row = json_gets(table, "rows")->items[1];
 	assert_str(json_gets(row, "cells")->source, "[\"web-1\",\"statefulset.apps/web\",3,\"\\u003cunknown\\u003e\"]");
 	assert_str(json_gets(row, "object")->source,
-		   "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":" METADATA "}");
+		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":" METADATA "}");
 }
 
 static void test_table__own_columns_only_at_own_doors(void **state)
@@ -104,8 +105,9 @@ static void test_table__includes_what_is_asked(void **state)
 	assert_true(json_is(json_gets(row, "object"), JSON_NULL));
 	buf_clear(&f->out);
 	row = json_gets(make_table(f, &v1beta1, INCLUDE_OBJECT, true), "rows")->items[0];
-	assert_str(json_gets(row, "object")->source, "{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"metadata\":" METADATA
-						     ",\"data\":{\"x\":1},\"revision\":3}");
+	assert_str(json_gets(row, "object")->source,
+		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"apps/v1\",\"metadata\":" METADATA
+		",\"data\":{\"x\":1},\"revision\":3}");
 }
 
 static void test_table__row_of_a_bookmark(void **state)
@@ -126,7 +128,7 @@ static void test_partial_object__is_cut_from_the_text(void **state)
 
 	assert_true(partial_object(&f->out, &v1beta1, f->object));
 	assert_str(buf_str(&f->out),
-		   "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1beta1\",\"metadata\":" METADATA "}");
+		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1beta1\",\"metadata\":" METADATA "}");
 }
 
 static void test_include_object__four_spellings(void **state)
@@ -144,8 +146,9 @@ static void test_include_object__four_spellings(void **state)
 	assert_int_equal(include, INCLUDE_OBJECT);
 	assert_int_equal(include_object_parse(&include, STR("object"), &f->st), 1);
 	assert_int_equal(f->st.code, 400);
-	assert_str(f->st.message, "Unable to convert to Table as requested: includeObject: Invalid value: \"object\": must be "
-				  "'Metadata', 'Object', 'None', or empty");
+	assert_str(f->st.message,
+		"Unable to convert to Table as requested: includeObject: Invalid value: \"object\": must be "
+		"'Metadata', 'Object', 'None', or empty");
 }
 
 #define WITH_FIXTURE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
