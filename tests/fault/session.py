@@ -1,0 +1,77 @@
+"""A client's connection to one server of a world, which may die and come back at any time."""
+
+import http.client
+import json
+import random
+import ssl
+import time
+
+TIMEOUT = 60  # seconds: whatever happens below, a server answers long before
+
+# What an answer says about a write. A lost one (no answer, 504) may have happened, or may still.
+LOST, REFUSED = "lost", "refused"
+
+
+class Reply:
+    """outcome: "ok", the reason of a Status, LOST or REFUSED (certainly not carried out)."""
+
+    def __init__(self, outcome, status=0, body=None):
+        self.outcome, self.status, self.body = outcome, status, body
+
+
+def outcome_of(status, body):
+    if status < 300:
+        return "ok"
+    if status == 504:
+        return LOST
+    return REFUSED if status in (429, 503) else body["reason"]
+
+
+class Session:
+    """Keeps one connection alive. Not for several threads."""
+
+    def __init__(self, world, number):
+        self.world, self.number, self.connection = world, number, None
+        self.troubles = set()  # (status, reason) of answers that were not the object's fault
+
+    def close(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = None
+
+    def _connect(self):
+        server = self.world.servers[self.number]
+        self.connection = http.client.HTTPSConnection(server.client.host, server.client.port, context=server.client.context, timeout=TIMEOUT)
+        self.connection.connect()
+
+    def ask(self, method, path, body=None, content_type="application/json"):
+        try:
+            if not self.connection:
+                self._connect()
+        except (OSError, ssl.SSLError):
+            self.close()
+            return Reply(REFUSED)
+        try:
+            self.connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": content_type} if body else {})
+            response = self.connection.getresponse()
+            text = response.read()
+        except TimeoutError:
+            raise AssertionError(f"no answer to {method} {path} within {TIMEOUT} s") from None
+        except (OSError, http.client.HTTPException):
+            self.close()
+            return Reply(LOST)
+        if response.will_close:
+            self.close()
+        return self._reply(response.status, json.loads(text))
+
+    def _reply(self, status, body):
+        if status in (429, 503, 504):
+            self.troubles.add((status, body.get("reason")))
+        elif status >= 500:
+            raise AssertionError(f"a server answered {status}: {body}")
+        return Reply(outcome_of(status, body), status, body)
+
+
+def rest_a_moment():
+    """Between attempts at a server that cannot serve."""
+    time.sleep(random.uniform(0.01, 0.03))

@@ -1,0 +1,71 @@
+"""Clients of two servers on one etcd do anything to a few objects, while things go wrong. What they saw must be what one store would
+have given that does one thing after the other."""
+
+import itertools
+
+import pytest
+
+import clients
+import model
+import search
+import sweep
+import truth
+from world import Crew, World, rounds
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def clients_of(crew, server):
+    return [client for client in crew.members if client.session.number == server]
+
+
+def leave_alone(_world, crew, _round):
+    crew.wait_successes(50)
+
+
+def pause_etcd(world, crew, number):
+    """Long enough for requests to be under way, then for them to be given up."""
+    world.pause_etcd()
+    crew.wait_stuck()
+    if number % 2:
+        crew.wait_failures()
+    world.resume_etcd()
+
+
+def kill_etcd(world, crew, _round):
+    world.etcd.kill()
+    crew.wait_failures()
+    world.start_etcd()
+
+
+def kill_server(world, crew, number):
+    victim = number % len(world.servers)
+    world.servers[victim].kill()
+    crew.wait_failures(members=clients_of(crew, victim))
+    world.start_server(victim, wait=False)
+
+
+def kill_server_and_etcd(world, crew, number):
+    world.etcd.kill()
+    kill_server(world, crew, number)
+    world.start_etcd()
+
+
+@pytest.mark.parametrize("trouble", [leave_alone, pause_etcd, kill_etcd, kill_server, kill_server_and_etcd])
+def test_history_is_linearizable(folder, certificates, etcd_binary, trouble):
+    world, history = World(folder, certificates, etcd_binary), []
+    crew = Crew([clients.Client(world, number, number % len(world.servers), NAMES, history) for number in range(6)])
+    with crew.at_work():
+        for number in rounds(least=2):
+            crew.wait_successes(20)
+            trouble(world, crew, number)
+    check(history, truth.Truth(world.gateway.history()))
+
+
+def check(history, told):
+    kinds = {(op.kind, op.outcome) for op in history}
+    missing = [kind for kind in itertools.product([*model.RULES, "list"], ["ok"]) if kind not in kinds]
+    assert not missing, f"the clients never did {missing}"
+    model.name_incarnations(history, told)
+    sweep.Sweep(told).check(history)
+    search.check(history)

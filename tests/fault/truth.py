@@ -1,0 +1,155 @@
+"""What etcd itself says, through its JSON gateway: the truth that annals is measured against."""
+
+import base64
+import bisect
+import collections
+import http.client
+import json
+import math
+import socket
+
+PREFIX = "/annals/"
+REVISIONS = "/annals/objects/annals.dev/controllerrevisions/"
+PATIENCE = 60  # seconds
+
+Change = collections.namedtuple("Change", "revision key value")  # value: the stored object; None: the key is gone
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=PATIENCE)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+def encode(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def decode(text):
+    return base64.b64decode(text).decode()
+
+
+def everything():
+    """The range of all keys there are."""
+    return {"key": encode("\0"), "range_end": encode("\0")}
+
+
+class Gateway:
+    """Calls of etcd's API on the Unix socket it listens on."""
+
+    def __init__(self, endpoint):
+        self.path = endpoint.removeprefix("unix://")
+
+    def _post(self, path, body):
+        connection = UnixConnection(self.path)
+        connection.request("POST", path, json.dumps(body))
+        return connection, connection.getresponse()
+
+    def call(self, path, body):
+        connection, response = self._post(path, body)
+        try:
+            answer = json.loads(response.read())
+        finally:
+            connection.close()
+        if response.status != 200:
+            raise RuntimeError(f"etcd refused {path}: {answer}")
+        return answer
+
+    def revision(self):
+        return int(self.call("/v3/kv/range", {**everything(), "count_only": True})["header"]["revision"])
+
+    def stored(self):
+        """All objects there are: {key: (mod revision, value)}."""
+        kvs = self.call("/v3/kv/range", {"key": encode(REVISIONS), "range_end": encode(REVISIONS[:-1] + "0")}).get("kvs", [])
+        return {decode(kv["key"]): (int(kv["mod_revision"]), json.loads(decode(kv["value"]))) for kv in kvs}
+
+    def put(self, key, text):
+        return int(self.call("/v3/kv/put", {"key": encode(key), "value": encode(text)})["header"]["revision"])
+
+    def compact(self, revision):
+        self.call("/v3/kv/compaction", {"revision": revision, "physical": True})
+
+    def compact_as_replica(self):
+        """As annals and kube-apiserver do it: the key that tells the other replicas, then the compaction. Returns the revision."""
+        revision = self.revision()
+        self.put(PREFIX + "compact_rev_key", str(revision))
+        self.compact(revision)
+        return revision
+
+    def changes(self):
+        """All changes there ever were and will be, in etcd's order; ends only with the connection. Values are None for keys that are
+        not objects."""
+        connection, response = self._post("/v3/watch", {"create_request": {**everything(), "start_revision": 1}})
+        try:
+            while line := response.readline():
+                result = json.loads(line)["result"]
+                if result.get("canceled"):
+                    raise RuntimeError(f"etcd ended the watch: {result}")
+                yield from map(change_of, result.get("events", []))
+        finally:
+            connection.close()
+
+    def history(self):
+        """All changes up to now."""
+        last, found = self.revision(), []
+        if last > 1:
+            for change in self.changes():
+                found.append(change)
+                if change.revision >= last:
+                    break
+        return found
+
+
+def change_of(event):
+    kv = event["kv"]
+    key = decode(kv["key"])
+    is_object = event.get("type") != "DELETE" and key.startswith(REVISIONS)
+    return Change(int(kv["mod_revision"]), key, json.loads(decode(kv["value"])) if is_object else None)
+
+
+class Truth:
+    """The history of each ControllerRevision, by "NAMESPACE/NAME"."""
+
+    def __init__(self, changes):
+        self.changes = [change._replace(key=change.key.removeprefix(REVISIONS)) for change in changes if change.key.startswith(REVISIONS)]
+        self.revisions = [change.revision for change in self.changes]
+        self.by_key = collections.defaultdict(list)
+        for change in self.changes:
+            self.by_key[change.key].append(change)
+
+    def spans(self, key, revision=0):
+        """(first, value) for each state the key has been in, in order, beginning with that at `revision`."""
+        history = self.by_key[key]
+        start = bisect.bisect_right(history, revision, key=lambda change: change.revision)
+        yield (history[start - 1].revision, history[start - 1].value) if start else (0, None)
+        for change in history[start:]:
+            yield change.revision, change.value
+
+    def change_at(self, key, revision):
+        """What was there before, and the change made exactly then (or None)."""
+        history = self.by_key[key]
+        at = bisect.bisect_left(history, revision, key=lambda change: change.revision)
+        found = history[at] if at < len(history) and history[at].revision == revision else None
+        return history[at - 1].value if at else None, found
+
+    def unchanged(self, revision):
+        """(since, until): the revisions around this one between which nothing at all changed."""
+        at = bisect.bisect_right(self.revisions, revision)
+        return self.revisions[at - 1] if at else 0, self.revisions[at] if at < len(self.revisions) else math.inf
+
+    def state(self, revision, is_wanted=lambda key: True):
+        """All objects as they were then: {key: (revision, value)}."""
+        found = {}
+        for change in self.changes[: bisect.bisect_right(self.revisions, revision)]:
+            if not is_wanted(change.key):
+                continue
+            if change.value is None:
+                found.pop(change.key, None)
+            else:
+                found[change.key] = (change.revision, change.value)
+        return found

@@ -1,0 +1,114 @@
+"""A real etcd with servers on it, and everything that may befall them; and the threads that use them meanwhile."""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import processes
+import truth
+
+SECONDS = float(os.environ.get("FAULT_SECONDS", "6"))  # how long each scenario goes on, at least
+
+
+class World:
+    """etcd and `annals serve` processes on it. Whoever starts one must be the main thread: processes end with the thread that
+    started them."""
+
+    def __init__(self, folder, certificates, etcd_binary=None, n_servers=2):
+        self.folder, self.certificates, self.etcd_binary = folder, certificates, etcd_binary
+        self.start_etcd()
+        self.gateway = truth.Gateway(self.etcd.endpoint)
+        self.servers = [None] * n_servers
+        for number in range(n_servers):
+            self.start_server(number)
+
+    def start_etcd(self):
+        self.etcd = processes.Etcd(self.folder / "etcd", self.etcd_binary)
+
+    def endpoint(self, _number):
+        return self.etcd.endpoint
+
+    def start_server(self, number, wait=True):
+        self.servers[number] = processes.Serve(self.endpoint(number), self.certificates, "--etcd-compaction-interval=0", wait=wait)
+
+    def pause_etcd(self):
+        self.etcd.signal(signal.SIGSTOP)
+
+    def resume_etcd(self):
+        self.etcd.signal(signal.SIGCONT)
+
+    def wait_ready(self):
+        for server in self.servers:
+            server.wait_ready()
+
+    def wait_not_ready(self):
+        """Until every server that answers says that it cannot serve."""
+        for server in self.servers:
+            processes.retry_until(lambda server=server: server.get("/readyz").status == 500, f"{server.url}/readyz failing")
+
+
+class Crew:
+    """Threads that each call step() of one member again and again until told to stop. What goes wrong in one is raised in the
+    main thread. A member counts in `successes` and `failures` how its steps went, and tells by `is_busy` that it waits for an answer."""
+
+    def __init__(self, members):
+        self.members, self.errors = members, []
+        self.is_over = threading.Event()
+        self.threads = [threading.Thread(target=self._run, args=[member], daemon=True) for member in members]
+
+    def _run(self, member):
+        try:
+            while not self.is_over.is_set():
+                member.step()
+        except BaseException as error:  # pylint: disable=broad-except
+            self.errors.append(error)
+            self.is_over.set()
+
+    def _raise(self):
+        if self.errors:
+            raise self.errors[0]
+
+    def wait(self, condition, what):
+        """Until condition(member) holds for each member."""
+
+        def holds():
+            self._raise()
+            return all(map(condition, self.members))
+
+        processes.retry_until(holds, what)
+
+    def _wait_more(self, counter, n, members):
+        before = {member: getattr(member, counter) for member in members or self.members}
+        self.wait(lambda member: member not in before or getattr(member, counter) >= before[member] + n, f"{n} more {counter} of each client")
+
+    def wait_successes(self, n=1, members=None):
+        self._wait_more("successes", n, members)
+
+    def wait_failures(self, n=1, members=None):
+        self._wait_more("failures", n, members)
+
+    def wait_stuck(self):
+        """Until each waits for an answer."""
+        self.wait(lambda member: member.is_busy, "requests of each client")
+
+    @contextlib.contextmanager
+    def at_work(self):
+        for thread in self.threads:
+            thread.start()
+        try:
+            yield self
+        finally:
+            self.is_over.set()
+            for thread in self.threads:
+                thread.join(2 * processes.PATIENCE)
+        self._raise()
+
+
+def rounds(least=1):
+    """Numbers from 0 on, for SECONDS and at least that many."""
+    until, number = time.monotonic() + SECONDS, 0
+    while number < least or time.monotonic() < until:
+        yield number
+        number += 1
