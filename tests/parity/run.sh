@@ -6,7 +6,7 @@
 # FOLDER holds parity.py and expected-open.jsonl. Starts an etcd and `annals serve --standalone` of its own, stops both.
 # ANNALS_BIN (build/annals), ETCD (etcd on PATH) and EXPECTED (FOLDER/expected-open.jsonl) may name others.
 set -euo pipefail
-parity=${1:?usage: run.sh FOLDER [options of parity.py]}
+parity=$(cd "${1:?usage: run.sh FOLDER [options of parity.py]}" && pwd)
 shift
 root=$(cd "$(dirname "$0")/../.." && pwd)
 annals=${ANNALS_BIN:-$root/build/annals}
@@ -64,7 +64,7 @@ cat >compact <<-HOOK
 	etcdctl compact "\$at"
 	want=\$(revision)
 	for _ in \$(seq 100); do
-		have=\$(curl -s ${tls[*]/#/} https://127.0.0.1:$port/metrics | sed -n 's/^annals_cache_revision //p')
+		have=\$(curl -s --cacert ca.crt --cert admin.crt --key admin.key https://127.0.0.1:$port/metrics | sed -n 's/^annals_cache_revision //p')
 		[ "\${have:-0}" -ge "\$want" ] && exit 0
 		sleep 0.05
 	done
