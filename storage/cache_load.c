@@ -6,8 +6,8 @@ enum {
 	PAGE_MAX = 5000,
 	PAGE_BYTES = 8 * 1024 * 1024, /* what the pages after it should have */
 	PAGE_TIMEOUT_MS = 10 * 1000,
-	BACKOFF_FIRST_MS = 100,
-	BACKOFF_MAX_MS = 3000,
+	BACKOFF_FIRST_MS = 20, /* etcd is often started together with us */
+	BACKOFF_MAX_MS = 1000,
 };
 
 /* ---- state ---- */
@@ -215,6 +215,14 @@ static void page_take(struct cache *c, const struct storage_range *r)
 	}
 }
 
+/* Once, and not for each of many attempts in vain. */
+static void load_complain(struct cache *c, const char *message)
+{
+	if (c->load.backoff_ms == BACKOFF_FIRST_MS) {
+		cache_say(c, "cannot load from etcd, will go on trying: %s", message);
+	}
+}
+
 /* Larger objects than the pages before had let expect. */
 static bool page_can_shrink(const struct cache *c, const struct storage_op *op)
 {
@@ -239,7 +247,7 @@ static void page_done(struct storage_op *op)
 	if (is_ok) {
 		page_take(c, r);
 	} else if (!can_shrink) {
-		cache_say(c, "cannot load from etcd, will try again: %s", op->message);
+		load_complain(c, op->message);
 		load_drop(c);
 	}
 	storage_op_clear(op);

@@ -59,7 +59,7 @@ static const char *string_end(const char *p, const char *end)
 	return MIN(p, end);
 }
 
-/* Finds metadata's closing brace and where uid ends. False: it has a resourceVersion, which ours would contradict. */
+/* Finds metadata's closing brace and where uid ends. False: it has a resourceVersion, which ours would contradict, or blanks. */
 static bool metadata_scan(struct layout *l, const char *p, const char *end)
 {
 	const char *start = p;
@@ -74,6 +74,8 @@ static bool metadata_scan(struct layout *l, const char *p, const char *end)
 		} else if ((*p == '}' || *p == ']') && --depth == 0) {
 			l->metadata = (struct str){start, (size_t)(p - start) + 1};
 			return true;
+		} else if (*p == ' ' || *p == '\t') {
+			return false;
 		} else if (*p == '"') {
 			p = string_end(p, end);
 			if (depth == 1 && p + 1 < end && p[1] == ':') {
@@ -110,7 +112,8 @@ static bool text_normalize(struct buf *out, struct str text, struct arena *a)
 	struct json *in, *object = json_object(a), *metadata;
 	size_t at;
 
-	if (json_parse(&in, a, text, JSON_LIMITS_DEFAULT, &at) != 0 || !json_is(json_gets(in, "metadata"), JSON_OBJECT)) {
+	if (json_parse(&in, a, text, JSON_LIMITS_DEFAULT, &at) != 0 || !json_is(json_gets(in, "kind"), JSON_STRING) ||
+		!json_is(json_gets(in, "apiVersion"), JSON_STRING) || !json_is(json_gets(in, "metadata"), JSON_OBJECT)) {
 		return false;
 	}
 	metadata = json_copy(a, json_gets(in, "metadata"));

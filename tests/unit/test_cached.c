@@ -78,6 +78,8 @@ static void test_cached__other_spelling_becomes_canonical(void **state _unused_)
 		"{ \"apiVersion\": \"test.annals.dev/v1\", \"color\": \"red\",\n \"kind\": \"Widget\","
 		" \"metadata\": {\"name\": \"a\", \"namespace\": \"ns\", \"uid\": \"u-1\", \"resourceVersion\": \"99\"} }");
 	assert_body(o, META ",\"resourceVersion\":\"7\"},\"color\":\"red\"}");
+	_cleanup_(cached_unrefp) struct cached *blank = make("ns/a", STORED(",\"generation\" :2", ""));
+	assert_body(blank, META ",\"resourceVersion\":\"7\",\"generation\":2}}");
 }
 
 static void test_cached__text_can_be_had_again(void **state _unused_)
@@ -118,6 +120,8 @@ static void test_cached__what_is_no_object_of_the_kind_is_refused(void **state _
 		{"ns/a", "{}"},
 		{"ns/a", "\xff\xfe"},
 		{"ns/a", "{\"kind\":\"Widget\"}"},
+		{"ns/a", "{\"kind\":\"Widget\"," META "}}"},
+		{"ns/a", "{\"apiVersion\":\"test.annals.dev/v1\"," META "}}"},
 		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\"}"},
 		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\",\"metadata\":null}"},
 		{"ns/a", "{\"kind\":\"Widget\",\"apiVersion\":\"test.annals.dev/v1\",\"metadata\":\"}\"}"},
