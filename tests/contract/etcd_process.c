@@ -202,6 +202,10 @@ void etcd_process_signal(struct etcd_process *p, int signal)
 {
 	assert_true(p->pid > 0);
 	assert_int_equal(kill(p->pid, signal), 0);
+	if (signal == SIGSTOP) {
+		/* Its threads stop one after the other; this returns when all have. */
+		assert_int_equal(waitpid(p->pid, NULL, WUNTRACED), p->pid);
+	}
 }
 
 void etcd_process_stop(struct etcd_process *p, int signal)
