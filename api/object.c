@@ -48,7 +48,8 @@ static void meta_read(struct meta *m, const struct meta_row *row, struct json *v
 		break;
 	case META_OBJECT:
 	case META_ARRAY:
-		if (json_is(v, row->form == META_OBJECT ? JSON_OBJECT : JSON_ARRAY) && v->n) {
+		if (json_is(v, row->form == META_OBJECT ? JSON_OBJECT : JSON_ARRAY) &&
+			(v->n || row->offset == offsetof(struct meta, managed_fields))) {
 			*(struct json **)meta_slot(m, row) = v;
 		}
 		break;
@@ -240,23 +241,16 @@ static bool read_claim_text(const struct json *in, const char *name, struct str 
 	return !v || v->kind == JSON_NULL || v->kind == JSON_STRING;
 }
 
-static const char *json_kind_name(enum json_kind kind)
-{
-	static const char *const names[] = {
-		[JSON_NULL] = "null",
-		[JSON_BOOL] = "bool",
-		[JSON_NUMBER] = "number",
-		[JSON_STRING] = "string",
-		[JSON_ARRAY] = "array",
-		[JSON_OBJECT] = "object",
-	};
-	return names[kind];
-}
-
+/* "/v1" is "v1", and "apps/" the version of apps that the door has. */
 static void claim_default(struct claim *c, const struct kind *kind, const struct door *door, struct arena *a)
 {
+	struct str group, version;
 	if (!c->kind.n) {
 		c->kind = str_of(kind->kind);
+	}
+	if (str_cut(c->api_version, '/', &group, &version)) {
+		bool is_own_group = !version.n && str_is(group, door->group);
+		c->api_version = is_own_group ? (struct str){0} : !group.n ? version : c->api_version;
 	}
 	if (!c->api_version.n) {
 		c->api_version = door_api_version(door, a);

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { REPORT_MAX = 100 }; /* sigs.k8s.io/json reports no more */
 
 static const struct media_type {
 	const char *name;
@@ -26,15 +25,6 @@ static const struct operation_member {
 	{"path", true},
 	{"from", true},
 	{"value", false},
-};
-
-static const char *const go_kinds[] = {
-	[JSON_NULL] = "null",
-	[JSON_BOOL] = "bool",
-	[JSON_NUMBER] = "number",
-	[JSON_STRING] = "string",
-	[JSON_ARRAY] = "array",
-	[JSON_OBJECT] = "object",
 };
 
 /* Where a value is in the patch, innermost first. */
@@ -81,20 +71,10 @@ static void print_spot(struct buf *out, const struct spot *at)
 	buf_add_str(out, at->name);
 }
 
-static bool report_has(const struct decode_report *r, struct str text)
-{
-	for (size_t i = 0; i < r->n_strict; i++) {
-		if (str_eq(r->strict[i], text)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void report_add(struct parser *p, const char *what, const struct spot *up, struct str name)
 {
 	struct decode_report *r = p->report;
-	if (!r || r->n_strict >= REPORT_MAX) {
+	if (!r || r->n_strict == DECODE_REPORT_MAX) {
 		return;
 	}
 	struct buf path;
@@ -103,14 +83,7 @@ static void report_add(struct parser *p, const char *what, const struct spot *up
 	struct str text =
 		arena_printf(p->arena, "%s%s field " STR_FMT, p->prefix, what, STR_ARG(go_quote(p->arena, buf_str(&path))));
 	buf_done(&path);
-	if (report_has(r, text)) {
-		return;
-	}
-	if (!r->strict) {
-		r->cap = REPORT_MAX;
-		r->strict = arena_array(p->arena, struct str, r->cap);
-	}
-	r->strict[r->n_strict++] = text;
+	decode_report_add(r, p->arena, text);
 }
 
 static int compare_members(const void *x, const void *y)
@@ -198,7 +171,7 @@ static int check_operation_member(struct parser *p, const struct operation_membe
 	if (known->is_string && !json_is(value, JSON_STRING) && !json_is(value, JSON_NULL)) {
 		status_bad_request(p->st,
 			"error decoding patch: json: cannot unmarshal %s into Go struct field jsonPatchOp.%s of type string",
-			go_kinds[value->kind], known->name);
+			json_kind_name(value->kind), known->name);
 		return 1;
 	}
 	return 0;
@@ -227,7 +200,7 @@ static int check_operation_members(struct parser *p, const struct json *operatio
 
 static int refuse_shape(struct parser *p, const struct json *j, const char *prefix, const char *go_type)
 {
-	status_bad_request(p->st, "%sjson: cannot unmarshal %s into Go value of type %s", prefix, go_kinds[j->kind], go_type);
+	status_bad_request(p->st, "%sjson: cannot unmarshal %s into Go value of type %s", prefix, json_kind_name(j->kind), go_type);
 	return 1;
 }
 

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { STRICT_MAX = 100 }; /* errors; sigs.k8s.io/json */
 
 const struct field *type_field(const struct type *type, struct str name)
 {
@@ -146,17 +145,9 @@ static const struct frame *innermost_field(const struct frame *at)
 
 static void refuse_kind(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
-	static const char *const kinds[] = {
-		[JSON_NULL] = "null",
-		[JSON_BOOL] = "bool",
-		[JSON_NUMBER] = "number",
-		[JSON_STRING] = "string",
-		[JSON_ARRAY] = "array",
-		[JSON_OBJECT] = "object",
-	};
 	struct buf fields, message;
 	buf_init(&message, TEXT_MAX);
-	buf_printf(&message, "json: cannot unmarshal %s", kinds[in->kind]);
+	buf_printf(&message, "json: cannot unmarshal %s", json_kind_name(in->kind));
 	if (in->kind == JSON_NUMBER && is_integer_type(t)) {
 		buf_addc(&message, ' ');
 		buf_add_str(&message, json_text(in));
@@ -176,20 +167,27 @@ static void refuse_kind(struct decoder *d, const struct type *t, const struct js
 	refuse(d, &message);
 }
 
-static bool report_has(const struct decode_report *r, struct str text)
+void decode_report_add(struct decode_report *r, struct arena *a, struct str text)
 {
+	if (r->n_strict == DECODE_REPORT_MAX) {
+		return;
+	}
 	for (size_t i = 0; i < r->n_strict; i++) {
 		if (str_eq(r->strict[i], text)) {
-			return true;
+			return;
 		}
 	}
-	return false;
+	if (!r->strict) {
+		r->cap = DECODE_REPORT_MAX;
+		r->strict = arena_array(a, struct str, r->cap);
+	}
+	r->strict[r->n_strict++] = text;
 }
 
 static void report_add(struct decoder *d, const char *what, const struct frame *at, struct str name)
 {
 	struct decode_report *r = d->report;
-	if (!r || r->n_strict == STRICT_MAX) {
+	if (!r || r->n_strict == DECODE_REPORT_MAX) {
 		return;
 	}
 	struct buf path;
@@ -197,14 +195,7 @@ static void report_add(struct decoder *d, const char *what, const struct frame *
 	print_path(&path, &(struct frame){.up = at, .name = name});
 	struct str text = arena_printf(d->arena, "%s " STR_FMT, what, STR_ARG(go_quote(d->arena, buf_str(&path))));
 	buf_done(&path);
-	if (report_has(r, text)) {
-		return;
-	}
-	if (!r->strict) {
-		r->cap = STRICT_MAX;
-		r->strict = arena_array(d->arena, struct str, r->cap);
-	}
-	r->strict[r->n_strict++] = text;
+	decode_report_add(r, d->arena, text);
 }
 
 /* Scalars. */
@@ -240,30 +231,59 @@ static struct json *decode_int(struct decoder *d, const struct type *t, const st
 	return is_negative_zero ? json_int(d->arena, 0) : (struct json *)in;
 }
 
+static bool is_out_of_range(const char *two_digits, int from, int to)
+{
+	int n = (two_digits[0] - '0') * 10 + two_digits[1] - '0';
+	return n < from || n > to;
+}
+
+/* What of a text that has the form of a time is none; in the order in which time.Parse looks. */
+static const char *out_of_range(struct str text)
+{
+	static const struct {
+		size_t at;
+		int from, to;
+		const char *name;
+	} parts[] = {{5, 1, 12, "month"}, {11, 0, 23, "hour"}, {14, 0, 59, "minute"}, {17, 0, 59, "second"}};
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (is_out_of_range(text.p + parts[i].at, parts[i].from, parts[i].to)) {
+			return parts[i].name;
+		}
+	}
+	return "day";
+}
+
+/* Does the text begin like this element of a layout? A digit stands for any. */
+static bool begins_like(struct str text, const char *element)
+{
+	size_t i = 0;
+	for (; element[i] && i < text.n; i++) {
+		bool is_digit = text.p[i] >= '0' && text.p[i] <= '9';
+		if (element[i] >= '0' && element[i] <= '9' ? !is_digit : text.p[i] != element[i]) {
+			return false;
+		}
+	}
+	return !element[i];
+}
+
 /* time.Parse's message names the first element of the layout that the text does not fit. */
 static void refuse_time(struct decoder *d, struct str text, const char *layout, const char *const *elements)
 {
 	struct str rest = text;
-	while (elements[1] && rest.n >= strlen(*elements)) {
-		size_t n = strlen(*elements), i = 0;
-		while (i < n &&
-			((*elements)[i] >= '0' && (*elements)[i] <= '9' ? rest.p[i] >= '0' && rest.p[i] <= '9'
-									: rest.p[i] == (*elements)[i])) {
-			i++;
-		}
-		if (i < n) {
-			break;
-		}
-		rest = (struct str){rest.p + n, rest.n - n};
-		elements++;
+	for (; elements[1] && begins_like(rest, *elements); elements++) {
+		rest = (struct str){rest.p + strlen(*elements), rest.n - strlen(*elements)};
 	}
 	struct buf message;
 	buf_init(&message, TEXT_MAX);
 	buf_adds(&message, "parsing time ");
 	buf_add_str(&message, go_quote(d->arena, text));
-	buf_printf(&message, " as \"%s\": cannot parse ", layout);
-	buf_add_str(&message, go_quote(d->arena, rest));
-	buf_printf(&message, " as \"%s\"", *elements);
+	if (!elements[1] && str_is(rest, "Z")) {
+		buf_printf(&message, ": %s out of range", out_of_range(text));
+	} else {
+		buf_printf(&message, " as \"%s\": cannot parse ", layout);
+		buf_add_str(&message, go_quote(d->arena, rest));
+		buf_printf(&message, " as \"%s\"", *elements);
+	}
 	refuse(d, &message);
 }
 
@@ -429,33 +449,86 @@ static struct json *written_value(struct decoder *d, const struct field *f, stru
 	return f->flags & (FIELD_ALWAYS | FIELD_KEEP_EMPTY) || !is_empty(f->type, v) ? v : NULL;
 }
 
+/* One field of an object while its members come in. */
+struct slot {
+	const struct json *sent;     /* the last member of that name; NULL: none yet */
+	struct json *value;
+	struct json *all;            /* the members of all objects sent for it, where there were several */
+};
+
+/* Decoding into what is there already, null leaves plain Go values alone; maps, slices and pointers it clears. */
+static bool is_left_alone(const struct field *f, const struct json *in)
+{
+	static const bool is_cleared[] = {
+		[TYPE_TIME] = true, [TYPE_MICRO_TIME] = true, [TYPE_BYTES] = true, [TYPE_MAP] = true, [TYPE_LIST] = true,
+		[TYPE_FIELDS_V1] = true,
+	};
+	return in->kind == JSON_NULL && !is_cleared[f->type->kind] && !(f->flags & FIELD_KEEP_EMPTY);
+}
+
+/* Objects and maps sent again are merged into those sent before. */
+static void slot_merge(struct decoder *d, const struct field *f, struct slot *slot, const struct json *in)
+{
+	bool is_merged = (f->type->kind == TYPE_OBJECT || f->type->kind == TYPE_MAP) && slot->sent->kind == JSON_OBJECT &&
+			 in->kind == JSON_OBJECT;
+	if (!is_merged) {
+		slot->all = NULL;
+		return;
+	}
+	if (!slot->all) {
+		slot->all = json_copy(d->arena, slot->sent);
+	}
+	for (uint32_t i = 0; i < in->n; i++) {
+		json_add(d->arena, slot->all, in->members[i].name, in->members[i].value);
+	}
+}
+
+static void decode_member(struct decoder *d, const struct field *f, struct slot *slot, const struct json_member *m,
+	const struct type *owner, const struct frame *at)
+{
+	if (slot->sent) {
+		report_add(d, "duplicate field", at, m->name);
+		if (is_left_alone(f, m->value)) {
+			return;
+		}
+		slot_merge(d, f, slot, m->value);
+	}
+	slot->value = decode(d, f->type, m->value, &(struct frame){.up = at, .owner = owner, .name = m->name});
+	slot->sent = m->value;
+}
+
+/* Everything there is to say has been said when members that came repeatedly are decoded together. */
+static struct json *slot_value(struct decoder *d, const struct field *f, struct slot *slot)
+{
+	struct decoder silent = {.arena = d->arena};
+	return slot->all && !d->error.n ? decode(&silent, f->type, slot->all, NULL) : slot->value;
+}
+
 static struct json *decode_object(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
 	if (in->kind != JSON_OBJECT) {
 		refuse_kind(d, t, in, at);
 		return NULL;
 	}
-	struct json *values[TYPE_FIELDS_MAX];
-	bool is_seen[TYPE_FIELDS_MAX] = {false};
+	struct slot slots[TYPE_FIELDS_MAX];
+	for (int k = 0; t->fields[k].name; k++) {
+		assert(k < TYPE_FIELDS_MAX);
+		slots[k] = (struct slot){0};
+	}
 	int k = 0;
 	for (uint32_t i = 0; i < in->n; i++) {
 		const struct json_member *m = &in->members[i];
 		k = type_field_index(t, m->name, k);
 		if (k < 0) {
 			report_add(d, "unknown field", at, m->name);
-			continue;
+		} else {
+			decode_member(d, &t->fields[k], &slots[k], m, t, at);
 		}
-		assert(k < TYPE_FIELDS_MAX);
-		if (is_seen[k]) {
-			report_add(d, "duplicate field", at, m->name);
-		}
-		is_seen[k] = true;
-		values[k] = decode(d, t->fields[k].type, m->value, &(struct frame){.up = at, .owner = t, .name = m->name});
 	}
 
 	struct json *out = json_object(d->arena);
 	for (k = 0; t->fields[k].name; k++) {
-		struct json *v = written_value(d, &t->fields[k], is_seen[k] ? values[k] : NULL);
+		struct json *v = written_value(d, &t->fields[k], slot_value(d, &t->fields[k], &slots[k]));
 		if (v) {
 			json_add(d->arena, out, str_of(t->fields[k].name), v);
 		}

@@ -75,6 +75,8 @@ struct decode_report {
 	struct str *strict; /* `unknown field "spec.x"`, `duplicate field "metadata.name"` */
 	size_t n_strict, cap;
 };
+enum { DECODE_REPORT_MAX = 100 };    /* sigs.k8s.io/json reports no more */
+void decode_report_add(struct decode_report *r, struct arena *a, struct str text); /* unless it is there or the report is full */
 
 /* Converts a JSON value into the normal form of `type`: known members only, in schema order, maps sorted by key, values as Go's
  * decoder and encoder would leave them (empty omitted unless FIELD_ALWAYS, nulls dropped, RAW verbatim). `in` and its text must

@@ -178,6 +178,19 @@ struct json *json_gets(const struct json *j, const char *name)
 	return json_get(j, str_of(name));
 }
 
+const char *json_kind_name(enum json_kind kind)
+{
+	static const char *const names[] = {
+		[JSON_NULL] = "null",
+		[JSON_BOOL] = "bool",
+		[JSON_NUMBER] = "number",
+		[JSON_STRING] = "string",
+		[JSON_ARRAY] = "array",
+		[JSON_OBJECT] = "object",
+	};
+	return names[kind];
+}
+
 bool json_is(const struct json *j, enum json_kind kind)
 {
 	return j && j->kind == kind;

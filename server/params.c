@@ -362,13 +362,6 @@ static int delete_query_to_json(struct json **ret, const struct params *p, struc
 	return 0;
 }
 
-static const char *json_kind_name(const struct json *j)
-{
-	static const char *const names[] = {"null", "bool", "number", "string", "array", "object"};
-
-	return names[j->kind];
-}
-
 /* A member of the wanted kind, NULL when absent or null; a wrong kind is Go's decoder's 400. */
 static int delete_member(const struct json **ret, const struct json *body, const char *name, enum json_kind kind, const char *go_type,
 			 struct status *st)
@@ -383,7 +376,7 @@ static int delete_member(const struct json **ret, const struct json *body, const
 		*ret = j;
 		return 0;
 	}
-	status_bad_request(st, "json: cannot unmarshal %s into Go struct field DeleteOptions.%s of type %s", json_kind_name(j), name,
+	status_bad_request(st, "json: cannot unmarshal %s into Go struct field DeleteOptions.%s of type %s", json_kind_name(j->kind), name,
 			   go_type);
 	return 1;
 }
