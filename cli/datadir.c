@@ -148,6 +148,11 @@ void datadir_done(struct datadir *d)
 	d->path = mem_free(d->path);
 }
 
+bool datadir_is_plain(const struct datadir *d)
+{
+	return d->path[strspn(d->path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-")] == '\0';
+}
+
 /* ---- files ---- */
 
 char *datadir_file(const struct datadir *d, const char *name)

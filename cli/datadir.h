@@ -20,6 +20,7 @@ char *datadir_default(void);
 int datadir_open(struct datadir *d, const char *path, struct buf *err);
 void datadir_done(struct datadir *d);
 
+bool datadir_is_plain(const struct datadir *d); /* its path means itself in a URL and in a shell */
 char *datadir_file(const struct datadir *d, const char *name); /* its path; mem_free */
 /* The whole file, appended. 0, or -errno: -ENOENT when there is none, -EFBIG beyond the buffer's ceiling. */
 int datadir_read(const struct datadir *d, const char *name, struct buf *out);

@@ -132,14 +132,14 @@ static char **make_environment(void)
 	return out;
 }
 
-/* A socket's address has room for 107 characters; through the folder's descriptor every DIR is short enough. */
+/* A socket's address has room for 107 characters, and in a URL some characters mean something else; through the folder's descriptor every
+ * DIR is short and plain. */
 static char *make_endpoint(const struct etcd_child *c)
 {
-	char *path = mem_printf("unix://%s/etcd/" CLIENT_SOCKET, c->dir->path);
-	if (strlen(path) - strlen("unix://") < sizeof(((struct sockaddr_un *)0)->sun_path)) {
-		return path;
+	size_t room = sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof("/etcd/" CLIENT_SOCKET);
+	if (strlen(c->dir->path) <= room && datadir_is_plain(c->dir)) {
+		return mem_printf("unix://%s/etcd/" CLIENT_SOCKET, c->dir->path);
 	}
-	mem_free(path);
 	return mem_printf("unix:///proc/self/fd/%d/" CLIENT_SOCKET, c->folder_fd);
 }
 

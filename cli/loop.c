@@ -16,16 +16,31 @@ static const struct {
 	unsigned event;
 } signals[] = {{SIGINT, LOOP_STOP}, {SIGTERM, LOOP_STOP}, {SIGHUP, LOOP_STOP}, {SIGCHLD, LOOP_CHILD}};
 
+/* nohup(1), and a shell for what it puts into the background, have signals ignored: a blocked signal would come in all the same. */
+static bool is_unwanted(int number)
+{
+	struct sigaction inherited;
+	return (number == SIGHUP || number == SIGINT) && sigaction(number, NULL, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
+}
+
+static void block_signals(sigset_t *ret)
+{
+	sigemptyset(ret);
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		if (!is_unwanted(signals[i].signal)) {
+			sigaddset(ret, signals[i].signal);
+		}
+	}
+	pthread_sigmask(SIG_BLOCK, ret, NULL);
+	signal(SIGCHLD, SIG_DFL); /* where it was ignored, nobody could learn how a child ended */
+	signal(SIGPIPE, SIG_IGN); /* a client that goes away is an error of write(2), not of the process */
+}
+
 int loop_init(struct loop *l, struct buf *err)
 {
 	sigset_t set;
 	*l = (struct loop){-1, -1, 0};
-	sigemptyset(&set);
-	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
-		sigaddset(&set, signals[i].signal);
-	}
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN); /* a client that goes away is an error of write(2), not of the process */
+	block_signals(&set);
 
 	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	l->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

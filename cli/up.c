@@ -27,7 +27,6 @@ struct up_flags {
 
 /* One run. Everything happens on the main thread, which also makes it the one etcd lives and dies with. */
 struct up {
-	const struct command *command;
 	const struct up_flags *flags;
 	struct loop loop;
 	struct datadir dir;
@@ -36,8 +35,9 @@ struct up {
 	struct etcd_child *etcd;
 	struct instance *instance;
 	bool is_announced;
-	int64_t began_ms, etcd_began_ms;
-	int64_t backoff_ms, restart_at_ms; /* monotonic; 0: nothing to restart */
+	int64_t waiting_since_ms;          /* for everything to be up; monotonic, as all times here */
+	int64_t etcd_began_ms;
+	int64_t backoff_ms, restart_at_ms; /* 0: nothing to restart */
 	int64_t chores_at_ms;
 	struct buf err;
 };
@@ -150,10 +150,27 @@ static const char greeting[] =
 	"\n"
 	"Data and certificates are in %s. Ctrl-C stops annals; the next start takes the data up again.\n";
 
+/* The directory as a shell takes it; mem_free. */
+static char *quoted_folder(const struct up *u)
+{
+	if (datadir_is_plain(&u->dir)) {
+		return mem_strdup(u->dir.path);
+	}
+	struct buf out;
+	buf_init(&out, SIZE_MAX / 2);
+	buf_addc(&out, '\'');
+	for (const char *c = u->dir.path; *c; c++) {
+		buf_printf(&out, *c == '\'' ? "'\\%c'" : "%c", *c);
+	}
+	buf_addc(&out, '\'');
+	return buf_take(&out, NULL);
+}
+
 static void announce(struct up *u)
 {
+	_cleanup_(mem_freep) char *folder = quoted_folder(u);
 	u->is_announced = true;
-	printf(greeting, u->url, u->dir.path, u->dir.path, u->url, u->dir.path);
+	printf(greeting, u->url, folder, folder, u->url, u->dir.path);
 	fflush(stdout);
 }
 
@@ -184,16 +201,12 @@ static int etcd_ended(struct up *u)
 	return 0;
 }
 
-static int restart_if_due(struct up *u)
+static void restart_if_due(struct up *u)
 {
-	if (!u->restart_at_ms || clock_mono_ms() < u->restart_at_ms) {
-		return 0;
-	}
-	if (start_etcd(u)) {
+	if (u->restart_at_ms && clock_mono_ms() >= u->restart_at_ms && start_etcd(u)) {
 		complain(u);
 		plan_restart(u);
 	}
-	return 0;
 }
 
 /* The server reads its certificate again by itself; the kubeconfig has a copy of the administrator's. */
@@ -212,9 +225,9 @@ static void do_chores(struct up *u)
 
 static void show_patience(struct up *u)
 {
-	if (!u->is_announced && clock_mono_ms() - u->began_ms > PATIENCE_MS) {
+	if (!u->is_announced && clock_mono_ms() - u->waiting_since_ms > PATIENCE_MS) {
 		fprintf(stderr, "annals up: still waiting for etcd; what it does is in %s/etcd.log\n", u->dir.path);
-		u->began_ms = clock_mono_ms();
+		u->waiting_since_ms = clock_mono_ms();
 	}
 }
 
@@ -222,7 +235,7 @@ static int64_t next_wake_ms(const struct up *u)
 {
 	int64_t at = u->chores_at_ms;
 	at = u->restart_at_ms ? MIN(at, u->restart_at_ms) : at;
-	at = u->is_announced ? at : MIN(at, u->began_ms + PATIENCE_MS + 1);
+	at = u->is_announced ? at : MIN(at, u->waiting_since_ms + PATIENCE_MS + 1);
 	return MAX(at - clock_mono_ms(), (int64_t)0);
 }
 
@@ -307,17 +320,16 @@ static void up_done(struct up *u)
 	buf_done(&u->err);
 }
 
-static int up(const struct command *command, const struct up_flags *flags)
+static int up(const struct up_flags *flags)
 {
 	_cleanup_(up_done) struct up u = {
-		.command = command,
 		.flags = flags,
 		.dir = {.fd = -1, .lock_fd = -1},
 		.loop = {-1, -1, 0},
-		.began_ms = clock_mono_ms(),
+		.waiting_since_ms = clock_mono_ms(),
 	};
 	buf_init(&u.err, 64 * 1024);
-	u.chores_at_ms = u.began_ms + CHORES_MS;
+	u.chores_at_ms = u.waiting_since_ms + CHORES_MS;
 	int r = loop_init(&u.loop, &u.err);
 	if (!r) {
 		r = start(&u);
@@ -337,7 +349,7 @@ static int run(const struct command *command, int argc, char **argv)
 	struct up_flags flags = {.port = 6443};
 	common_flags_init(&flags.common);
 	int r = parse_flags(command, &flags, argc, argv);
-	r = r >= 0 ? r : up(command, &flags);
+	r = r >= 0 ? r : up(&flags);
 	common_flags_done(&flags.common);
 	return r;
 }

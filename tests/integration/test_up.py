@@ -93,9 +93,12 @@ def test_default_directory_follows_xdg(folder):
     assert a.stop() == 0
 
 
-def test_long_directory_is_no_obstacle(up, folder):
-    a = up(dir=folder / ("long" * 50) / "data")
+@pytest.mark.parametrize("name", ["long" * 50, "with blank's and 100%25 # ? ü"])
+def test_odd_directory_is_no_obstacle(up, folder, name):
+    a = up(dir=folder / name / "data")
     assert a.get(NAMESPACES + "/default").status == 200
+    export = next(line for line in a.stdout.text.splitlines() if "export KUBECONFIG" in line)
+    assert run(["bash", "-c", export + '; test -r "$KUBECONFIG"']).returncode == 0
 
 
 # ---- files ----
@@ -209,6 +212,15 @@ def test_signal_ends_it_cleanly_and_etcd_last(up, number):
     a.signal(number)
     assert a.wait() == 0
     assert not is_alive(etcd)
+
+
+def test_what_nohup_has_ignored_is_ignored(folder):
+    a = processes.Process(["nohup", BIN, "up", "--port=0", "--data-dir", folder / "data"])
+    assert a.stdout.wait("^annals is ready")
+    a.popen.send_signal(signal.SIGHUP)
+    client = processes.Client(next(line.split()[-1] for line in a.stdout.lines if "is ready" in line), folder / "data" / "ca.crt")
+    assert client.get("/livez").status == 200
+    assert a.stop() == 0
 
 
 def test_stop_ends_watches(up):

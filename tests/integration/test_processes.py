@@ -1,0 +1,39 @@
+"""The fixtures themselves: what goes wrong in a process must not go unnoticed."""
+
+import processes
+
+
+def troubles_of(script):
+    process = processes.Process(["sh", "-c", script])
+    process.popen.wait(processes.PATIENCE)
+    process.stderr.thread.join(processes.PATIENCE)
+    return process.troubles()
+
+
+def test_crash_is_noticed():
+    assert "ended by itself with status -11" in troubles_of("kill -SEGV $$")[0]
+
+
+def test_exit_is_noticed():
+    assert "ended by itself with status 3" in troubles_of("exit 3")[0]
+
+
+def test_report_of_a_sanitizer_is_noticed(monkeypatch, tmp_path):
+    for report in ("==1==ERROR: AddressSanitizer: heap-use-after-free", "WARNING: ThreadSanitizer: data race (pid=1)",
+                   "x.c:1:2: runtime error: signed integer overflow", "x: y.c:1: f: Assertion `a' failed."):
+        assert any(report in trouble for trouble in troubles_of(f'echo "{report}" >&2'))
+    monkeypatch.setenv("TSAN_OPTIONS", f"halt_on_error=0:log_path={tmp_path}/tsan")
+    assert any("data race" in trouble for trouble in troubles_of(f'echo "WARNING: ThreadSanitizer: data race" >{tmp_path}/tsan.$$'))
+
+
+def test_trouble_is_told_once():
+    process = processes.Process(["sh", "-c", "exit 3"])
+    process.popen.wait(processes.PATIENCE)
+    assert process.troubles()
+    assert not process.troubles()
+
+
+def test_expected_end_is_no_trouble():
+    process = processes.Process(["sleep", "1000"])
+    process.stop()
+    assert not process.troubles()
