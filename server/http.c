@@ -137,10 +137,11 @@ struct http_exchange {
 	void *stream_context;
 	uint64_t stream_length;
 	bool is_stream_closed;
+	bool is_ended_by_closing;
 	struct list stream_link;
 	struct pump_stream pumped;
 	struct alarm alarm;
-	bool has_alarm;
+	int64_t alarm_ms; /* as last set: a stream tends to ask for the same again and again */
 
 	_Alignas(16) char scratch[];
 };
@@ -306,8 +307,8 @@ bool http_was_cut(const struct http_exchange *x)
 
 void http_set_alarm(struct http_exchange *x, int64_t mono_ms)
 {
-	if (mono_ms || x->has_alarm) {
-		x->has_alarm = mono_ms != 0;
+	if (mono_ms != x->alarm_ms) {
+		x->alarm_ms = mono_ms;
 		keeper_set_alarm(server_of(x)->keeper, &x->alarm, mono_ms);
 	}
 }
@@ -456,12 +457,31 @@ static ssize_t read_stream(struct http_exchange *x, char *p, size_t max)
 	return n;
 }
 
-static ssize_t end_driven(struct http_exchange *x, bool is_cut)
+/* Ends a body, and where nothing else can mark its end, the connection. When a reader says so libmicrohttpd (0.9.75) closes the
+ * connection but forgets it, with its socket, as long as an older one lives; when there is a byte to send and the socket takes no more it
+ * does not. */
+static ssize_t end_body(struct http_exchange *x, char *p)
+{
+	struct connection *c = x->connection;
+	bool is_delimited = x->stream_length != HTTP_LENGTH_UNKNOWN || !x->framing.is_http10;
+	if (!x->is_cut && is_delimited) {
+		return MHD_CONTENT_READER_END_OF_STREAM;
+	}
+	x->is_ended_by_closing = !x->is_cut;
+	if (x->is_ended_by_closing && c->session) {
+		gnutls_bye(c->session, GNUTLS_SHUT_WR);
+	}
+	shutdown(c->kept.fd, x->is_cut ? SHUT_RDWR : SHUT_WR);
+	*p = '\0';
+	return 1;
+}
+
+static ssize_t end_driven(struct http_exchange *x, bool is_cut, char *p)
 {
 	bool is_short = x->stream_length != HTTP_LENGTH_UNKNOWN && x->sent < x->stream_length;
 	x->is_cut = is_cut || is_short;
 	close_stream(x);
-	return x->is_cut ? MHD_CONTENT_READER_END_WITH_ERROR : MHD_CONTENT_READER_END_OF_STREAM;
+	return end_body(x, p);
 }
 
 /* Between read's "nothing" and the parking a wake may come: then park() finds its mark. */
@@ -470,12 +490,12 @@ static ssize_t drive(void *arg, uint64_t position, char *p, size_t max)
 	struct http_exchange *x = arg;
 	(void)position;
 	if (atomic_load_explicit(&server_of(x)->is_cutting, memory_order_acquire)) {
-		return end_driven(x, true);
+		return end_driven(x, true, p);
 	}
 	atomic_exchange_explicit(&x->stream_wait, WAIT_RUNNING, memory_order_acq_rel);
 	ssize_t n = read_stream(x, p, max);
 	if (n < 0) {
-		return end_driven(x, n != -1);
+		return end_driven(x, n != -1, p);
 	}
 	keeper_set_phase(&x->connection->kept, n ? KEEPER_SEND : KEEPER_WORK, now_ms());
 	if (n == 0) {
@@ -529,19 +549,16 @@ static ssize_t hand_over(void *arg, uint64_t position, char *p, size_t max)
 {
 	struct http_exchange *x = arg;
 	(void)position;
-	switch (atomic_load_explicit(&x->stream_end, memory_order_acquire)) {
-	case END_DONE:
-		return MHD_CONTENT_READER_END_OF_STREAM;
-	case END_CUT:
-		x->is_cut = true;
-		return MHD_CONTENT_READER_END_WITH_ERROR;
-	default:
-		release_pages(p, max);
-		atomic_fetch_sub_explicit(&x->connection->worker->n_polled, 1, memory_order_relaxed);
-		MHD_suspend_connection(x->connection->mhd);
-		pump_start(&x->pumped);
-		return 0;
+	enum stream_end end = (enum stream_end)atomic_load_explicit(&x->stream_end, memory_order_acquire);
+	if (end != END_OPEN) {
+		x->is_cut = end == END_CUT;
+		return end_body(x, p);
 	}
+	release_pages(p, max);
+	atomic_fetch_sub_explicit(&x->connection->worker->n_polled, 1, memory_order_relaxed);
+	MHD_suspend_connection(x->connection->mhd);
+	pump_start(&x->pumped);
+	return 0;
 }
 
 static void prepare_pump(struct http_exchange *x)
@@ -553,6 +570,20 @@ static void prepare_pump(struct http_exchange *x)
 		.is_chunked = !x->framing.is_http10,
 	};
 	pump_prepare(server_of(x)->pump, &x->pumped);
+}
+
+/* The block is libmicrohttpd's own buffer, of no use to a chunked answer. And without the flag libmicrohttpd would send the last chunk
+ * of an answer to HEAD. */
+static struct MHD_Response *stream_response(struct http_exchange *x, MHD_ContentReaderCallback reader)
+{
+	bool is_endless = x->stream_length == HTTP_LENGTH_UNKNOWN;
+	size_t block = is_endless && !x->framing.is_http10 ? 1 : RECORD;
+	struct MHD_Response *response =
+		MHD_create_response_from_callback(is_endless ? MHD_SIZE_UNKNOWN : x->stream_length, block, reader, x, NULL);
+	if (is_endless && str_is(x->method, "HEAD")) {
+		MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+	}
+	return response;
 }
 
 void http_reply_stream(struct http_exchange *x, unsigned status, uint64_t length, bool is_long_lived,
@@ -572,11 +603,7 @@ void http_reply_stream(struct http_exchange *x, unsigned status, uint64_t length
 	list_append(&s->streams, &x->stream_link);
 	s->n_streams++;
 	pthread_mutex_unlock(&s->streams_lock);
-	/* The block is libmicrohttpd's own buffer, of no use to one that is pumped or chunked. */
-	answer(x, status,
-		MHD_create_response_from_callback(length == HTTP_LENGTH_UNKNOWN ? MHD_SIZE_UNKNOWN : length,
-			length == HTTP_LENGTH_UNKNOWN && !x->framing.is_http10 ? 1 : RECORD, is_pumped ? hand_over : drive, x,
-			NULL));
+	answer(x, status, stream_response(x, is_pumped ? hand_over : drive));
 }
 
 static void wake_streams(struct http_server *s)
@@ -684,8 +711,10 @@ static size_t head_cost(struct http_exchange *x, size_t head_size)
 	return head_size + (size_t)n * FIELD_COST + http_header(x, "Cookie").n;
 }
 
-/* The head begins with the method, in libmicrohttpd's buffer as in the request, and the field lines follow the version. */
-static unsigned check_head(struct http_exchange *x, const char *method, const char *version, const char **ret_problem)
+/* The head lies in libmicrohttpd's buffer as it came, with NULs in place of what ends its pieces: method, target (by now unescaped, from
+ * its beginning), version, field lines. */
+static unsigned check_head(
+	struct http_exchange *x, const char *method, const char *url, const char *version, const char **ret_problem)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(x->connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
@@ -701,6 +730,10 @@ static unsigned check_head(struct http_exchange *x, const char *method, const ch
 	if (head_cost(x, info->header_size) > server_of(x)->options.max_header) {
 		*ret_problem = "the request's head is too large";
 		return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
+	}
+	if (url + x->target.n + sizeof(" ") - 1 != version) { /* a NUL in it */
+		*ret_problem = "malformed request target";
+		return MHD_HTTP_BAD_REQUEST;
 	}
 	return http_check(&head, &x->framing, ret_problem);
 }
@@ -756,7 +789,7 @@ static enum MHD_Result exchange_announce(struct http_exchange *x)
 	return MHD_YES;
 }
 
-static enum MHD_Result exchange_begin(struct http_exchange *x, const char *method, const char *version)
+static enum MHD_Result exchange_begin(struct http_exchange *x, const char *method, const char *url, const char *version)
 {
 	const char *problem;
 	x->is_begun = true;
@@ -764,7 +797,7 @@ static enum MHD_Result exchange_begin(struct http_exchange *x, const char *metho
 	x->method = str_of(method);
 	count(&server_of(x)->requests_total, 1);
 	read_fields(x);
-	unsigned status = check_head(x, method, version, &problem);
+	unsigned status = check_head(x, method, url, version, &problem);
 	if (status) {
 		return refuse(x, status, problem);
 	}
@@ -823,7 +856,7 @@ static enum MHD_Result exchange_run(struct http_exchange *x)
 static void exchange_end(struct http_exchange *x, enum MHD_RequestTerminationCode how)
 {
 	struct http_server *s = server_of(x);
-	x->is_cut |= how != MHD_REQUEST_TERMINATED_COMPLETED_OK;
+	x->is_cut |= how != MHD_REQUEST_TERMINATED_COMPLETED_OK && !x->is_ended_by_closing;
 	http_set_alarm(x, 0);
 	close_stream(x);
 	keeper_set_phase(&x->connection->kept, KEEPER_IDLE, now_ms());
@@ -956,9 +989,8 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
 	struct http_exchange *x = *context;
 	(void)arg;
 	(void)mhd;
-	(void)url;
 	if (!x->is_begun) {
-		return exchange_begin(x, method, version);
+		return exchange_begin(x, method, url, version);
 	}
 	if (*upload_n) {
 		size_t n = *upload_n;

@@ -45,13 +45,14 @@ struct keeper {
 	_Atomic bool is_stopping, is_draining;
 	int64_t sweep_ms; /* between two sweeps */
 
-	pthread_mutex_t lock;    /* guards the next six; never held over a callback but suspend and resume */
+	pthread_mutex_t lock;    /* guards the next seven; never held over a callback but suspend and resume */
 	struct list connections; /* of keeper_connection.link; the search for an idle one turns it */
 	size_t n_connections;
 	size_t n_accepted;   /* accepted, not yet added */
 	struct list lingers; /* of linger.link */
 	size_t n_lingers;
-	pthread_cond_t emptied;
+	bool is_closed;         /* the listener */
+	pthread_cond_t changed; /* is_closed, or no connection is left */
 
 	pthread_mutex_t alarm_lock; /* guards alarms; held while one rings */
 	struct alarms alarms;
@@ -166,8 +167,10 @@ static bool is_resting(struct keeper_connection *c)
 	return phase == KEEPER_HANDSHAKE || phase == KEEPER_FIRST || phase == KEEPER_IDLE;
 }
 
+/* libmicrohttpd may not have closed its own descriptor of the socket yet: so closing ours does not end the events. */
 static void leftover_free(struct keeper *k, struct leftover *l)
 {
+	epoll_ctl(k->epoll, EPOLL_CTL_DEL, l->fd, NULL);
 	list_remove(&l->link);
 	k->n_lingers--;
 	close(l->fd);
@@ -195,7 +198,7 @@ static bool is_empty(const struct keeper *k)
 static void announce_if_empty(struct keeper *k)
 {
 	if (is_empty(k)) {
-		pthread_cond_broadcast(&k->emptied);
+		pthread_cond_broadcast(&k->changed);
 	}
 }
 
@@ -305,14 +308,23 @@ static void on_listener(struct keeper *k)
 	}
 }
 
+static void close_listener(struct keeper *k)
+{
+	close(k->listener);
+	k->listener = -1;
+	pthread_mutex_lock(&k->lock);
+	k->is_closed = true;
+	pthread_cond_broadcast(&k->changed);
+	pthread_mutex_unlock(&k->lock);
+}
+
 static void tend_listener(struct keeper *k, bool is_draining)
 {
 	if (k->listener < 0) {
 		return;
 	}
 	if (is_draining) {
-		close(k->listener);
-		k->listener = -1;
+		close_listener(k);
 	} else if (!k->is_listening && atomic_load_explicit(&k->is_open, memory_order_acquire) &&
 		clock_mono_ms() >= k->listen_ms) {
 		watch_listener(k);
@@ -342,6 +354,11 @@ void keeper_drain(struct keeper *k)
 {
 	atomic_store_explicit(&k->is_draining, true, memory_order_release);
 	wake(k);
+	pthread_mutex_lock(&k->lock);
+	while (!k->is_closed) {
+		pthread_cond_wait(&k->changed, &k->lock);
+	}
+	pthread_mutex_unlock(&k->lock);
 }
 
 void keeper_cut_all(struct keeper *k)
@@ -359,7 +376,7 @@ bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms)
 	pthread_mutex_lock(&k->lock);
 	int r = 0;
 	while (!is_empty(k) && r != ETIMEDOUT) {
-		r = pthread_cond_timedwait(&k->emptied, &k->lock, &until);
+		r = pthread_cond_timedwait(&k->changed, &k->lock, &until);
 	}
 	bool has_left = is_empty(k);
 	pthread_mutex_unlock(&k->lock);
@@ -550,7 +567,7 @@ static int64_t choose_sweep(const struct keeper_options *o)
 	return MAX(MIN(shortest / 4, (int64_t)TICK_MS), (int64_t)SWEEP_MIN_MS);
 }
 
-static void init_emptied(pthread_cond_t *cond)
+static void init_changed(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
 	pthread_condattr_init(&attr);
@@ -569,7 +586,7 @@ struct keeper *keeper_new(const struct keeper_options *options)
 	alarms_init(&k->alarms);
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_mutex_init(&k->alarm_lock, NULL);
-	init_emptied(&k->emptied);
+	init_changed(&k->changed);
 
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
 	k->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -604,7 +621,7 @@ struct keeper *keeper_free(struct keeper *k)
 	close(k->wakeup);
 	close(k->epoll);
 	alarms_done(&k->alarms);
-	pthread_cond_destroy(&k->emptied);
+	pthread_cond_destroy(&k->changed);
 	pthread_mutex_destroy(&k->alarm_lock);
 	pthread_mutex_destroy(&k->lock);
 	return mem_free(k);

@@ -54,6 +54,64 @@ static int fail_load(struct buf *err, const char *what, const char *name, int co
 	return -EINVAL;
 }
 
+struct chain {
+	gnutls_x509_crt_t *certs;
+	unsigned n;
+	gnutls_x509_privkey_t key;
+};
+
+static void chain_done(struct chain *c)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		gnutls_x509_crt_deinit(c->certs[i]);
+	}
+	gnutls_free(c->certs);
+	gnutls_x509_privkey_deinit(c->key);
+}
+
+static int read_certs(struct chain *c, const char *name)
+{
+	gnutls_datum_t pem;
+	int r = gnutls_load_file(name, &pem);
+	if (r == 0) {
+		r = gnutls_x509_crt_list_import2(&c->certs, &c->n, &pem, GNUTLS_X509_FMT_PEM, 0);
+		gnutls_free(pem.data);
+	}
+	return r;
+}
+
+static int read_key(struct chain *c, const char *name)
+{
+	gnutls_datum_t pem;
+	int r = gnutls_load_file(name, &pem);
+	if (r == 0) {
+		r = gnutls_x509_privkey_init(&c->key);
+		r = r ? r : gnutls_x509_privkey_import2(c->key, &pem, GNUTLS_X509_FMT_PEM, NULL, 0);
+		gnutls_free(pem.data);
+	}
+	return r;
+}
+
+/* Piece by piece: gnutls_certificate_set_x509_key_file() leaks what it has read of a broken file. */
+static int load_chain(struct tls_identity *id, const char *const names[N_FILES], struct buf *err)
+{
+	_cleanup_(chain_done) struct chain c = {0};
+	int r = read_certs(&c, names[CERT]);
+	if (r < 0) {
+		return fail_load(err, "certificate", names[CERT], r);
+	}
+	r = read_key(&c, names[KEY]);
+	if (r < 0) {
+		return fail_load(err, "key", names[KEY], r);
+	}
+	r = gnutls_certificate_set_x509_key(id->credentials, c.certs, (int)c.n, c.key);
+	if (r == GNUTLS_E_CERTIFICATE_KEY_MISMATCH) {
+		buf_printf(err, "the key %s is not that of the certificate %s", names[KEY], names[CERT]);
+		return -EINVAL;
+	}
+	return r < 0 ? fail_load(err, "certificate", names[CERT], r) : 0;
+}
+
 static int load_client_ca(struct tls_identity *id, const char *name, struct buf *err)
 {
 	if (!name) {
@@ -80,14 +138,9 @@ static int tls_identity_load(struct tls_identity **ret, const char *const names[
 		return fail_load(err, "certificate", names[CERT], r);
 	}
 
-	r = gnutls_certificate_set_x509_key_file(id->credentials, names[CERT], names[KEY], GNUTLS_X509_FMT_PEM);
-	if (r == GNUTLS_E_CERTIFICATE_KEY_MISMATCH) {
-		buf_printf(err, "the key %s is not that of the certificate %s", names[KEY], names[CERT]);
-		return -EINVAL;
-	}
+	r = load_chain(id, names, err);
 	if (r < 0) {
-		buf_printf(err, "cannot load certificate %s with key %s: %s", names[CERT], names[KEY], gnutls_strerror(r));
-		return -EINVAL;
+		return r;
 	}
 	r = load_client_ca(id, names[CLIENT_CA], err);
 	if (r < 0) {
