@@ -1,0 +1,281 @@
+#include "tests/unit/http_world.h"
+
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void assert_peer(const struct client_tls *tls, const char *expected)
+{
+	struct client c;
+	struct answer a;
+	client_open(&c, port(), tls);
+	client_get(&c, "/who", &a);
+	assert_int_equal(a.status, 200);
+	if (!str_starts(buf_str(&a.body), str_of(expected))) {
+		fail_msg("%s", a.body.p);
+	}
+	answer_done(&a);
+	client_close(&c);
+}
+
+static void assert_named_peer(const char *name, const char *expected)
+{
+	_cleanup_(mem_freep) char *cert = pki_path(pki, name, "crt"), *key = pki_path(pki, name, "key");
+	assert_peer(&(struct client_tls){.cert_file = cert, .key_file = key}, expected);
+	assert_peer(&(struct client_tls){.cert_file = cert, .key_file = key, .priorities = "NORMAL:-VERS-ALL:+VERS-TLS1.2"},
+		expected);
+}
+
+static void test_tls__client_is_known_by_its_certificate(void **state _unused_)
+{
+	start(NULL);
+	assert_peer(&(struct client_tls){0}, "tls=1 sent=0 verified=0 cn= problem=");
+	assert_named_peer("alice", "tls=1 sent=1 verified=1 cn=alice o=system:masters o=devs problem=");
+	assert_named_peer("expired",
+		"tls=1 sent=1 verified=0 cn= problem=The certificate is NOT trusted. The certificate chain uses expired");
+	assert_named_peer("stranger",
+		"tls=1 sent=1 verified=0 cn= problem=The certificate is NOT trusted. The certificate issuer is unknown");
+	assert_named_peer("server",
+		"tls=1 sent=1 verified=0 cn= problem=The certificate is NOT trusted. The certificate chain does not match");
+}
+
+static void test_tls__http11_is_negotiated_and_old_versions_are_not(void **state _unused_)
+{
+	struct client c;
+	gnutls_datum_t protocol;
+	start(NULL);
+	dial(&c);
+	assert_int_equal(gnutls_alpn_get_selected_protocol(c.session, &protocol), 0);
+	assert_str(((struct str){(char *)protocol.data, protocol.size}), "http/1.1");
+	assert_int_equal(gnutls_protocol_get_version(c.session), GNUTLS_TLS1_3);
+	client_close(&c);
+
+	client_dial(&c, port());
+	assert_true(client_handshake(&c, &(struct client_tls){.priorities = "NORMAL:-VERS-ALL:+VERS-TLS1.1:%COMPAT"}) < 0);
+	client_close(&c);
+}
+
+static bool is_server_signed_by(const char *ca)
+{
+	struct client c;
+	unsigned status = 1;
+	_cleanup_(mem_freep) char *path = pki_path(pki, ca, "crt");
+	dial(&c);
+	gnutls_certificate_set_x509_trust_file(c.credentials, path, GNUTLS_X509_FMT_PEM);
+	assert_int_equal(gnutls_certificate_verify_peers2(c.session, &status), 0);
+	client_close(&c);
+	return status == 0;
+}
+
+static void test_tls__new_certificate_is_taken_up_without_dropping_anybody(void **state _unused_)
+{
+	struct client old;
+	make_cert("ca2", NULL, "another CA", false);
+	make_cert("rotating", "ca", "localhost", true);
+	_cleanup_(mem_freep) char *cert = pki_path(pki, "rotating", "crt"), *key = pki_path(pki, "rotating", "key");
+	start(&(struct http_options){.cert_file = cert, .key_file = key});
+	dial(&old);
+	assert_answer(&old, GET("/hello"), 200, "hello\n");
+	assert_true(is_server_signed_by("ca"));
+
+	make_cert("rotating", "ca2", "localhost", true);
+	for (unsigned i = 0; !is_server_signed_by("ca2"); i++) {
+		assert_true(i < 10000);
+	}
+	assert_answer(&old, GET("/hello"), 200, "hello\n");
+	client_close(&old);
+}
+
+static void test_tls__broken_certificate_is_reported_and_the_old_one_kept(void **state _unused_)
+{
+	make_cert("breaking", "ca", "localhost", true);
+	_cleanup_(mem_freep) char *cert = pki_path(pki, "breaking", "crt"), *key = pki_path(pki, "breaking", "key");
+	start(&(struct http_options){.cert_file = cert, .key_file = key});
+	assert_int_equal(truncate(cert, 100), 0);
+	await(world.n_notices == 1);
+	assert_true(is_server_signed_by("ca"));
+}
+
+static void test_tls__new_client_ca_is_taken_up(void **state _unused_)
+{
+	make_cert("clients", NULL, "CA of clients", false);
+	make_cert("bob", "clients", "bob", false);
+	_cleanup_(mem_freep) char *path = pki_path(pki, "turning", "crt"), *from = pki_path(pki, "clients", "crt");
+	make_cert("turning", NULL, "CA of nobody", false);
+	start(&(struct http_options){.client_ca_file = path});
+	assert_named_peer("bob", "tls=1 sent=1 verified=0");
+
+	assert_int_equal(rename(from, path), 0);
+	for (unsigned i = 0;; i++) {
+		struct client c;
+		struct answer a;
+		_cleanup_(mem_freep) char *cert = pki_path(pki, "bob", "crt"), *key = pki_path(pki, "bob", "key");
+		client_open(&c, port(), &(struct client_tls){.cert_file = cert, .key_file = key});
+		client_get(&c, "/who", &a);
+		bool is_known = str_contains(buf_str(&a.body), STR("verified=1 cn=bob"));
+		answer_done(&a);
+		client_close(&c);
+		if (is_known) {
+			break;
+		}
+		assert_true(i < 10000);
+	}
+}
+
+static void test_tls__certificate_and_key_must_match(void **state _unused_)
+{
+	_cleanup_(mem_freep) char *key = pki_path(pki, "alice", "key");
+	assert_no_start(&(struct http_options){.key_file = key}, -EINVAL, "is not that of the certificate");
+	assert_no_start(&(struct http_options){.cert_file = "/nonexistent"}, -EINVAL, "cannot load certificate /nonexistent");
+	assert_no_start(
+		&(struct http_options){.client_ca_file = "/nonexistent"}, -EINVAL, "cannot load client CA /nonexistent");
+}
+
+/* libmicrohttpd by itself would turn round and round. */
+static void test_tls__stalled_handshakes_cost_nothing(void **state _unused_)
+{
+	enum { N = 8 };
+	struct client c[N];
+	static const char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01};
+	start(&(struct http_options){.handshake_timeout_ms = 1500});
+	for (size_t i = 0; i < N; i++) {
+		client_dial(&c[i], port());
+		client_send(&c[i], (struct str){hello, i % (sizeof(hello) + 1)});
+	}
+	int64_t wall = clock_mono_ns(), cpu = clock_cpu_ns();
+	for (size_t i = 0; i < N; i++) {
+		await_end(&c[i]);
+		client_close(&c[i]);
+	}
+	wall = clock_mono_ns() - wall;
+	cpu = clock_cpu_ns() - cpu;
+	assert_true(cpu < wall / 2);
+	await_connections(0);
+	struct http_stats stats;
+	http_server_stats(world.server, &stats);
+	assert_int_equal(stats.handshakes_failed, N);
+}
+
+static void hostile_visit(unsigned *seed)
+{
+	char junk[400];
+	struct client c;
+	client_dial(&c, port());
+	size_t n = (size_t)rand_r(seed) % sizeof(junk);
+	for (size_t i = 0; i < n; i++) {
+		junk[i] = (char)rand_r(seed);
+	}
+	if (rand_r(seed) % 2) {
+		memcpy(junk, "\x16\x03\x01\x00\x80", 5);
+	}
+	client_try_send(&c, (struct str){junk, n});
+	if (rand_r(seed) % 2) {
+		shutdown(c.fd, SHUT_WR);
+		await_end(&c);
+	}
+	client_close(&c);
+}
+
+/* Sends a real handshake a few bytes at a time, and gives up somewhere on the way. */
+static ssize_t push_crumbs(gnutls_transport_ptr_t p, const void *data, size_t n)
+{
+	int *left = p;
+	const char *bytes = data;
+	for (size_t i = 0; i < n; i += 7) {
+		if (left[1]-- == 0) {
+			shutdown(left[0], SHUT_RDWR);
+		}
+		if (send(left[0], bytes + i, MIN(n - i, (size_t)7), MSG_NOSIGNAL) < 0) {
+			return -1;
+		}
+	}
+	return (ssize_t)n;
+}
+
+static ssize_t pull_crumbs(gnutls_transport_ptr_t p, void *data, size_t n)
+{
+	int *left = p;
+	return recv(left[0], data, n, 0);
+}
+
+static void interrupted_visit(unsigned *seed)
+{
+	struct client c;
+	client_dial(&c, port());
+	int left[2] = {c.fd, rand_r(seed) % 80};
+	gnutls_certificate_allocate_credentials(&c.credentials);
+	gnutls_init(&c.session, GNUTLS_CLIENT);
+	gnutls_set_default_priority(c.session);
+	gnutls_credentials_set(c.session, GNUTLS_CRD_CERTIFICATE, c.credentials);
+	gnutls_transport_set_ptr(c.session, left);
+	gnutls_transport_set_push_function(c.session, push_crumbs);
+	gnutls_transport_set_pull_function(c.session, pull_crumbs);
+	if (gnutls_handshake(c.session) == 0) {
+		client_try_send(&c, STR(GET("/hello")));
+		client_receive(&c);
+	}
+	client_close(&c);
+}
+
+static void *visit(void *arg)
+{
+	unsigned *seed = arg;
+	for (unsigned i = 0; i < 30; i++) {
+		struct client c;
+		hostile_visit(seed);
+		interrupted_visit(seed);
+		dial(&c);
+		assert_answer(&c, rand_r(seed) % 2 ? GET("/hello") : GET("/later"), 200, NULL);
+		client_close(&c);
+	}
+	return arg;
+}
+
+static void test_tls__hostile_handshakes_hurt_nobody_else(void **state _unused_)
+{
+	enum { N = 16 };
+	pthread_t threads[N];
+	unsigned seeds[N];
+	start(NULL);
+	for (unsigned i = 0; i < N; i++) {
+		seeds[i] = i + 1;
+		pthread_create(&threads[i], NULL, visit, &seeds[i]);
+	}
+	for (unsigned i = 0; i < N; i++) {
+		pthread_join(threads[i], NULL);
+	}
+}
+
+/* Many TLS records in one read, and one in many. */
+static void test_tls__requests_in_records_of_any_size_are_read(void **state _unused_)
+{
+	struct client c;
+	static const char request[] = GET("/hello");
+	start(NULL);
+	dial(&c);
+	for (size_t size = 1; size < sizeof(request); size++) {
+		for (size_t i = 0; i < sizeof(request) - 1; i += size) {
+			client_send(&c, (struct str){request + i, MIN(size, sizeof(request) - 1 - i)});
+		}
+	}
+	for (size_t size = 1; size < sizeof(request); size++) {
+		assert_next_answer(&c, 200, "hello\n");
+	}
+	client_close(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_tls__client_is_known_by_its_certificate),
+		CASE(test_tls__http11_is_negotiated_and_old_versions_are_not),
+		CASE(test_tls__new_certificate_is_taken_up_without_dropping_anybody),
+		CASE(test_tls__broken_certificate_is_reported_and_the_old_one_kept),
+		CASE(test_tls__new_client_ca_is_taken_up),
+		CASE(test_tls__certificate_and_key_must_match),
+		CASE(test_tls__stalled_handshakes_cost_nothing),
+		CASE(test_tls__hostile_handshakes_hurt_nobody_else),
+		CASE(test_tls__requests_in_records_of_any_size_are_read),
+	};
+	return cmocka_run_group_tests(tests, open_pki, close_pki);
+}

@@ -1,0 +1,23 @@
+/* A throw-away certification authority for tests: PEM files NAME.crt and NAME.key in a folder of its own. */
+#ifndef TESTS_UNIT_TLS_PKI_H
+#define TESTS_UNIT_TLS_PKI_H
+
+#include "base/base.h"
+
+struct pki_spec {
+	const char *name;   /* of the files */
+	const char *issuer; /* whose files sign it; NULL: itself, and it is a CA */
+	const char *common_name;
+	const char *organizations[3];
+	bool is_server; /* else for clients */
+	bool is_expired;
+};
+
+/* A new folder; its name is to be freed. */
+char *pki_open(void);
+void pki_close(char *folder); /* removes it with all that is in it */
+void pki_make(const char *folder, const struct pki_spec *spec);
+/* FOLDER/NAME.EXTENSION, to be freed. */
+char *pki_path(const char *folder, const char *name, const char *extension);
+
+#endif
