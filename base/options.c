@@ -134,10 +134,8 @@ static bool take_duration_part(struct str *s, int64_t *ns)
 	return true;
 }
 
-/* Go's time.ParseDuration, to milliseconds. */
-static bool parse_duration_ms(const char *value, int64_t *ret_ms)
+bool duration_parse_ms(struct str s, int64_t *ret_ms)
 {
-	struct str s = str_of(value);
 	bool is_negative = str_starts(s, STR("-"));
 	if (is_negative || str_starts(s, STR("+"))) {
 		take_head(&s, 1);
@@ -230,7 +228,7 @@ static int set_int(struct cursor *c, const struct option *o, const char *value)
 static int set_duration(struct cursor *c, const struct option *o, const char *value)
 {
 	int64_t ms;
-	if (!parse_duration_ms(value, &ms)) {
+	if (!duration_parse_ms(str_of(value), &ms)) {
 		return refuse_value(c, o, value, "must be a duration such as 1m30s, 500ms or 0");
 	}
 	if (!is_within(o, ms)) {

@@ -1,9 +1,11 @@
 #include "server/request.h"
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "server/impersonate.h"
 
-#define FRESH_TIMEOUT_MS 10000
+#define STORAGE_TIMEOUT_MS 10000 /* one wait for etcd, within the request's own time */
+#define REQUEST_TIMEOUT_MS 60000
 #define RETRY_AFTER_S 1
 
 typedef void (*verb_fn)(struct request *q);
@@ -88,16 +90,24 @@ static void request_txn_done(struct storage_op *op)
 	http_wake(container_of(op, struct request, txn.op)->x);
 }
 
+/* At least a millisecond: an operation without time fails by itself, with its own words. */
+static int64_t request_time_left(const struct request *q, int64_t at_most_ms)
+{
+	int64_t left = q->deadline_ms - clock_mono_ms();
+
+	return MAX(MIN(left, at_most_ms), (int64_t)1);
+}
+
 void request_wait_fresh(struct request *q, void (*next)(struct request *q))
 {
-	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = FRESH_TIMEOUT_MS};
+	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = request_time_left(q, STORAGE_TIMEOUT_MS)};
 	request_began_waiting(q, next);
 	cache_wait_fresh(q->server->options.cache, &q->wait);
 }
 
 void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_ms, void (*next)(struct request *q))
 {
-	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = timeout_ms};
+	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = request_time_left(q, timeout_ms)};
 	request_began_waiting(q, next);
 	cache_wait_revision(q->server->options.cache, &q->wait, revision);
 }
@@ -106,6 +116,7 @@ void request_txn(struct request *q, void (*next)(struct request *q))
 {
 	q->has_txn = true;
 	q->txn.op.done = request_txn_done;
+	q->txn.op.timeout_ms = request_time_left(q, STORAGE_TIMEOUT_MS);
 	request_began_waiting(q, next);
 	storage_txn(q->server->options.storage, &q->txn);
 }
@@ -226,6 +237,22 @@ static int request_authorize(struct request *q)
 	return authz_check(q->server->authz, &attributes, q->a, &q->st);
 }
 
+/* --request-timeout, or less where the client says so: ?timeout=30s, as kubectl --request-timeout sends it. */
+static int request_set_deadline(struct request *q)
+{
+	struct str text = params_get(&q->route.params, "timeout");
+	int64_t limit = q->server->options.request_timeout_ms, wanted = 0;
+
+	if (text.n > 0 && !duration_parse_ms(text, &wanted)) {
+		status_bad_request(&q->st, "invalid timeout specified in the request URL - time: invalid duration \"" STR_FMT "\"",
+				   STR_ARG(text));
+		return 1;
+	}
+	limit = limit > 0 ? limit : REQUEST_TIMEOUT_MS;
+	q->deadline_ms = clock_mono_ms() + (wanted > 0 ? MIN(wanted, limit) : limit);
+	return 0;
+}
+
 static int request_route(struct request *q)
 {
 	struct route *r = &q->route;
@@ -243,7 +270,7 @@ static int request_admit_head(struct request *q)
 
 	int bad_route = route_parse(&q->route, http_method(q->x), http_target(q->x), q->server->options.is_standalone, q->a, &q->st);
 	if (!bad_route) {
-		bad_route = request_route(q);
+		bad_route = request_set_deadline(q) || request_route(q);
 	}
 	route_status = q->st;
 	status_init(&media_status, q->a);

@@ -65,6 +65,7 @@ struct request {
 	struct cache_wait wait;
 	struct storage_txn txn;
 	bool has_txn;                          /* txn holds results to clear */
+	int64_t deadline_ms;                   /* monotonic; watches have none */
 	int64_t wait_began_ns, waited_ns;
 	void (*cleanup)(struct request *q, void *ctx);
 	void *cleanup_ctx;
