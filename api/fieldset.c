@@ -47,16 +47,20 @@ static struct path_element key_element(struct json *keys, struct arena *a)
 	return (struct path_element){PATH_KEY, encode(keys, a)};
 }
 
+/* A key that is left out has its default; texts that are always written have the empty one. */
 static const struct json *key_value(const struct type *item_type, const struct json *item, const char *name, struct arena *a)
 {
 	const struct json *v = json_gets(item, name);
 	const struct field *f = type_field(item_type, str_of(name));
-	if (v || !f || !f->default_json) {
+	if (v || !f) {
 		return v;
 	}
-	struct json *fallback;
-	size_t at;
-	return json_parse(&fallback, a, str_of(f->default_json), JSON_LIMITS_DEFAULT, &at) == 0 ? fallback : NULL;
+	if (f->default_json) {
+		struct json *fallback;
+		size_t at;
+		return json_parse(&fallback, a, str_of(f->default_json), JSON_LIMITS_DEFAULT, &at) == 0 ? fallback : NULL;
+	}
+	return f->type->kind == TYPE_STRING && f->flags & FIELD_ALWAYS ? json_string(a, STR("")) : NULL;
 }
 
 static struct str omits_keys_error(const struct type *list, struct arena *a)

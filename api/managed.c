@@ -309,10 +309,10 @@ void managers_update(struct managers *m, struct transition *t, const struct mana
 	e->time = self->time;
 }
 
-/* A client clears all entries by sending one without anything in it. */
+/* A client clears all entries by sending none, or one without anything in it. */
 static bool is_reset(const struct json *managed_fields)
 {
-	return managed_fields && managed_fields->n == 1 && managed_fields->items[0]->n == 0;
+	return managed_fields && (managed_fields->n == 0 || (managed_fields->n == 1 && managed_fields->items[0]->n == 0));
 }
 
 /* The entries a write starts from: those sent, where they make sense, otherwise those stored. */

@@ -4,6 +4,8 @@
 #include "api/last_applied.h"
 #include "api/managers.h"
 
+#include <stdlib.h>
+
 #define BEFORE_FIRST_APPLY "before-first-apply"
 
 struct apply {
@@ -183,6 +185,38 @@ static void report_conflict(void *data, const struct path *p)
 	}
 }
 
+struct conflict {
+	const struct manager *manager;
+	const struct field_set *fields;
+};
+
+/* The order of kube's keys of managers. */
+static int compare_conflicts(const void *x, const void *y)
+{
+	const struct manager *a = ((const struct conflict *)x)->manager, *b = ((const struct conflict *)y)->manager;
+	int r = str_cmp(a->name, b->name);
+	if (r == 0) {
+		r = b->is_apply - a->is_apply;
+	}
+	if (r == 0) {
+		r = str_cmp(a->api_version, b->api_version);
+	}
+	return r ? r : str_cmp(a->subresource, b->subresource);
+}
+
+static struct conflict *list_conflicts(const struct apply *ap, struct field_set *const *conflicts, size_t *ret_n)
+{
+	struct conflict *list = arena_array(ap->arena, struct conflict, ap->managers.n + 1);
+	*ret_n = 0;
+	for (size_t i = 0; i < ap->managers.n; i++) {
+		if (!field_set_is_empty(conflicts[i])) {
+			list[(*ret_n)++] = (struct conflict){&ap->managers.v[i], conflicts[i]};
+		}
+	}
+	qsort(list, *ret_n, sizeof(*list), compare_conflicts);
+	return list;
+}
+
 /* 409: one cause for each field, in the text grouped by manager. */
 static void refuse_conflicts(struct apply *ap, struct field_set *const *conflicts)
 {
@@ -191,15 +225,15 @@ static void refuse_conflicts(struct apply *ap, struct field_set *const *conflict
 	buf_init(&lines, TEXT_MAX);
 	struct conflict_report report = {.st = st, .lines = &lines};
 	status_init(st, ap->arena);
-	for (size_t i = 0; i < ap->managers.n; i++) {
-		if (!field_set_is_empty(conflicts[i])) {
-			report.manager = print_manager(&ap->managers.v[i], ap->arena);
-			buf_adds(&lines, lines.n ? "\n" : "");
-			buf_adds(&lines, "conflicts with ");
-			buf_add_str(&lines, report.manager);
-			buf_addc(&lines, ':');
-			field_set_each(conflicts[i], report_conflict, &report);
-		}
+	size_t n;
+	const struct conflict *list = list_conflicts(ap, conflicts, &n);
+	for (size_t i = 0; i < n; i++) {
+		report.manager = print_manager(list[i].manager, ap->arena);
+		buf_adds(&lines, lines.n ? "\n" : "");
+		buf_adds(&lines, "conflicts with ");
+		buf_add_str(&lines, report.manager);
+		buf_addc(&lines, ':');
+		field_set_each(list[i].fields, report_conflict, &report);
 	}
 	st->code = 409;
 	st->reason = REASON_CONFLICT;
@@ -297,8 +331,11 @@ int managed_apply(struct object **ret, const struct object *live, const struct j
 
 	struct str error;
 	if (object_decode(ret, kind, door, or_empty(merged, a), live, a, NULL, &error)) {
-		status_bad_request(st, "failed to convert new object (" STR_FMT ") to proper version: " STR_FMT,
-			STR_ARG(describe(&ap, applied)), STR_ARG(error));
+		status_bad_request(st,
+			"failed to convert new object (" STR_FMT
+			") to proper version: unable to convert unstructured object to " STR_FMT ": " STR_FMT,
+			STR_ARG(describe(&ap, applied)), STR_ARG(print_type(ap.self.api_version, str_of(kind->kind), a)),
+			STR_ARG(error));
 		return 1;
 	}
 	struct manager *self = managers_find(&ap.managers, &ap.self);

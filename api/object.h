@@ -21,7 +21,7 @@ struct meta {
 	struct json *labels, *annotations; /* JSON_OBJECT of strings, or NULL when empty */
 	struct json *owner_references;     /* JSON_ARRAY, normal form, or NULL */
 	struct json *finalizers;           /* JSON_ARRAY of strings, or NULL */
-	struct json *managed_fields;       /* JSON_ARRAY, normal form, or NULL */
+	struct json *managed_fields;       /* JSON_ARRAY, normal form, or NULL; empty: a client wants them cleared */
 };
 
 struct object {

@@ -5,7 +5,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-
 const struct field *type_field(const struct type *type, struct str name)
 {
 	for (const struct field *f = type->fields; f && f->name; f++) {
@@ -451,16 +450,20 @@ static struct json *written_value(struct decoder *d, const struct field *f, stru
 
 /* One field of an object while its members come in. */
 struct slot {
-	const struct json *sent;     /* the last member of that name; NULL: none yet */
+	const struct json *sent; /* the last member of that name; NULL: none yet */
 	struct json *value;
-	struct json *all;            /* the members of all objects sent for it, where there were several */
+	struct json *all; /* the members of all objects sent for it, where there were several */
 };
 
 /* Decoding into what is there already, null leaves plain Go values alone; maps, slices and pointers it clears. */
 static bool is_left_alone(const struct field *f, const struct json *in)
 {
 	static const bool is_cleared[] = {
-		[TYPE_TIME] = true, [TYPE_MICRO_TIME] = true, [TYPE_BYTES] = true, [TYPE_MAP] = true, [TYPE_LIST] = true,
+		[TYPE_TIME] = true,
+		[TYPE_MICRO_TIME] = true,
+		[TYPE_BYTES] = true,
+		[TYPE_MAP] = true,
+		[TYPE_LIST] = true,
 		[TYPE_FIELDS_V1] = true,
 	};
 	return in->kind == JSON_NULL && !is_cleared[f->type->kind] && !(f->flags & FIELD_KEEP_EMPTY);
@@ -470,7 +473,7 @@ static bool is_left_alone(const struct field *f, const struct json *in)
 static void slot_merge(struct decoder *d, const struct field *f, struct slot *slot, const struct json *in)
 {
 	bool is_merged = (f->type->kind == TYPE_OBJECT || f->type->kind == TYPE_MAP) && slot->sent->kind == JSON_OBJECT &&
-			 in->kind == JSON_OBJECT;
+		in->kind == JSON_OBJECT;
 	if (!is_merged) {
 		slot->all = NULL;
 		return;

@@ -135,7 +135,7 @@ static const struct field object_meta_fields[] = {
 		"Who must agree before the object is removed from the store. Nothing can "
 		"be added once deletion has begun.",
 		NULL, NULL},
-	{"managedFields", &type_managed_fields, FIELD_UNOWNED, "Who set which fields. Kept by the server.", NULL, NULL},
+	{"managedFields", &type_managed_fields, FIELD_UNOWNED | FIELD_KEEP_EMPTY, "Who set which fields. Kept by the server.", NULL, NULL},
 	{0},
 };
 

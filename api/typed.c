@@ -547,11 +547,29 @@ static void complain(struct validator *v, const struct path *p, const char *form
 	va_end(ap);
 }
 
-static struct str printed(const struct json *j, struct arena *a)
+/* The value that is wrong, as Go prints what it found there: numbers want its type, texts its syntax, the others its content. */
+static struct str printed(const struct type *t, const struct json *j, struct arena *a)
 {
+	static const char *const types[] = {
+		[JSON_NULL] = "<nil>",
+		[JSON_BOOL] = "bool",
+		[JSON_NUMBER] = "float64",
+		[JSON_STRING] = "string",
+		[JSON_ARRAY] = "[]interface {}",
+		[JSON_OBJECT] = "map[string]interface {}",
+	};
+	if (t->kind == TYPE_INT32 || t->kind == TYPE_INT64) {
+		return str_of(types[j->kind]);
+	}
 	struct buf text;
 	buf_init(&text, TEXT_MAX);
-	json_encode(&text, j);
+	buf_adds(&text, t->kind == TYPE_STRING ? "&value.valueUnstructured{Value:" : "&{");
+	if (j->kind == JSON_STRING) {
+		buf_add_str(&text, json_text(j));
+	} else {
+		json_encode(&text, j);
+	}
+	buf_addc(&text, '}');
 	struct str s = arena_dup(a, buf_str(&text));
 	buf_done(&text);
 	return s;
@@ -677,7 +695,7 @@ static struct json *validate(struct validator *v, const struct type *t, struct j
 {
 	assert(t->kind < ARRAY_SIZE(expectations));
 	if (!is_expected(t, j)) {
-		complain(v, p, "expected %s, got " STR_FMT, expectations[t->kind].expected, STR_ARG(printed(j, v->arena)));
+		complain(v, p, "expected %s, got " STR_FMT, expectations[t->kind].expected, STR_ARG(printed(t, j, v->arena)));
 		return j;
 	}
 	if (j->kind == JSON_NULL) {

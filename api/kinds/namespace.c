@@ -2,10 +2,17 @@
 #include "api/kind.h"
 #include "api/validate.h"
 
+static const struct type finalizer_type = {.kind = TYPE_STRING, .go_type = "v1.FinalizerName"};
+static const struct type finalizers_type = {.kind = TYPE_LIST, .elem = &finalizer_type};
+static const struct type phase_type = {.kind = TYPE_STRING, .go_type = "v1.NamespacePhase"};
+static const struct type condition_type_type = {.kind = TYPE_STRING, .go_type = "v1.NamespaceConditionType"};
+static const struct type condition_status_type = {.kind = TYPE_STRING, .go_type = "v1.ConditionStatus"};
+
 static const struct field condition_fields[] = {
-	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "What was observed.", NULL, NULL},
-	{"status", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Whether it holds: True, False or Unknown.", NULL, NULL},
-	{"lastTransitionTime", &type_time, 0, "When the status last changed.", NULL, NULL},
+	{"type", &condition_type_type, FIELD_ALWAYS | FIELD_MANDATORY, "What was observed.", NULL, NULL},
+	{"status", &condition_status_type, FIELD_ALWAYS | FIELD_MANDATORY, "Whether it holds: True, False or Unknown.", NULL,
+		NULL},
+	{"lastTransitionTime", &type_time, FIELD_ALWAYS, "When the status last changed.", NULL, NULL},
 	{"reason", &type_string, 0, "Why, as one word for programs.", NULL, NULL},
 	{"message", &type_string, 0, "Why, as a sentence for people.", NULL, NULL},
 	{0},
@@ -27,7 +34,7 @@ static const struct type conditions_type = {
 };
 
 static const struct field spec_fields[] = {
-	{"finalizers", &type_string_list, 0, "Who must agree before the namespace is removed; changed through finalize only.",
+	{"finalizers", &finalizers_type, 0, "Who must agree before the namespace is removed; changed through finalize only.",
 		NULL, NULL},
 	{0},
 };
@@ -41,7 +48,7 @@ static const struct type spec_type = {
 };
 
 static const struct field status_fields[] = {
-	{"phase", &type_string, 0, "Active, or Terminating once deletion was asked for.", NULL, NULL},
+	{"phase", &phase_type, 0, "Active, or Terminating once deletion was asked for.", NULL, NULL},
 	{"conditions", &conditions_type, FIELD_PATCH_MERGE, "What was observed while the namespace was being emptied.", "type",
 		NULL},
 	{0},

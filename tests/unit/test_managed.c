@@ -183,7 +183,7 @@ static void test_update__clients_may_edit_entries_that_make_sense(void **state)
 	struct history h = begin(*state, CR);
 	update(&h, "one", "{\"data\":{\"x\":1},\"revision\":1}");
 	static const char *const ignored[] = {
-		"[]",
+		"null",
 		"[{\"manager\":\"m\",\"operation\":\"Update\",\"apiVersion\":\"apps/"
 		"v1\",\"fieldsType\":\"FieldsV2\",\"fieldsV1\":{}}]",
 		"[{\"manager\":\"m\",\"operation\":\"Update\",\"apiVersion\":\"apps/"
@@ -205,14 +205,18 @@ static void test_update__clients_may_edit_entries_that_make_sense(void **state)
 	assert_managers(&h, "m Apply {\"f:data\":{}}\n");
 }
 
-static void test_update__an_empty_entry_ends_tracking(void **state)
+static void test_update__no_entries_or_an_empty_one_end_tracking(void **state)
 {
-	struct history h = begin(*state, CR);
-	update(&h, "one", "{\"data\":{\"x\":1}}");
-	update(&h, "two", "{\"metadata\":{\"managedFields\":[{}]},\"data\":{\"x\":1}}");
-	assert_null(h.o->meta.managed_fields);
-	update(&h, "two", "{\"metadata\":{\"labels\":{\"l\":\"1\"}},\"data\":{\"x\":1}}");
-	assert_null(h.o->meta.managed_fields);
+	static const char *const cleared[] = {"[]", "[{}]", "[null]"};
+	for (size_t i = 0; i < ARRAY_SIZE(cleared); i++) {
+		struct history h = begin(*state, CR);
+		update(&h, "one", "{\"data\":{\"x\":1}}");
+		update(&h, "two",
+			arena_printf(&h.w->a, "{\"metadata\":{\"managedFields\":%s},\"data\":{\"x\":1}}", cleared[i]).p);
+		assert_null(h.o->meta.managed_fields);
+		update(&h, "two", "{\"metadata\":{\"labels\":{\"l\":\"1\"}},\"data\":{\"x\":1}}");
+		assert_null(h.o->meta.managed_fields);
+	}
 }
 
 static void test_update__entries_of_versions_that_are_gone_go(void **state)
@@ -284,6 +288,17 @@ static void test_apply__conflicts_name_managers_and_fields(void **state)
 		apply_through(&h, CR, "", "two", true, APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\"}}")), 200);
 	assert_managers(
 		&h, "one Apply {\"f:data\":{},\"f:revision\":{}}\ntwo Apply {\"f:metadata\":{\"f:labels\":{\"f:l\":{}}}}\n");
+}
+
+static void test_apply__conflicts_are_listed_by_manager(void **state)
+{
+	struct history h = begin(*state, CR);
+	apply(&h, "two", APPLY("\"metadata\":{\"name\":\"a\"},\"data\":{\"x\":1},\"revision\":1"));
+	update(&h, "three", "{\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"1\"}},\"data\":{\"x\":1},\"revision\":1}");
+	assert_int_equal(apply(&h, "one", APPLY("\"metadata\":{\"name\":\"a\",\"labels\":{\"l\":\"2\"}},\"revision\":2")), 409);
+	assert_str(h.w->st.message,
+		"Apply failed with 2 conflicts: conflicts with \"three\" using apps/v1:\n- .metadata.labels.l\n"
+		"conflicts with \"two\":\n- .revision");
 }
 
 static void test_apply__conflicts_with_updates_name_the_version(void **state)
@@ -379,9 +394,11 @@ static void test_apply__refuses_what_is_no_such_object(void **state)
 			".metadata.ownerReferences: duplicate entries for "
 			"key [uid=\"1\"]"},
 		{APPLY("\"metadata\":{\"name\":\"a\"},\"revision\":1.5"),
-			"failed to convert new object (/a; apps/v1, Kind=ControllerRevision) to proper version: json: cannot "
-			"unmarshal number 1.5 into Go "
-			"struct field ControllerRevision.revision of type int64"},
+			"failed to convert new object (/a; apps/v1, Kind=ControllerRevision) to proper version: unable to "
+			"convert "
+			"unstructured object to apps/v1, Kind=ControllerRevision: json: cannot unmarshal number 1.5 into Go "
+			"struct field "
+			"ControllerRevision.revision of type int64"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_int_equal(apply(&h, "one", rows[i].applied), 400);
@@ -470,11 +487,12 @@ int main(void)
 		API_TEST(test_update__one_entry_for_each_api_version),
 		API_TEST(test_update__subresources_have_entries_of_their_own),
 		API_TEST(test_update__clients_may_edit_entries_that_make_sense),
-		API_TEST(test_update__an_empty_entry_ends_tracking),
+		API_TEST(test_update__no_entries_or_an_empty_one_end_tracking),
 		API_TEST(test_update__entries_of_versions_that_are_gone_go),
 		API_TEST(test_update__more_than_ten_become_ancient),
 		API_TEST(test_apply__creates_and_changes),
 		API_TEST(test_apply__conflicts_name_managers_and_fields),
+		API_TEST(test_apply__conflicts_are_listed_by_manager),
 		API_TEST(test_apply__conflicts_with_updates_name_the_version),
 		API_TEST(test_apply__what_is_left_out_goes_unless_shared),
 		API_TEST(test_apply__metadata_stays_when_all_that_was_owned_of_it_goes),

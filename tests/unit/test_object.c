@@ -101,6 +101,7 @@ static void test_decode__kind_and_version_may_be_left_out(void **state)
 	struct api_world *w = *state;
 	assert_str(world_decode(w, CR, "{\"metadata\":{\"name\":\"a\"}}")->meta.name, "a");
 	assert_str(world_decode(w, CR, "{\"kind\":\"\",\"apiVersion\":null,\"metadata\":{\"name\":\"a\"}}")->meta.name, "a");
+	assert_str(world_decode(w, CR, "{\"apiVersion\":\"apps/\",\"metadata\":{\"name\":\"a\"}}")->meta.name, "a");
 	assert_string_equal(world_print(w, world_decode(w, CR, "null")->fields), "{\"data\":null,\"revision\":0}");
 }
 

@@ -90,6 +90,24 @@ static void test_decode__last_of_repeated_members_counts(void **state)
 	struct api_world *w = *state;
 	assert_normal(w, "{\"text\":\"a\",\"text\":\"b\"}", "{\"text\":\"b\",\"always\":\"\",\"level\":7}");
 	assert_normal(w, "{\"map\":{\"k\":\"1\",\"k\":\"2\"}}", "{\"always\":\"\",\"map\":{\"k\":\"2\"},\"level\":7}");
+	assert_normal(w, "{\"items\":[{},{}],\"items\":[{}]}", "{\"always\":\"\",\"items\":[{\"name\":\"\"}],\"level\":7}");
+}
+
+/* Go decodes into what is there: so objects and maps that come again are merged, and null changes no plain value. */
+static void test_decode__repeated_objects_are_merged(void **state)
+{
+	struct api_world *w = *state;
+	assert_normal(w, "{\"map\":{\"a\":\"1\",\"b\":\"1\"},\"map\":{\"b\":\"2\"},\"map\":{\"c\":\"3\"}}",
+		"{\"always\":\"\",\"map\":{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"},\"level\":7}");
+	assert_normal(w, "{\"map\":{\"a\":\"1\"},\"map\":null}", "{\"always\":\"\",\"level\":7}");
+	assert_normal(w, "{\"text\":\"a\",\"text\":null,\"raw\":{},\"raw\":null,\"kept\":1,\"kept\":null}",
+		"{\"text\":\"a\",\"always\":\"\",\"raw\":{},\"level\":7}");
+	struct object *o = world_decode(w, CR,
+		"{\"metadata\":{\"name\":\"a\",\"labels\":{\"x\":\"1\"}},\"metadata\":{\"name\":\"b\",\"labels\":{\"y\":\"2\"}}"
+		",\"metadata\":"
+		"null}");
+	assert_str(o->meta.name, "b");
+	world_assert_json(w, o->meta.labels, "{\"x\":\"1\",\"y\":\"2\"}");
 }
 
 static void test_decode__maps_are_sorted_and_null_is_the_empty_text(void **state)
@@ -158,6 +176,9 @@ static void test_decode__wrong_types_are_refused_in_go_words(void **state)
 		{"{\"time\":5}", "json: cannot unmarshal number into Go struct field All.time of type string"},
 		{"{\"time\":\"2020-01-0x\"}",
 			"parsing time \"2020-01-0x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"0x\" as \"02\""},
+		{"{\"time\":\"2020-13-01T00:00:00Z\"}", "parsing time \"2020-13-01T00:00:00Z\": month out of range"},
+		{"{\"time\":\"2020-02-30T00:00:00Z\"}", "parsing time \"2020-02-30T00:00:00Z\": day out of range"},
+		{"{\"time\":\"\"}", "parsing time \"\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"\" as \"2006\""},
 		{"{\"bytes\":\"a*\"}", "illegal base64 data at input byte 1"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -265,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		API_TEST(test_decode__puts_members_in_order_and_drops_what_is_empty),
 		API_TEST(test_decode__last_of_repeated_members_counts),
+		API_TEST(test_decode__repeated_objects_are_merged),
 		API_TEST(test_decode__maps_are_sorted_and_null_is_the_empty_text),
 		API_TEST(test_decode__items_are_normal_too),
 		API_TEST(test_decode__spelling_is_kept_in_raw_members_only),

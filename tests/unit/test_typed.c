@@ -4,7 +4,7 @@
 
 /* Lists by key and by value, granular and atomic parts. */
 static const struct field entry_fields[] = {
-	{"name", &type_string, FIELD_ALWAYS, "", NULL, NULL},
+	{"name", &type_string, 0, "", NULL, NULL},
 	{"value", &type_int64, 0, "", NULL, NULL},
 	{"tags", &type_string_set, 0, "", NULL, NULL},
 	{0},
@@ -225,10 +225,12 @@ static void test_validate__says_what_does_not_fit(void **state)
 		{"{\"entries\":[null]}", ".entries: element 0: associative list with keys may not have a null element"},
 		{"{\"entries\":[1]}", ".entries: element 0: associative list with keys may not have non-map elements"},
 		{"{\"tags\":[{}]}", ".tags: element 0: associative list without keys has an element that's a map type"},
-		{"{\"list\":[\"a\",1]}", ".list[1]: expected string, got 1"},
-		{"{\"labels\":[]}", ".labels: expected map, got []"},
-		{"{\"entries\":{}}", ".entries: expected list, got {}"},
-		{"{\"text\":1,\"list\":{}}", "errors:\n  .text: expected string, got 1\n  .list: expected list, got {}"},
+		{"{\"list\":[\"a\",1]}", ".list[1]: expected string, got &value.valueUnstructured{Value:1}"},
+		{"{\"labels\":[]}", ".labels: expected map, got &{[]}"},
+		{"{\"entries\":{}}", ".entries: expected list, got &{{}}"},
+		{"{\"text\":1,\"list\":{}}",
+			"errors:\n  .text: expected string, got &value.valueUnstructured{Value:1}\n  .list: expected list, got "
+			"&{{}}"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct json *ordered;
