@@ -1,5 +1,7 @@
 #include "server/params.h"
 
+#include "api/validate.h"
+
 #include <stdlib.h>
 
 static int hex_digit(char c)
@@ -288,9 +290,7 @@ static void field_manager_check(const struct write_options *o, bool is_apply, st
 	if (is_apply && o->field_manager.n == 0) {
 		field_required(e, STR("fieldManager"), "is required for apply patch");
 	}
-	if (o->field_manager.n > 128) {
-		field_too_long(e, STR("fieldManager"), 128);
-	}
+	validate_field_manager(STR("fieldManager"), o->field_manager, e);
 }
 
 static void field_validation_check(struct write_options *o, struct str text, struct field_errors *e)
