@@ -188,15 +188,21 @@ int instance_new(struct instance **ret, const struct instance_options *options, 
 	return 0;
 }
 
+static void join_raiser(struct instance *i)
+{
+	if (i->has_raiser) {
+		pthread_join(i->raiser, NULL);
+	}
+	i->has_raiser = false;
+}
+
 static void stop_raiser(struct instance *i)
 {
 	pthread_mutex_lock(&i->lock);
 	i->is_stopping = true;
 	pthread_cond_signal(&i->wake);
 	pthread_mutex_unlock(&i->lock);
-	if (i->has_raiser) {
-		pthread_join(i->raiser, NULL);
-	}
+	join_raiser(i);
 }
 
 struct instance *instance_free(struct instance *i)
@@ -245,6 +251,9 @@ static void *drain(void *ctx)
 /* In a thread of its own, so that main hears a second signal. */
 void instance_drain(struct instance *i)
 {
+	if (instance_is_ready(i)) {
+		join_raiser(i); /* which is over: the process may leave without instance_free() */
+	}
 	if (!i->has_drainer) {
 		i->has_drainer = pthread_create(&i->drainer, NULL, drain, i) == 0;
 	}
