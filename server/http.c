@@ -28,7 +28,8 @@ enum {
 	POOL_ANSWER = 1 << 10, /* of it for the answer's head, at least */
 	FIELD_COST = 80,       /* of it for each field, query argument or cookie, besides the text */
 
-	EXCHANGE_SIZE = 2048, /* struct http_exchange and the beginning of its arena */
+	PEER_SCRATCH = 160,   /* enough for an ordinary certificate's names */
+	EXCHANGE_SIZE = 4608, /* struct http_exchange and the beginning of its arena: enough for a GET or a watch */
 	ARENA_CEILING = 128 << 20,
 	ONE_BUFFER = 32 << 10,   /* bodies up to this are sent from one buffer */
 	RECORD = 16384,          /* a full TLS record */
@@ -81,6 +82,7 @@ struct connection {
 	bool must_linger; /* answered before the request's end */
 	struct http_peer peer;
 	struct arena peer_arena;
+	char peer_scratch[PEER_SCRATCH];
 	char address[SOCKET_ADDRESS_SIZE];
 };
 
@@ -920,7 +922,7 @@ static struct connection *connection_new(struct worker *w, struct MHD_Connection
 	c->mhd = mhd;
 	c->session = info ? info->tls_session : NULL;
 	c->kept.fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-	arena_init(&c->peer_arena, POOL_MIN);
+	arena_init_with(&c->peer_arena, POOL_MIN, c->peer_scratch, sizeof(c->peer_scratch));
 	if (c->session) {
 		prepare_tls(c);
 	}
