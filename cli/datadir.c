@@ -1,5 +1,7 @@
 #include "cli/datadir.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
@@ -64,11 +66,14 @@ static int check_owner(const struct datadir *d, struct buf *err)
 		return refuse(err, -errno, "cannot look at %s: %s", d->path, strerror(errno));
 	}
 	if (st.st_uid != geteuid()) {
-		return refuse(err, -EPERM, "%s belongs to another user (uid %u): give a --data-dir of your own", d->path, st.st_uid);
+		return refuse(
+			err, -EPERM, "%s belongs to another user (uid %u): give a --data-dir of your own", d->path, st.st_uid);
 	}
 	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
-		return refuse(err, -EPERM, "%s can be written by others (mode %04o), and keys are kept there: chmod 0700 it, or give another --data-dir",
-			      d->path, st.st_mode & 07777U);
+		return refuse(err, -EPERM,
+			"%s can be written by others (mode %04o), and keys are kept there: chmod 0700 it, or give another "
+			"--data-dir",
+			d->path, st.st_mode & 07777U);
 	}
 	return 0;
 }
@@ -160,48 +165,15 @@ char *datadir_file(const struct datadir *d, const char *name)
 	return mem_printf("%s/%s", d->path, name);
 }
 
-static int read_all(int fd, struct buf *out)
-{
-	for (;;) {
-		if (!buf_reserve(out, 4096)) {
-			return -EFBIG;
-		}
-		ssize_t n = read(fd, out->p + out->n, 4096);
-		if (n < 0 && errno != EINTR) {
-			return -errno;
-		}
-		if (n == 0) {
-			out->p[out->n] = '\0';
-			return 0;
-		}
-		out->n += n > 0 ? (size_t)n : 0;
-	}
-}
-
 int datadir_read(const struct datadir *d, const char *name, struct buf *out)
 {
 	int fd = openat(d->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		return -errno;
 	}
-	int r = read_all(fd, out);
+	int r = file_read(fd, out);
 	close(fd);
 	return r;
-}
-
-static int write_all(int fd, struct str text)
-{
-	while (text.n > 0) {
-		ssize_t n = write(fd, text.p, text.n);
-		if (n < 0 && errno != EINTR) {
-			return -errno;
-		}
-		if (n > 0) {
-			text.p += n;
-			text.n -= (size_t)n;
-		}
-	}
-	return fsync(fd) < 0 ? -errno : 0;
 }
 
 static int write_new(const struct datadir *d, const char *name, struct str text, mode_t mode)
@@ -211,7 +183,10 @@ static int write_new(const struct datadir *d, const char *name, struct str text,
 	if (fd < 0) {
 		return -errno;
 	}
-	int r = write_all(fd, text);
+	int r = file_write(fd, text);
+	if (!r && fsync(fd) < 0) {
+		r = -errno;
+	}
 	close(fd);
 	return r;
 }

@@ -1,6 +1,7 @@
 #include "server/accesslog.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -9,9 +10,9 @@
 #include <unistd.h>
 
 enum {
-	TEXT_MAX = 512,               /* bytes of one value: clients choose them */
-	LINE_WORST = 32 * 1024,       /* bytes of a line with every value full of what must be escaped */
-	QUEUE_MAX = 1024 * 1024,      /* bytes waiting to be written */
+	TEXT_MAX = 512,          /* bytes of one value: clients choose them */
+	LINE_WORST = 32 * 1024,  /* bytes of a line with every value full of what must be escaped */
+	QUEUE_MAX = 1024 * 1024, /* bytes waiting to be written */
 };
 
 /* Requests append to `queue`; the writer takes it as a whole and writes it without the lock. */
@@ -19,7 +20,7 @@ struct accesslog {
 	int fd;
 	enum log_format format;
 	pthread_t writer;
-	pthread_mutex_t lock;         /* guards what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t wake;
 	struct buf queue;
 	uint64_t n_lost;
@@ -37,7 +38,10 @@ struct column {
 	size_t offset;
 };
 
-#define COLUMN(name, kind, member) {name, kind, offsetof(struct accesslog_entry, member)}
+#define COLUMN(name, kind, member)                                   \
+	{                                                            \
+		name, kind, offsetof(struct accesslog_entry, member) \
+	}
 
 static const struct column columns[] = {
 	COLUMN("method", VALUE_TEXT, method),
@@ -96,7 +100,7 @@ static void add_value(struct buf *out, enum value_kind kind, const void *value, 
 		buf_add_int(out, *(const unsigned *)value);
 		break;
 	case VALUE_BYTES:
-		buf_add_int(out, (int64_t)*(const uint64_t *)value);
+		buf_add_int(out, (int64_t) * (const uint64_t *)value);
 		break;
 	case VALUE_NS:
 		buf_printf(out, "%.3f", (double)*(const int64_t *)value / 1e6);
@@ -142,21 +146,6 @@ void accesslog_write(struct accesslog *l, const struct accesslog_entry *e)
 
 /* ---- the writer ---- */
 
-/* A log that cannot be written must not stop the server: what does not go out is gone. */
-static void write_out(int fd, struct str text)
-{
-	while (text.n > 0) {
-		ssize_t n = write(fd, text.p, text.n);
-		if (n < 0 && errno != EINTR) {
-			return;
-		}
-		if (n > 0) {
-			text.p += n;
-			text.n -= (size_t)n;
-		}
-	}
-}
-
 /* Takes what waits; false when there will be no more. */
 static bool accesslog_take(struct accesslog *l, struct buf *ret, uint64_t *ret_n_lost)
 {
@@ -189,7 +178,7 @@ static void *write_lines(void *ctx)
 		if (n_lost > 0) {
 			add_lost(&text, n_lost, l->format);
 		}
-		write_out(l->fd, buf_str(&text));
+		file_write(l->fd, buf_str(&text)); /* a log that cannot be written must not stop the server */
 		buf_clear(&text);
 	}
 	buf_done(&text);

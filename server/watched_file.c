@@ -1,6 +1,7 @@
 #include "server/watched_file.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,25 +9,8 @@
 
 enum { LOOK_EVERY_MS = 1000, FILE_MAX = 4 * 1024 * 1024 };
 
-static int read_all(int fd, struct buf *text)
-{
-	for (;;) {
-		if (!buf_reserve(text, 4096)) {
-			return -EFBIG;
-		}
-		ssize_t n = read(fd, text->p + text->n, 4096);
-		if (n < 0 && errno != EINTR) {
-			return -errno;
-		}
-		if (n == 0) {
-			return 0;
-		}
-		text->n += n > 0 ? (size_t)n : 0;
-	}
-}
-
 /* What is seen is noted before it is read: a change meanwhile is noticed at the next look. */
-static int file_read(struct watched_file *f, struct buf *text)
+static int read_and_note(struct watched_file *f, struct buf *text)
 {
 	int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
@@ -40,7 +24,7 @@ static int file_read(struct watched_file *f, struct buf *text)
 		r = -EINVAL;
 	}
 	if (!r) {
-		r = read_all(fd, text);
+		r = file_read(fd, text);
 	}
 	close(fd);
 	return r;
@@ -50,7 +34,7 @@ static int file_load(struct watched_file *f, struct buf *err)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, FILE_MAX);
-	int r = file_read(f, &text);
+	int r = read_and_note(f, &text);
 	if (r) {
 		buf_printf(err, "cannot read %s: %s", f->path, strerror(-r));
 		return r;
@@ -58,8 +42,8 @@ static int file_load(struct watched_file *f, struct buf *err)
 	return f->load(f->ctx, buf_str(&text), err);
 }
 
-int watched_file_init(struct watched_file *f, const char *path, int (*load)(void *ctx, struct str text, struct buf *err), void *ctx,
-		      struct reload_hook hook, struct buf *err)
+int watched_file_init(struct watched_file *f, const char *path, int (*load)(void *ctx, struct str text, struct buf *err),
+	void *ctx, struct reload_hook hook, struct buf *err)
 {
 	*f = (struct watched_file){.path = mem_strdup(path), .load = load, .ctx = ctx, .hook = hook};
 	pthread_mutex_init(&f->lock, NULL);
@@ -78,8 +62,8 @@ void watched_file_done(struct watched_file *f)
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-	       a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+		a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
 static bool has_changed(const struct watched_file *f)
