@@ -9,7 +9,7 @@
 
 enum {
 	DAY_S = 24 * 60 * 60,
-	BACKDATE_S = 5 * 60,    /* clients' clocks may be a little behind */
+	BACKDATE_S = 5 * 60, /* clients' clocks may be a little behind */
 	SERIAL_SIZE = 16,
 	PEM_MAX = 64 * 1024,
 	HOST_NAME_SIZE = 256,
@@ -35,18 +35,19 @@ static void pair_done(struct pair *p)
 
 /* What kind of certificate is wanted. */
 struct recipe {
-	const char *name;         /* of the files: NAME.crt, NAME.key */
+	const char *name; /* of the files: NAME.crt, NAME.key */
 	const char *common_name, *organization;
 	int64_t life_s;
-	unsigned usage;           /* GNUTLS_KEY_* */
-	const char *purpose;      /* extended key usage; NULL: a CA, signed by itself */
-	bool names_host;          /* has the names and addresses of this host */
+	unsigned usage;      /* GNUTLS_KEY_* */
+	const char *purpose; /* extended key usage; NULL: a CA, signed by itself */
+	bool names_host;     /* has the names and addresses of this host */
 };
 
 static const struct recipe recipes[] = {
 	{"ca", "annals-ca", NULL, (int64_t)3650 * DAY_S, GNUTLS_KEY_KEY_CERT_SIGN | GNUTLS_KEY_CRL_SIGN, NULL, false},
 	{"server", "annals", NULL, (int64_t)365 * DAY_S, GNUTLS_KEY_DIGITAL_SIGNATURE, GNUTLS_KP_TLS_WWW_SERVER, true},
-	{"admin", "annals-admin", "system:masters", (int64_t)365 * DAY_S, GNUTLS_KEY_DIGITAL_SIGNATURE, GNUTLS_KP_TLS_WWW_CLIENT, false},
+	{"admin", "annals-admin", "system:masters", (int64_t)365 * DAY_S, GNUTLS_KEY_DIGITAL_SIGNATURE,
+		GNUTLS_KP_TLS_WWW_CLIENT, false},
 };
 
 static bool is_ca(const struct recipe *r)
@@ -59,7 +60,7 @@ struct making {
 	const struct datadir *dir;
 	int64_t now_s;
 	char host_name[HOST_NAME_SIZE];
-	struct pair ca;           /* once it is there */
+	struct pair ca; /* once it is there */
 	unsigned n_made;
 	struct buf *err;
 };
@@ -90,19 +91,23 @@ static int add_host_names(gnutls_x509_crt_t crt, const char *host_name)
 {
 	int e = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(local_names) && e >= 0; i++) {
-		e = gnutls_x509_crt_set_subject_alt_name(crt, local_names[i].type, local_names[i].value, local_names[i].n, GNUTLS_FSAN_APPEND);
+		e = gnutls_x509_crt_set_subject_alt_name(
+			crt, local_names[i].type, local_names[i].value, local_names[i].n, GNUTLS_FSAN_APPEND);
 	}
 	if (e >= 0 && host_name[0]) {
-		e = gnutls_x509_crt_set_subject_alt_name(crt, GNUTLS_SAN_DNSNAME, host_name, (unsigned)strlen(host_name), GNUTLS_FSAN_APPEND);
+		e = gnutls_x509_crt_set_subject_alt_name(
+			crt, GNUTLS_SAN_DNSNAME, host_name, (unsigned)strlen(host_name), GNUTLS_FSAN_APPEND);
 	}
 	return e;
 }
 
 static int set_name(gnutls_x509_crt_t crt, const struct recipe *r)
 {
-	int e = gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, r->common_name, (unsigned)strlen(r->common_name));
+	int e = gnutls_x509_crt_set_dn_by_oid(
+		crt, GNUTLS_OID_X520_COMMON_NAME, 0, r->common_name, (unsigned)strlen(r->common_name));
 	if (e >= 0 && r->organization) {
-		e = gnutls_x509_crt_set_dn_by_oid(crt, GNUTLS_OID_X520_ORGANIZATION_NAME, 0, r->organization, (unsigned)strlen(r->organization));
+		e = gnutls_x509_crt_set_dn_by_oid(
+			crt, GNUTLS_OID_X520_ORGANIZATION_NAME, 0, r->organization, (unsigned)strlen(r->organization));
 	}
 	return e;
 }
@@ -263,8 +268,8 @@ static bool is_key_of(const struct pair *p)
 {
 	unsigned char a[64], b[64];
 	size_t n_a = sizeof(a), n_b = sizeof(b);
-	return gnutls_x509_crt_get_key_id(p->crt, 0, a, &n_a) >= 0 && gnutls_x509_privkey_get_key_id(p->key, 0, b, &n_b) >= 0 && n_a == n_b &&
-	       memcmp(a, b, n_a) == 0;
+	return gnutls_x509_crt_get_key_id(p->crt, 0, a, &n_a) >= 0 && gnutls_x509_privkey_get_key_id(p->key, 0, b, &n_b) >= 0 &&
+		n_a == n_b && memcmp(a, b, n_a) == 0;
 }
 
 static bool is_fresh(const struct pair *p, int64_t now_s)
@@ -287,7 +292,7 @@ static bool has_host_name(const struct pair *p, const char *host_name)
 static bool is_usable(const struct making *m, const struct recipe *r, const struct pair *p)
 {
 	return is_key_of(p) && is_fresh(p, m->now_s) && is_signed_by(p, is_ca(r) ? p->crt : m->ca.crt) &&
-	       (!r->names_host || has_host_name(p, m->host_name));
+		(!r->names_host || has_host_name(p, m->host_name));
 }
 
 /* ---- all of them ---- */

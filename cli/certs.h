@@ -1,5 +1,5 @@
-/* The certificates of `annals up`, made in process: a CA (10 years), the serving certificate and the administrator's client certificate
- * (1 year each), all with P-256 keys, whose handshakes cost a fifth of RSA's.
+/* The certificates of `annals up`, made in process: a CA (10 years), the serving certificate and the administrator's client
+ * certificate (1 year each), all with P-256 keys, whose handshakes cost a fifth of RSA's.
  *
  *   ca.crt ca.key          CN=annals-ca
  *   server.crt server.key  127.0.0.1, ::1, localhost, kubernetes, the host's name
@@ -10,8 +10,8 @@
 
 #include "cli/datadir.h"
 
-/* Makes what is missing, broken, not ours, for another host name, or has less than a third of its life left; the rest stays as it is. 0, with
- * how many were made in *ret_n_made (may be NULL), or -errno with a sentence in err. */
+/* Makes what is missing, broken, not ours, for another host name, or has less than a third of its life left; the rest stays
+ * as it is. 0, with how many were made in *ret_n_made (may be NULL), or -errno with a sentence in err. */
 int certs_ensure(const struct datadir *d, int64_t now_s, unsigned *ret_n_made, struct buf *err);
 
 #endif

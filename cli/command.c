@@ -81,21 +81,31 @@ void common_flags_done(struct common_flags *f)
 size_t common_flags_rows(struct common_flags *f, struct option *ret)
 {
 	const struct option rows[] = {
-		{"token-auth-file", OPTION_STRING, &f->token_auth_file, "FILE", "CSV file of bearer tokens: token,user,uid,\"group1,group2\".", 0, 0},
+		{"token-auth-file", OPTION_STRING, &f->token_auth_file, "FILE",
+			"CSV file of bearer tokens: token,user,uid,\"group1,group2\".", 0, 0},
 		{"authorization-mode", OPTION_STRING, &f->authorization_mode, "MODE",
-		 "ABAC or AlwaysAllow; by default ABAC where there is a policy file. system:masters may always do everything.", 0, 0},
-		{"authorization-policy-file", OPTION_STRING, &f->authorization_policy_file, "FILE", "ABAC policy, one JSON object a line.", 0, 0},
-		{"anonymous-auth", OPTION_BOOL, &f->anonymous_auth, NULL, "Take requests without credentials as from system:anonymous.", 0, 0},
-		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...", "StorageVersionHash=true|false (default true).", 0, 0},
-		{"max-requests-inflight", OPTION_INT, &f->max_requests_inflight, "N", "Reads under way at once; more are answered 429.", 1, 1000000},
+			"ABAC or AlwaysAllow; by default ABAC where there is a policy file. system:masters may always do "
+			"everything.",
+			0, 0},
+		{"authorization-policy-file", OPTION_STRING, &f->authorization_policy_file, "FILE",
+			"ABAC policy, one JSON object a line.", 0, 0},
+		{"anonymous-auth", OPTION_BOOL, &f->anonymous_auth, NULL,
+			"Take requests without credentials as from system:anonymous.", 0, 0},
+		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
+			"StorageVersionHash=true|false (default true).", 0, 0},
+		{"max-requests-inflight", OPTION_INT, &f->max_requests_inflight, "N",
+			"Reads under way at once; more are answered 429.", 1, 1000000},
 		{"max-mutating-requests-inflight", OPTION_INT, &f->max_mutating_requests_inflight, "N",
-		 "Writes under way at once; more are answered 429.", 1, 1000000},
-		{"request-timeout", OPTION_DURATION, &f->request_timeout_ms, "DURATION", "How long a request may take, watches apart.", 1000, 0},
+			"Writes under way at once; more are answered 429.", 1, 1000000},
+		{"request-timeout", OPTION_DURATION, &f->request_timeout_ms, "DURATION",
+			"How long a request may take, watches apart.", 1000, 0},
 		{"shutdown-delay-duration", OPTION_DURATION, &f->shutdown_delay_ms, "DURATION",
-		 "How long to go on serving, not ready, after SIGTERM, until load balancers have noticed.", 0, 0},
-		{"etcd-compaction-interval", OPTION_DURATION, &f->etcd_compaction_interval_ms, "DURATION", "How much history etcd keeps; 0: all.", 0, 0},
+			"How long to go on serving, not ready, after SIGTERM, until load balancers have noticed.", 0, 0},
+		{"etcd-compaction-interval", OPTION_DURATION, &f->etcd_compaction_interval_ms, "DURATION",
+			"How much history etcd keeps; 0: all.", 0, 0},
 		{"logging-format", OPTION_STRING, &f->logging_format, "FORMAT", "text or json.", 0, 0},
-		{"access-log", OPTION_STRING, &f->access_log, "FILE", "One line a request; - for stderr. None by default.", 0, 0},
+		{"access-log", OPTION_STRING, &f->access_log, "FILE", "One line a request; - for stderr. None by default.", 0,
+			0},
 		{"v", OPTION_INT, &f->verbosity, "N", "How much to log: 0 warnings, 1 what happens, 4 everything.", 0, 10},
 	};
 	_Static_assert(ARRAY_SIZE(rows) <= COMMON_FLAGS_MAX, "tables must have room for all");
@@ -147,7 +157,8 @@ static int check_authorization(struct common_flags *f, struct buf *err)
 		return refuse(err, "--authorization-mode %s: a stand-alone server knows ABAC and AlwaysAllow", mode);
 	}
 	if (f->always_allow && f->authorization_policy_file) {
-		return refuse(err, "--authorization-mode AlwaysAllow makes --authorization-policy-file pointless: give one of them");
+		return refuse(
+			err, "--authorization-mode AlwaysAllow makes --authorization-policy-file pointless: give one of them");
 	}
 	if (!f->always_allow && !f->authorization_policy_file) {
 		return refuse(err, "--authorization-mode ABAC needs --authorization-policy-file");

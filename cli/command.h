@@ -1,4 +1,5 @@
-/* What the subcommands of `annals` share: their table's row, how their arguments are read, and what the process must be like. */
+/* What the subcommands of `annals` share: their table's row, how their arguments are read, and what the process must be
+ * like. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
@@ -12,8 +13,8 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct command {
 	const char *name;
-	const char *usage;      /* behind the name: "[flags]" */
-	const char *summary;    /* a line of the overview */
+	const char *usage;   /* behind the name: "[flags]" */
+	const char *summary; /* a line of the overview */
 	const char *description;
 	/* argv[0] is the command's name; an EXIT_* comes back. */
 	int (*run)(const struct command *command, int argc, char **argv);

@@ -8,19 +8,19 @@
 #include <sys/types.h>
 
 struct datadir {
-	char *path;    /* absolute */
+	char *path; /* absolute */
 	int fd;
-	int lock_fd;   /* flock()ed for as long as it is open */
+	int lock_fd; /* flock()ed for as long as it is open */
 };
 
 /* $XDG_DATA_HOME/annals, or ~/.local/share/annals. mem_free. */
 char *datadir_default(void);
-/* Makes the folder (0700) where it is missing, and locks it. Refuses one that others can write to, and one that another process has locked,
- * which it names. 0, or -errno with a sentence in err; datadir_done() either way. */
+/* Makes the folder (0700) where it is missing, and locks it. Refuses one that others can write to, and one that another
+ * process has locked, which it names. 0, or -errno with a sentence in err; datadir_done() either way. */
 int datadir_open(struct datadir *d, const char *path, struct buf *err);
 void datadir_done(struct datadir *d);
 
-bool datadir_is_plain(const struct datadir *d); /* its path means itself in a URL and in a shell */
+bool datadir_is_plain(const struct datadir *d);                /* its path means itself in a URL and in a shell */
 char *datadir_file(const struct datadir *d, const char *name); /* its path; mem_free */
 /* The whole file, appended. 0, or -errno: -ENOENT when there is none, -EFBIG beyond the buffer's ceiling. */
 int datadir_read(const struct datadir *d, const char *name, struct buf *out);

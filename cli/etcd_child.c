@@ -27,15 +27,16 @@ struct etcd_child {
 	int folder_fd;      /* DIR/etcd */
 	char *endpoint;
 	pid_t pid;
-	off_t log_start;    /* where the present run begins in etcd.log */
+	off_t log_start; /* where the present run begins in etcd.log */
 };
 
 /* host:port is what etcd 3.4 wants of a Unix address too; the whole is the socket's name, within etcd's working directory. */
 #define CLIENT_SOCKET "client:0"
 #define PEER_SOCKET "peer:0"
 
-/* Elections decide nothing among one, but the time-out is waited for at every start: 20 and 100 ms are the shortest that cost no CPU.
- * History is compacted by us, and by nobody else. 3.4's default of 100,000 entries between snapshots would keep that many writes in memory. */
+/* Elections decide nothing among one, but the time-out is waited for at every start: 20 and 100 ms are the shortest that
+ * cost no CPU. History is compacted by us, and by nobody else. 3.4's default of 100,000 entries between snapshots would
+ * keep that many writes in memory. */
 static const char *const etcd_arguments[] = {
 	"etcd",
 	"--name=annals",
@@ -103,14 +104,16 @@ static int find_binary(const char *path, char **ret, struct buf *err)
 	}
 	*ret = find_in_path("etcd");
 	if (!*ret) {
-		buf_adds(err, "etcd is not in $PATH: install it (Debian, Ubuntu: apt-get install etcd-server), or name one with --etcd PATH");
+		buf_adds(err,
+			"etcd is not in $PATH: install it (Debian, Ubuntu: apt-get install etcd-server), or name one with "
+			"--etcd PATH");
 		return -ENOENT;
 	}
 	return 0;
 }
 
-/* etcd reads its flags from ETCD_* as well: what a user has set there is meant for another. On some machines 3.4 starts only where
- * ETCD_UNSUPPORTED_ARCH allows it. */
+/* etcd reads its flags from ETCD_* as well: what a user has set there is meant for another. On some machines 3.4 starts
+ * only where ETCD_UNSUPPORTED_ARCH allows it. */
 static bool is_for_others(const char *variable)
 {
 	struct str s = str_of(variable);
@@ -132,8 +135,8 @@ static char **make_environment(void)
 	return out;
 }
 
-/* A socket's address has room for 107 characters, and in a URL some characters mean something else; through the folder's descriptor every
- * DIR is short and plain. */
+/* A socket's address has room for 107 characters, and in a URL some characters mean something else; through the folder's
+ * descriptor every DIR is short and plain. */
 static char *make_endpoint(const struct etcd_child *c)
 {
 	size_t room = sizeof(((struct sockaddr_un *)0)->sun_path) - sizeof("/etcd/" CLIENT_SOCKET);
@@ -224,7 +227,8 @@ static void reset_signals(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Between fork and exec: async-signal-safe calls only. Its own process group, so that Ctrl-C reaches us alone and we end it last. */
+/* Between fork and exec: async-signal-safe calls only. Its own process group, so that Ctrl-C reaches us alone and we end it
+ * last. */
 static _noreturn_ void launch_run(const struct launch *l)
 {
 	setpgid(0, 0);
@@ -391,7 +395,8 @@ static struct str find_last_words(struct str log)
 static void explain(const struct etcd_child *c, int status, struct buf *why)
 {
 	if (WIFSIGNALED(status)) {
-		buf_printf(why, "etcd (%s) was ended by signal %d (%s).", c->binary, WTERMSIG(status), strsignal(WTERMSIG(status)));
+		buf_printf(why, "etcd (%s) was ended by signal %d (%s).", c->binary, WTERMSIG(status),
+			strsignal(WTERMSIG(status)));
 		return;
 	}
 	_cleanup_(buf_done) struct buf log;

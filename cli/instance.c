@@ -20,10 +20,10 @@ struct instance {
 	pthread_t raiser, drainer;
 	bool has_raiser, has_drainer;
 	_Atomic bool is_ready, is_drained;
-	pthread_mutex_t lock;       /* guards what follows */
+	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t wake;
 	bool is_stopping;
-	bool has_changed;           /* the cache's state, since the raiser last looked */
+	bool has_changed; /* the cache's state, since the raiser last looked */
 };
 
 /* Every connection is a descriptor. */
@@ -121,10 +121,10 @@ static int open_server(struct instance *i, struct buf *err)
 	const struct common_flags *f = o->flags;
 	const struct server_options options = {
 		.http = {.bind_address = o->bind_address,
-			 .port = o->port,
-			 .cert_file = o->cert_file,
-			 .key_file = o->key_file,
-			 .client_ca_file = o->client_ca_file},
+			.port = o->port,
+			.cert_file = o->cert_file,
+			.key_file = o->key_file,
+			.client_ca_file = o->client_ca_file},
 		.storage = i->storage,
 		.cache = i->cache,
 		.prefix = str_of(o->prefix),

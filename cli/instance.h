@@ -1,5 +1,5 @@
-/* The API server of one process with what is under it: store, watch cache, compaction. Listens at once; comes up in the background, as often
- * as it takes, while etcd is not there. */
+/* The API server of one process with what is under it: store, watch cache, compaction. Listens at once; comes up in the
+ * background, as often as it takes, while etcd is not there. */
 #ifndef CLI_INSTANCE_H
 #define CLI_INSTANCE_H
 
@@ -13,9 +13,9 @@ struct instance_options {
 	const struct loop *loop;          /* is told when something below has become true */
 	const struct common_flags *flags; /* outlive the instance, like all text here */
 	struct storage_etcd_options etcd;
-	const char *prefix;               /* of all keys */
+	const char *prefix; /* of all keys */
 	const char *bind_address;
-	uint16_t port;                    /* 0: any */
+	uint16_t port; /* 0: any */
 	const char *cert_file, *key_file, *client_ca_file;
 };
 
@@ -24,8 +24,8 @@ int instance_new(struct instance **ret, const struct instance_options *options, 
 struct instance *instance_free(struct instance *i);
 
 uint16_t instance_port(const struct instance *i);
-bool instance_is_ready(const struct instance *i);   /* every object has been read, and the namespaces of a new store exist */
-void instance_drain(struct instance *i);            /* begins to: not ready any more, then no new connections, then no requests */
+bool instance_is_ready(const struct instance *i); /* every object has been read, and the namespaces of a new store exist */
+void instance_drain(struct instance *i);          /* begins to: not ready any more, then no new connections, then no requests */
 bool instance_is_drained(const struct instance *i);
 
 #endif

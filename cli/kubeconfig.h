@@ -4,8 +4,8 @@
 
 #include "cli/datadir.h"
 
-/* DIR/kubeconfig for a server at `url`, with ca.crt, admin.crt and admin.key of the folder. Left alone when it says so already. 0, or
- * -errno with a sentence in err. */
+/* DIR/kubeconfig for a server at `url`, with ca.crt, admin.crt and admin.key of the folder. Left alone when it says so
+ * already. 0, or -errno with a sentence in err. */
 int kubeconfig_ensure(const struct datadir *d, const char *url, struct buf *err);
 
 #endif

@@ -16,11 +16,13 @@ static const struct {
 	unsigned event;
 } signals[] = {{SIGINT, LOOP_STOP}, {SIGTERM, LOOP_STOP}, {SIGHUP, LOOP_STOP}, {SIGCHLD, LOOP_CHILD}};
 
-/* nohup(1), and a shell for what it puts into the background, have signals ignored: a blocked signal would come in all the same. */
+/* nohup(1), and a shell for what it puts into the background, have signals ignored: a blocked signal would come in all the
+ * same. */
 static bool is_unwanted(int number)
 {
 	struct sigaction inherited;
-	return (number == SIGHUP || number == SIGINT) && sigaction(number, NULL, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
+	return (number == SIGHUP || number == SIGINT) && sigaction(number, NULL, &inherited) == 0 &&
+		inherited.sa_handler == SIG_IGN;
 }
 
 static void block_signals(sigset_t *ret)

@@ -6,7 +6,7 @@
 
 struct loop {
 	int signal_fd, news_fd;
-	int64_t stopped_ms;  /* monotonic: the last LOOP_STOP; 0: none yet */
+	int64_t stopped_ms; /* monotonic: the last LOOP_STOP; 0: none yet */
 };
 
 enum {
@@ -15,7 +15,8 @@ enum {
 	LOOP_CHILD = 1 << 2, /* a child process has ended */
 };
 
-/* Takes these signals away from everybody else, but for those we were started to ignore: before the first thread is started. 0, or -errno with a sentence in err. */
+/* Takes these signals away from everybody else, but for those we were started to ignore: before the first thread is
+ * started. 0, or -errno with a sentence in err. */
 int loop_init(struct loop *l, struct buf *err);
 void loop_done(struct loop *l);
 void loop_notify(const struct loop *l); /* any thread, any time */

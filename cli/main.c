@@ -18,7 +18,7 @@ static void print_overview(FILE *out)
 {
 	fputs("annals keeps the immutable revisions of Kubernetes objects, and objects while they are in use, in etcd.\n\n"
 	      "usage: annals COMMAND [flags]\n\n",
-	      out);
+		out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
 	}

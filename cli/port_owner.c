@@ -13,7 +13,8 @@ static unsigned long listener_of(const char *line, uint16_t port)
 {
 	unsigned local_port, state;
 	unsigned long inode;
-	if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %*u %*u %lu", &local_port, &state, &inode) != 3) {
+	if (sscanf(line, " %*u: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %*u %*u %lu", &local_port, &state,
+		    &inode) != 3) {
 		return 0;
 	}
 	return local_port == port && state == TCP_LISTEN ? inode : 0;

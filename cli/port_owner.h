@@ -4,7 +4,8 @@
 
 #include "base/buf.h"
 
-/* Appends "kube-apiserver (pid 123)". False, appending nothing, when nobody is found: other users' processes are hidden from us. */
+/* Appends "kube-apiserver (pid 123)". False, appending nothing, when nobody is found: other users' processes are hidden
+ * from us. */
 bool port_owner(uint16_t port, struct buf *out);
 
 #endif

@@ -36,8 +36,10 @@ static const struct {
 	const char *prefix, *why;
 } refused_flags[] = {
 	{"--requestheader-", "the front proxy's headers belong to the aggregated mode, which this version does not have"},
-	{"--authentication-kubeconfig", "reviews by a kube-apiserver belong to the aggregated mode, which this version does not have"},
-	{"--authorization-kubeconfig", "reviews by a kube-apiserver belong to the aggregated mode, which this version does not have"},
+	{"--authentication-kubeconfig",
+		"reviews by a kube-apiserver belong to the aggregated mode, which this version does not have"},
+	{"--authorization-kubeconfig",
+		"reviews by a kube-apiserver belong to the aggregated mode, which this version does not have"},
 	{"--kubeconfig", "a kube-apiserver to lean on belongs to the aggregated mode, which this version does not have"},
 	{"--storage-version", "this version stores every kind in its first version only"},
 	{"--audit-", "this version writes no audit log; --access-log has one line a request"},
@@ -83,22 +85,29 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 	return common_flags_check(&f->common, err);
 }
 
-#define FLAG(name, type, target, value, help) {name, type, target, value, help, 0, 0}
+#define FLAG(name, type, target, value, help)         \
+	{                                             \
+		name, type, target, value, help, 0, 0 \
+	}
 
 static int parse_flags(const struct command *command, struct serve_flags *f, int argc, char **argv)
 {
 	struct option options[16 + COMMON_FLAGS_MAX] = {
-		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL, "Serve everything alone, without a kube-apiserver in front."),
-		FLAG("etcd-servers", OPTION_STRINGS, &f->etcd_servers, "URL,...", "etcd's endpoints, of one cluster: https://h:p, http://h:p, unix:///path."),
+		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL,
+			"Serve everything alone, without a kube-apiserver in front."),
+		FLAG("etcd-servers", OPTION_STRINGS, &f->etcd_servers, "URL,...",
+			"etcd's endpoints, of one cluster: https://h:p, http://h:p, unix:///path."),
 		FLAG("etcd-cafile", OPTION_STRING, &f->etcd_cafile, "FILE", "CA of etcd's certificates."),
 		FLAG("etcd-certfile", OPTION_STRING, &f->etcd_certfile, "FILE", "Certificate to show to etcd."),
 		FLAG("etcd-keyfile", OPTION_STRING, &f->etcd_keyfile, "FILE", "Its key."),
 		FLAG("etcd-prefix", OPTION_STRING, &f->etcd_prefix, "PREFIX", "What all keys begin with."),
 		FLAG("bind-address", OPTION_STRING, &f->bind_address, "ADDRESS", "Where to listen."),
 		{"secure-port", OPTION_INT, &f->secure_port, "PORT", "0: any, which the log tells.", 0, 65535},
-		FLAG("tls-cert-file", OPTION_STRING, &f->tls_cert_file, "FILE", "Serving certificate; read again when it changes."),
+		FLAG("tls-cert-file", OPTION_STRING, &f->tls_cert_file, "FILE",
+			"Serving certificate; read again when it changes."),
 		FLAG("tls-private-key-file", OPTION_STRING, &f->tls_private_key_file, "FILE", "Its key."),
-		FLAG("client-ca-file", OPTION_STRING, &f->client_ca_file, "FILE", "CA of clients' certificates; read again when it changes."),
+		FLAG("client-ca-file", OPTION_STRING, &f->client_ca_file, "FILE",
+			"CA of clients' certificates; read again when it changes."),
 	};
 	size_t n = 0;
 	while (options[n].name) {
@@ -126,10 +135,10 @@ static int open_instance(struct instance **ret, const struct serve_flags *f, con
 		.loop = loop,
 		.flags = &f->common,
 		.etcd = {.endpoints = (const char *const *)f->etcd_servers.v,
-			 .n_endpoints = f->etcd_servers.n,
-			 .ca_file = f->etcd_cafile,
-			 .cert_file = f->etcd_certfile,
-			 .key_file = f->etcd_keyfile},
+			.n_endpoints = f->etcd_servers.n,
+			.ca_file = f->etcd_cafile,
+			.cert_file = f->etcd_certfile,
+			.key_file = f->etcd_keyfile},
 		.prefix = f->etcd_prefix,
 		.bind_address = f->bind_address,
 		.port = (uint16_t)f->secure_port,
@@ -195,7 +204,8 @@ const struct command command_serve = {
 	.name = "serve",
 	.usage = "--standalone --etcd-servers URL,... --tls-cert-file FILE --tls-private-key-file FILE [flags]",
 	.summary = "the API server alone, on an etcd that is there already",
-	.description = "Serves the API from an etcd that is there already. Any number of replicas may run on one etcd. Flags have kube-apiserver's\n"
+	.description = "Serves the API from an etcd that is there already. Any number of replicas may run on one etcd. Flags "
+		       "have kube-apiserver's\n"
 		       "names wherever it has the same thing.",
 	.run = run,
 };

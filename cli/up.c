@@ -13,9 +13,9 @@
 enum {
 	BACKOFF_FIRST_MS = 100,
 	BACKOFF_LAST_MS = 5000,
-	STEADY_MS = 10 * 1000,        /* an etcd that has run so long is no failing start */
-	PATIENCE_MS = 10 * 1000,      /* until we say what we are waiting for */
-	CHORES_MS = 60 * 60 * 1000,   /* certificates and logs are looked at every hour */
+	STEADY_MS = 10 * 1000,      /* an etcd that has run so long is no failing start */
+	PATIENCE_MS = 10 * 1000,    /* until we say what we are waiting for */
+	CHORES_MS = 60 * 60 * 1000, /* certificates and logs are looked at every hour */
 	ETCD_STOP_MS = 10 * 1000,
 };
 
@@ -35,7 +35,7 @@ struct up {
 	struct etcd_child *etcd;
 	struct instance *instance;
 	bool is_announced;
-	int64_t waiting_since_ms;          /* for everything to be up; monotonic, as all times here */
+	int64_t waiting_since_ms; /* for everything to be up; monotonic, as all times here */
 	int64_t etcd_began_ms;
 	int64_t backoff_ms, restart_at_ms; /* 0: nothing to restart */
 	int64_t chores_at_ms;
@@ -48,9 +48,10 @@ static int parse_flags(const struct command *command, struct up_flags *f, int ar
 {
 	struct option options[4 + COMMON_FLAGS_MAX] = {
 		{"data-dir", OPTION_STRING, &f->data_dir, "DIR",
-		 "Certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by default.", 0, 0},
+			"Certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by default.", 0, 0},
 		{"port", OPTION_INT, &f->port, "PORT", "Where to listen on 127.0.0.1; 0: any that is free.", 0, 65535},
-		{"etcd", OPTION_STRING, &f->etcd, "PATH", "The etcd to start; the one in $PATH by default. 3.4 or later.", 0, 0},
+		{"etcd", OPTION_STRING, &f->etcd, "PATH", "The etcd to start; the one in $PATH by default. 3.4 or later.", 0,
+			0},
 	};
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
@@ -141,12 +142,15 @@ static const char greeting[] =
 	"annals is ready: %s\n"
 	"\n"
 	"  export KUBECONFIG=%s/kubeconfig\n"
-	"  echo '{\"apiVersion\": \"apps/v1\", \"kind\": \"ControllerRevision\", \"metadata\": {\"name\": \"web-1\"}, \"revision\": 1,"
+	"  echo '{\"apiVersion\": \"apps/v1\", \"kind\": \"ControllerRevision\", \"metadata\": {\"name\": \"web-1\"}, "
+	"\"revision\": 1,"
 	" \"data\": {\"image\": \"nginx:1\"}}' | kubectl create -f -\n"
 	"  kubectl get controllerrevisions\n"
-	"  kubectl patch controllerrevision web-1 --type merge -p '{\"data\": {\"image\": \"nginx:2\"}}'   # refused: data never changes\n"
+	"  kubectl patch controllerrevision web-1 --type merge -p '{\"data\": {\"image\": \"nginx:2\"}}'   # refused: data "
+	"never changes\n"
 	"\n"
-	"  (cd %s && curl --cacert ca.crt --cert admin.crt --key admin.key %s/apis/annals.dev/v1/namespaces/default/controllerrevisions)\n"
+	"  (cd %s && curl --cacert ca.crt --cert admin.crt --key admin.key "
+	"%s/apis/annals.dev/v1/namespaces/default/controllerrevisions)\n"
 	"\n"
 	"Data and certificates are in %s. Ctrl-C stops annals; the next start takes the data up again.\n";
 
@@ -197,7 +201,8 @@ static int etcd_ended(struct up *u)
 	}
 	complain(u);
 	plan_restart(u);
-	fprintf(stderr, "annals up: starting etcd again in %lld ms; requests are answered 503 until then\n", (long long)u->backoff_ms);
+	fprintf(stderr, "annals up: starting etcd again in %lld ms; requests are answered 503 until then\n",
+		(long long)u->backoff_ms);
 	return 0;
 }
 
@@ -218,7 +223,8 @@ static void do_chores(struct up *u)
 	}
 	u->chores_at_ms = clock_mono_ms() + CHORES_MS;
 	etcd_child_trim_log(u->etcd);
-	if (certs_ensure(&u->dir, clock_wall_s(), &n_made, &u->err) || (n_made > 0 && kubeconfig_ensure(&u->dir, u->url, &u->err))) {
+	if (certs_ensure(&u->dir, clock_wall_s(), &n_made, &u->err) ||
+		(n_made > 0 && kubeconfig_ensure(&u->dir, u->url, &u->err))) {
 		complain(u);
 	}
 }
@@ -358,7 +364,8 @@ const struct command command_up = {
 	.name = "up",
 	.usage = "[--data-dir DIR] [--port PORT] [--etcd PATH] [flags]",
 	.summary = "everything on one machine: certificates, an etcd of its own, the API server",
-	.description = "Makes certificates and a kubeconfig, starts an etcd that only this server can talk to, and serves on 127.0.0.1. A second start on\n"
+	.description = "Makes certificates and a kubeconfig, starts an etcd that only this server can talk to, and serves on "
+		       "127.0.0.1. A second start on\n"
 		       "the same data directory takes the data up again.",
 	.run = run,
 };

@@ -6,8 +6,8 @@ enum { LINE_CEILING = 1024 * 1024 }; /* bytes that reading one line may take */
 
 #define ABAC_API_VERSION "abac.authorization.kubernetes.io/v1beta1"
 
-/* kubernetes pkg/apis/abac/v1beta1: an empty string matches only what is empty, except that a policy with neither user nor group matches
- * nobody. "*" matches anything. */
+/* kubernetes pkg/apis/abac/v1beta1: an empty string matches only what is empty, except that a policy with neither user nor
+ * group matches nobody. "*" matches anything. */
 struct policy {
 	struct str user, group;
 	bool is_readonly;
@@ -107,7 +107,8 @@ static int read_policy(struct line *line, struct arena *scratch, struct policy *
 	if (error) {
 		return refuse(line, "%s", json_error_text(scratch, error, line->text, at));
 	}
-	if (!str_is(json_text(json_gets(j, "apiVersion")), ABAC_API_VERSION) || !str_is(json_text(json_gets(j, "kind")), "Policy")) {
+	if (!str_is(json_text(json_gets(j, "apiVersion")), ABAC_API_VERSION) ||
+		!str_is(json_text(json_gets(j, "kind")), "Policy")) {
 		return refuse(line, "not a Policy of " ABAC_API_VERSION);
 	}
 	return read_spec(line, json_gets(j, "spec"), policy);

@@ -1,5 +1,5 @@
-/* An ABAC policy file (--authorization-policy-file): one abac.authorization.kubernetes.io/v1beta1 Policy a line, as JSON; empty lines and lines
- * that begin with # do not count. Each line allows something; nothing forbids. Immutable. */
+/* An ABAC policy file (--authorization-policy-file): one abac.authorization.kubernetes.io/v1beta1 Policy a line, as JSON;
+ * empty lines and lines that begin with # do not count. Each line allows something; nothing forbids. Immutable. */
 #ifndef SERVER_ABAC_H
 #define SERVER_ABAC_H
 
@@ -7,7 +7,8 @@
 
 struct abac;
 
-/* 0, or -EINVAL with a sentence in err that names the line. Unknown members are refused: they would promise what is not done. */
+/* 0, or -EINVAL with a sentence in err that names the line. Unknown members are refused: they would promise what is not
+ * done. */
 int abac_parse(struct abac **ret, struct str text, struct buf *err);
 struct abac *abac_free(struct abac *abac);
 DEFINE_CLEANUP(struct abac *, abac_free)

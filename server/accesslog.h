@@ -1,5 +1,5 @@
-/* One line per request, text or JSON, to a file or stderr; written by a thread of its own from a bounded queue (lines beyond it are
- * counted, not waited for). No query values, headers or bodies: nothing secret. */
+/* One line per request, text or JSON, to a file or stderr; written by a thread of its own from a bounded queue (lines
+ * beyond it are counted, not waited for). No query values, headers or bodies: nothing secret. */
 #ifndef SERVER_ACCESSLOG_H
 #define SERVER_ACCESSLOG_H
 
@@ -12,7 +12,7 @@ struct accesslog_entry {
 	struct str method, path, user, user_agent, peer, verb, audit_id;
 	unsigned status;
 	uint64_t bytes;
-	int64_t duration_ns, storage_ns;  /* whole request; time spent waiting for etcd */
+	int64_t duration_ns, storage_ns; /* whole request; time spent waiting for etcd */
 	bool was_cut;
 };
 

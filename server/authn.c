@@ -13,7 +13,7 @@ struct authn {
 enum answer {
 	ANSWER_UNKNOWN, /* no credential of this kind: ask the next */
 	ANSWER_KNOWN,
-	ANSWER_WRONG,   /* a credential that is not valid: 401 unless a later way knows the caller */
+	ANSWER_WRONG, /* a credential that is not valid: 401 unless a later way knows the caller */
 };
 
 /* ---- token file ---- */
@@ -125,7 +125,8 @@ static enum answer ask_certificate(struct authn *authn, struct http_exchange *x,
 	return ANSWER_KNOWN;
 }
 
-/* The second word behind "Bearer"; empty for every other header: Basic, or "Bearer" with two blanks, names nobody and is not wrong. */
+/* The second word behind "Bearer"; empty for every other header: Basic, or "Bearer" with two blanks, names nobody and is
+ * not wrong. */
 static struct str bearer_token(struct str authorization)
 {
 	struct str scheme, token, rest;

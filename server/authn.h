@@ -1,4 +1,5 @@
-/* Who is asking: client certificate, static token file, anonymous. First one that knows the caller wins; a wrong credential is 401. */
+/* Who is asking: client certificate, static token file, anonymous. First one that knows the caller wins; a wrong credential
+ * is 401. */
 #ifndef SERVER_AUTHN_H
 #define SERVER_AUTHN_H
 
@@ -21,16 +22,16 @@ struct user {
 struct authn;
 
 struct authn_options {
-	const char *token_file;          /* CSV: token,user,uid,"group1,group2"; reloaded when it changes. NULL: none */
-	bool anonymous;                  /* --anonymous-auth */
+	const char *token_file; /* CSV: token,user,uid,"group1,group2"; reloaded when it changes. NULL: none */
+	bool anonymous;         /* --anonymous-auth */
 	bool client_certificates;
 	struct reload_hook on_reload;
 };
 
 int authn_new(struct authn **ret, const struct authn_options *options, struct buf *err);
 struct authn *authn_free(struct authn *a);
-/* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); or 1 with 401 in st. Tokens are compared in
- * constant time. Impersonate-* headers are the caller's business (server/impersonate.h). */
+/* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); or 1 with 401 in st.
+ * Tokens are compared in constant time. Impersonate-* headers are the caller's business (server/impersonate.h). */
 int authn_request(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a, struct status *st);
 bool user_in_group(const struct user *u, struct str group);
 

@@ -37,7 +37,8 @@ int authz_new(struct authz **ret, const struct authz_options *options, struct bu
 	authz->options = *options;
 	pthread_rwlock_init(&authz->lock, NULL);
 	if (options->policy_file) {
-		int r = watched_file_init(&authz->policy_file, options->policy_file, load_policy, authz, options->on_reload, err);
+		int r = watched_file_init(
+			&authz->policy_file, options->policy_file, load_policy, authz, options->on_reload, err);
 		if (r) {
 			authz_free(authz);
 			return r;
@@ -79,8 +80,17 @@ struct public_path {
 };
 
 static const struct public_path public_paths[] = {
-	{"/healthz", true},  {"/livez", true},   {"/readyz", true}, {"/version", true}, {"/version/", true}, {"/api", false},
-	{"/api/*", false},   {"/apis", false},   {"/apis/*", false}, {"/openapi", false}, {"/openapi/*", false},
+	{"/healthz", true},
+	{"/livez", true},
+	{"/readyz", true},
+	{"/version", true},
+	{"/version/", true},
+	{"/api", false},
+	{"/api/*", false},
+	{"/apis", false},
+	{"/apis/*", false},
+	{"/openapi", false},
+	{"/openapi/*", false},
 };
 
 /* kube's role system:basic-user: what one may ask about oneself. */
@@ -145,7 +155,7 @@ static bool everybody_may(const struct authz_attributes *at)
 static bool is_allowed(struct authz *authz, const struct authz_attributes *at)
 {
 	return authz->options.always_allow || user_in_group(at->user, STR("system:masters")) || everybody_may(at) ||
-	       policy_allows(authz, at);
+		policy_allows(authz, at);
 }
 
 /* The texts may be shown by a browser: k8s.io/apiserver escapes them as HTML. */
@@ -180,15 +190,16 @@ static struct str resource_sentence(const struct authz_attributes *at, struct st
 	if (at->ns.n > 0) {
 		where = arena_printf(a, "in the namespace " STR_FMT, STR_ARG(go_quote(a, at->ns)));
 	}
-	return arena_printf(a, "User " STR_FMT " cannot " STR_FMT " resource " STR_FMT " in API group " STR_FMT " " STR_FMT, STR_ARG(user),
-			    STR_ARG(at->verb), STR_ARG(go_quote(a, resource)), STR_ARG(go_quote(a, at->group)), STR_ARG(where));
+	return arena_printf(a, "User " STR_FMT " cannot " STR_FMT " resource " STR_FMT " in API group " STR_FMT " " STR_FMT,
+		STR_ARG(user), STR_ARG(at->verb), STR_ARG(go_quote(a, resource)), STR_ARG(go_quote(a, at->group)),
+		STR_ARG(where));
 }
 
 /* k8s.io/apiserver responsewriters.ForbiddenStatusError */
 static void forbid_path(const struct authz_attributes *at, struct str user, struct arena *a, struct status *st)
 {
 	struct str why = arena_printf(a, "User " STR_FMT " cannot " STR_FMT " path " STR_FMT, STR_ARG(user), STR_ARG(at->verb),
-				      STR_ARG(go_quote(a, at->path)));
+		STR_ARG(go_quote(a, at->path)));
 	status_set(st, 403, REASON_FORBIDDEN, "forbidden: " STR_FMT, STR_ARG(escape_html(a, why)));
 	st->has_details = true;
 }

@@ -1,6 +1,7 @@
-/* What a user may do, standalone mode: system:masters may all; an ABAC policy file (abac.authorization.kubernetes.io/v1beta1, one JSON object a
- * line, reloaded when it changes) may allow more; what kube's bootstrap roles give to everybody is given here (health and version to
- * anyone, discovery and OpenAPI and self reviews to system:authenticated). Nothing else. */
+/* What a user may do, standalone mode: system:masters may all; an ABAC policy file
+ * (abac.authorization.kubernetes.io/v1beta1, one JSON object a line, reloaded when it changes) may allow more; what kube's
+ * bootstrap roles give to everybody is given here (health and version to anyone, discovery and OpenAPI and self reviews to
+ * system:authenticated). Nothing else. */
 #ifndef SERVER_AUTHZ_H
 #define SERVER_AUTHZ_H
 
@@ -8,17 +9,17 @@
 
 struct authz_attributes {
 	const struct user *user;
-	struct str verb;                 /* "get", "list", ...; lower-case HTTP method for non-resource requests */
+	struct str verb; /* "get", "list", ...; lower-case HTTP method for non-resource requests */
 	bool is_resource;
 	struct str group, version, resource, subresource, ns, name;
-	struct str path;                 /* non-resource */
+	struct str path; /* non-resource */
 };
 
 struct authz;
 
 struct authz_options {
-	const char *policy_file;         /* NULL: none */
-	bool always_allow;               /* --authorization-mode=AlwaysAllow */
+	const char *policy_file; /* NULL: none */
+	bool always_allow;       /* --authorization-mode=AlwaysAllow */
 	struct reload_hook on_reload;
 };
 

@@ -120,7 +120,9 @@ static int ask_name(const struct asking *q, struct str name)
 {
 	struct str ns, account;
 	if (split_service_account(name, &ns, &account)) {
-		return ask(q, (struct authz_attributes){.version = STR("v1"), .resource = STR("serviceaccounts"), .ns = ns, .name = account});
+		return ask(q,
+			(struct authz_attributes){
+				.version = STR("v1"), .resource = STR("serviceaccounts"), .ns = ns, .name = account});
 	}
 	return ask(q, (struct authz_attributes){.version = STR("v1"), .resource = STR("users"), .name = name});
 }
@@ -145,11 +147,12 @@ static int ask_extra(const struct asking *q, const struct wanted *w)
 {
 	int r = 0;
 	for (size_t i = 0; i < w->n_extra && !r; i++) {
-		r = ask(q, (struct authz_attributes){.group = STR("authentication.k8s.io"),
-						     .version = STR("v1"),
-						     .resource = STR("userextras"),
-						     .subresource = w->extra[i].name,
-						     .name = w->extra[i].value});
+		r = ask(q,
+			(struct authz_attributes){.group = STR("authentication.k8s.io"),
+				.version = STR("v1"),
+				.resource = STR("userextras"),
+				.subresource = w->extra[i].name,
+				.name = w->extra[i].value});
 	}
 	return r;
 }

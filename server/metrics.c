@@ -5,7 +5,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Label sets come from routes: some ten verbs and forms for each door of each kind. What is beyond is counted under no labels. */
+/* Label sets come from routes: some ten verbs and forms for each door of each kind. What is beyond is counted under no
+ * labels. */
 enum {
 	SERIES_MAX = 4096, /* a power of two */
 	CODES_MAX = 24,    /* HTTP codes of one label set; further ones count under the last */
@@ -14,8 +15,8 @@ enum {
 };
 
 /* kube-apiserver's buckets (endpoints/metrics/metrics.go), so that its dashboards and recording rules fit. */
-static const double duration_bounds[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1,  1.25, 1.5, 2,
-					 3,     4,     5,    6,   8,   10,  15,  20,  30, 45,   60};
+static const double duration_bounds[] = {
+	0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60};
 static const double size_bounds[] = {1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 
 struct bounds {
@@ -51,7 +52,7 @@ struct source {
 struct metrics {
 	_Atomic(struct series *) series[SERIES_MAX]; /* open addressing; entries are added, never removed */
 	_Atomic size_t n_series;
-	struct series other; /* when the table is full */
+	struct series other;                      /* when the table is full */
 	_Atomic int64_t inflight[2], longrunning; /* [is_mutating] */
 	_Atomic uint64_t rejected[2];
 	pthread_mutex_t lock; /* guards the sources */
@@ -169,7 +170,9 @@ static void series_count_code(struct series *s, unsigned code)
 	for (size_t i = 0; i < CODES_MAX; i++) {
 		struct code_count *c = &s->codes[i];
 		unsigned there = atomic_load_explicit(&c->code, memory_order_relaxed);
-		if (there == 0 && atomic_compare_exchange_strong_explicit(&c->code, &there, code, memory_order_relaxed, memory_order_relaxed)) {
+		if (there == 0 &&
+			atomic_compare_exchange_strong_explicit(
+				&c->code, &there, code, memory_order_relaxed, memory_order_relaxed)) {
 			there = code;
 		}
 		if (there == code || i == CODES_MAX - 1) {
@@ -184,7 +187,8 @@ static bool is_read(struct str verb)
 	return str_is(verb, "GET") || str_is(verb, "LIST");
 }
 
-void metrics_count_request(struct metrics *m, const struct metrics_labels *labels, unsigned code, int64_t duration_ns, uint64_t bytes)
+void metrics_count_request(
+	struct metrics *m, const struct metrics_labels *labels, unsigned code, int64_t duration_ns, uint64_t bytes)
 {
 	struct series *s = metrics_find(m, labels);
 	series_count_code(s, code);
@@ -285,14 +289,14 @@ static void write_codes(struct buf *out, const char *name, const struct series *
 	for (size_t i = 0; i < CODES_MAX; i++) {
 		uint64_t n = atomic_load_explicit(&s->codes[i].n, memory_order_relaxed);
 		if (n > 0) {
-			buf_printf(out, "%s{code=\"%u\",%s} %llu\n", name, atomic_load_explicit(&s->codes[i].code, memory_order_relaxed),
-				   labels, (unsigned long long)n);
+			buf_printf(out, "%s{code=\"%u\",%s} %llu\n", name,
+				atomic_load_explicit(&s->codes[i].code, memory_order_relaxed), labels, (unsigned long long)n);
 		}
 	}
 }
 
-static void write_histogram(struct buf *out, const char *name, const struct histogram *h, struct bounds bounds, double unit,
-			    const char *labels)
+static void write_histogram(
+	struct buf *out, const char *name, const struct histogram *h, struct bounds bounds, double unit, const char *labels)
 {
 	uint64_t n = 0;
 	for (size_t i = 0; i <= bounds.n; i++) {
@@ -331,8 +335,10 @@ struct family {
 };
 
 static const struct family families[] = {
-	{"apiserver_request_total", "counter", "Requests by verb, dry run, group, version, resource, scope and HTTP code.", true, write_codes},
-	{"apiserver_request_duration_seconds", "histogram", "Time to the end of the answer; watches are not in it.", true, write_durations},
+	{"apiserver_request_total", "counter", "Requests by verb, dry run, group, version, resource, scope and HTTP code.",
+		true, write_codes},
+	{"apiserver_request_duration_seconds", "histogram", "Time to the end of the answer; watches are not in it.", true,
+		write_durations},
 	{"apiserver_response_sizes", "histogram", "Bytes of answers to GET and LIST.", false, write_sizes},
 };
 
@@ -358,7 +364,8 @@ static void write_family(struct buf *out, const struct family *f, const struct m
 	write_series(out, f, &m->other);
 }
 
-static void write_by_kind(struct buf *out, const char *name, const char *type, const char *help, double read_only, double mutating)
+static void write_by_kind(
+	struct buf *out, const char *name, const char *type, const char *help, double read_only, double mutating)
 {
 	add_header(out, name, type, help);
 	add_sample(out, name, "request_kind=\"mutating\"", mutating);
@@ -368,14 +375,15 @@ static void write_by_kind(struct buf *out, const char *name, const char *type, c
 static void write_load(struct buf *out, const struct metrics *m)
 {
 	write_by_kind(out, "apiserver_current_inflight_requests", "gauge", "Requests under way now.",
-		      (double)atomic_load_explicit(&m->inflight[false], memory_order_relaxed),
-		      (double)atomic_load_explicit(&m->inflight[true], memory_order_relaxed));
-	write_by_kind(out, "apiserver_rejected_requests_total", "counter", "Requests answered 429 because too many were under way.",
-		      (double)atomic_load_explicit(&m->rejected[false], memory_order_relaxed),
-		      (double)atomic_load_explicit(&m->rejected[true], memory_order_relaxed));
+		(double)atomic_load_explicit(&m->inflight[false], memory_order_relaxed),
+		(double)atomic_load_explicit(&m->inflight[true], memory_order_relaxed));
+	write_by_kind(out, "apiserver_rejected_requests_total", "counter",
+		"Requests answered 429 because too many were under way.",
+		(double)atomic_load_explicit(&m->rejected[false], memory_order_relaxed),
+		(double)atomic_load_explicit(&m->rejected[true], memory_order_relaxed));
 	add_header(out, "apiserver_longrunning_requests", "gauge", "Watches open now.");
 	add_sample(out, "apiserver_longrunning_requests", "component=\"apiserver\",verb=\"WATCH\"",
-		   (double)atomic_load_explicit(&m->longrunning, memory_order_relaxed));
+		(double)atomic_load_explicit(&m->longrunning, memory_order_relaxed));
 }
 
 /* Sources are only ever added: those counted under the lock may be called without it. */

@@ -2,7 +2,8 @@
  *
  *   token,user name,user uid,"group1,group2"
  *
- * the groups optional. Records with an empty token are skipped; of several with one token the last counts (kube-apiserver). Immutable. */
+ * the groups optional. Records with an empty token are skipped; of several with one token the last counts (kube-apiserver).
+ * Immutable. */
 #ifndef SERVER_TOKENS_H
 #define SERVER_TOKENS_H
 

@@ -1,8 +1,8 @@
 /* A small file (tokens, policy) that is read again when it changes.
  *
- * Whoever uses the contents polls first. At most once a second one of the callers looks at the file and, when it is another one, reads and
- * loads it there and then; everybody else goes on with what is in force. Contents that do not load are reported once and change
- * nothing. */
+ * Whoever uses the contents polls first. At most once a second one of the callers looks at the file and, when it is another
+ * one, reads and loads it there and then; everybody else goes on with what is in force. Contents that do not load are
+ * reported once and change nothing. */
 #ifndef SERVER_WATCHED_FILE_H
 #define SERVER_WATCHED_FILE_H
 
@@ -30,8 +30,8 @@ struct watched_file {
 };
 
 /* Loads for the first time: 0, or -errno with a sentence in err; watched_file_done() either way. */
-int watched_file_init(struct watched_file *f, const char *path, int (*load)(void *ctx, struct str text, struct buf *err), void *ctx,
-		      struct reload_hook hook, struct buf *err);
+int watched_file_init(struct watched_file *f, const char *path, int (*load)(void *ctx, struct str text, struct buf *err),
+	void *ctx, struct reload_hook hook, struct buf *err);
 void watched_file_done(struct watched_file *f); /* also of a zeroed one */
 void watched_file_poll(struct watched_file *f); /* does nothing for a zeroed one */
 

@@ -57,8 +57,9 @@ static char *written(enum log_format format, const struct accesslog_entry *e, si
 static void test_accesslog__text_line(void **state _unused_)
 {
 	char *line = written(LOG_TEXT, &entry, 1);
-	assert_string_equal(strchr(line, ' '), " method=GET path=/api/v1/namespaces verb=list status=200 bytes=17 duration_ms=1.235 storage_ms=1.000 "
-					       "user=admin agent=\"kubectl/v1 (\\\"x\\\")\" peer=127.0.0.1:4000 audit=id\n");
+	assert_string_equal(strchr(line, ' '),
+		" method=GET path=/api/v1/namespaces verb=list status=200 bytes=17 duration_ms=1.235 storage_ms=1.000 "
+		"user=admin agent=\"kubectl/v1 (\\\"x\\\")\" peer=127.0.0.1:4000 audit=id\n");
 	mem_free(line);
 }
 
@@ -67,8 +68,10 @@ static void test_accesslog__json_line(void **state _unused_)
 	char *line = written(LOG_JSON, &entry, 1);
 	assert_memory_equal(line, "{\"ts\":\"", 7);
 	assert_string_equal(strstr(line, ",\"method\""),
-			    ",\"method\":\"GET\",\"path\":\"/api/v1/namespaces\",\"verb\":\"list\",\"status\":200,\"bytes\":17,\"duration_ms\":1.235,"
-			    "\"storage_ms\":1.000,\"user\":\"admin\",\"agent\":\"kubectl/v1 (\\\"x\\\")\",\"peer\":\"127.0.0.1:4000\",\"audit\":\"id\"}\n");
+		",\"method\":\"GET\",\"path\":\"/api/v1/"
+		"namespaces\",\"verb\":\"list\",\"status\":200,\"bytes\":17,\"duration_ms\":1.235,"
+		"\"storage_ms\":1.000,\"user\":\"admin\",\"agent\":\"kubectl/v1 "
+		"(\\\"x\\\")\",\"peer\":\"127.0.0.1:4000\",\"audit\":\"id\"}\n");
 	mem_free(line);
 }
 

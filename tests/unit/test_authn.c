@@ -1,6 +1,6 @@
 #include "server/authn.h"
-#include "tests/unit/fake_http.h"
 #include "tests/unit/check.h"
+#include "tests/unit/fake_http.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -152,11 +152,11 @@ static const struct str masters[] = {{"system:masters", 14}, {"ops", 3}};
 static void show_certificate(struct scene *s, bool is_verified, const char *common_name)
 {
 	s->x.peer = (struct http_peer){.is_tls = true,
-				       .has_certificate = true,
-				       .is_verified = is_verified,
-				       .common_name = str_of(common_name),
-				       .organizations = masters,
-				       .n_organizations = ARRAY_SIZE(masters)};
+		.has_certificate = true,
+		.is_verified = is_verified,
+		.common_name = str_of(common_name),
+		.organizations = masters,
+		.n_organizations = ARRAY_SIZE(masters)};
 }
 
 static void test_authn__certificate_names_user_and_groups(void **state _unused_)
@@ -225,7 +225,8 @@ static void test_authn__broken_token_file_is_refused_at_birth(void **state _unus
 	struct buf err;
 	buf_init(&err, 1024);
 	assert_true(authn_new(&authn, &(struct authn_options){.token_file = path}, &err) < 0);
-	snprintf(expected, sizeof(expected), "token file %s: line 1: a user has at least 3 columns: token, user name, user uid", path);
+	snprintf(expected, sizeof(expected), "token file %s: line 1: a user has at least 3 columns: token, user name, user uid",
+		path);
 	assert_string_equal(err.p, expected);
 	buf_done(&err);
 	unlink(path);

@@ -1,7 +1,7 @@
 #include "server/authz.h"
 #include "server/impersonate.h"
-#include "tests/unit/fake_http.h"
 #include "tests/unit/check.h"
+#include "tests/unit/fake_http.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -47,10 +47,10 @@ static void close_scene(struct scene *s)
 	arena_done(&s->arena);
 }
 
-#define USER(user_name, ...)                                                                                             \
-	((struct user){.name = STR(user_name),                                                                           \
-		       .groups = (const struct str[]){__VA_ARGS__},                                                      \
-		       .n_groups = sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str)})
+#define USER(user_name, ...)                                 \
+	((struct user){.name = STR(user_name),               \
+		.groups = (const struct str[]){__VA_ARGS__}, \
+		.n_groups = sizeof((const struct str[]){__VA_ARGS__}) / sizeof(struct str)})
 #define ANONYMOUS USER("system:anonymous", GROUP_UNAUTHENTICATED)
 #define ALICE USER("alice", STR("dev"), GROUP_AUTHENTICATED)
 #define ADMIN USER("admin", STR("system:masters"), GROUP_AUTHENTICATED)
@@ -68,7 +68,12 @@ static bool may(struct scene *s, struct user u, struct authz_attributes at)
 	return authz_check(s->authz, &at, &s->arena, &s->st) == 0;
 }
 
-#define REVISIONS(verb_, ...) ((struct authz_attributes){.verb = STR(verb_), .group = STR("apps"), .version = STR("v1"), .resource = STR("controllerrevisions"), __VA_ARGS__})
+#define REVISIONS(verb_, ...)                           \
+	((struct authz_attributes){.verb = STR(verb_),  \
+		.group = STR("apps"),                   \
+		.version = STR("v1"),                   \
+		.resource = STR("controllerrevisions"), \
+		__VA_ARGS__})
 
 static void test_authz__masters_may_all(void **state _unused_)
 {
@@ -94,7 +99,8 @@ static void test_authz__always_allow_allows(void **state _unused_)
 static void test_authz__anyone_may_see_health_and_version(void **state _unused_)
 {
 	static const char *const public[] = {"/healthz", "/livez", "/readyz", "/version", "/version/"};
-	static const char *const private[] = {"/livez/ping", "/", "/openapi/v3", "/api", "/apis/apps/v1", "/metrics", "/nothing"};
+	static const char *const private[] = {
+		"/livez/ping", "/", "/openapi/v3", "/api", "/apis/apps/v1", "/metrics", "/nothing"};
 	struct scene s;
 	open_scene(&s, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(public); i++) {
@@ -109,7 +115,8 @@ static void test_authz__anyone_may_see_health_and_version(void **state _unused_)
 
 static void test_authz__authenticated_may_discover(void **state _unused_)
 {
-	static const char *const public[] = {"/api", "/api/v1", "/apis", "/apis/apps/v1", "/openapi/v2", "/openapi/v3/apis/apps/v1", "/livez"};
+	static const char *const public[] = {
+		"/api", "/api/v1", "/apis", "/apis/apps/v1", "/openapi/v2", "/openapi/v3/apis/apps/v1", "/livez"};
 	struct scene s;
 	open_scene(&s, NULL);
 	for (size_t i = 0; i < ARRAY_SIZE(public); i++) {
@@ -122,8 +129,10 @@ static void test_authz__authenticated_may_discover(void **state _unused_)
 
 static void test_authz__authenticated_may_review_themselves(void **state _unused_)
 {
-	struct authz_attributes review = {
-		.verb = STR("create"), .group = STR("authorization.k8s.io"), .version = STR("v1"), .resource = STR("selfsubjectaccessreviews")};
+	struct authz_attributes review = {.verb = STR("create"),
+		.group = STR("authorization.k8s.io"),
+		.version = STR("v1"),
+		.resource = STR("selfsubjectaccessreviews")};
 	struct scene s;
 	open_scene(&s, NULL);
 	assert_true(may(&s, ALICE, review));
@@ -148,20 +157,30 @@ static void test_authz__refusal_names_everything(void **state _unused_)
 	struct scene s;
 	open_scene(&s, NULL);
 	may(&s, ANONYMOUS, REVISIONS("list", .ns = STR("ns")));
-	assert_says(&s, "controllerrevisions.apps is forbidden: User \"system:anonymous\" cannot list resource \"controllerrevisions\" in API group "
-			"\"apps\" in the namespace \"ns\"");
+	assert_says(&s,
+		"controllerrevisions.apps is forbidden: User \"system:anonymous\" cannot list resource \"controllerrevisions\" "
+		"in API group "
+		"\"apps\" in the namespace \"ns\"");
 	assert_true(str_is(s.st.kind, "controllerrevisions") && str_is(s.st.group, "apps") && s.st.name.n == 0);
 
 	may(&s, ANONYMOUS, REVISIONS("get", .ns = STR("ns"), .name = STR("a")));
-	assert_says(&s, "controllerrevisions.apps \"a\" is forbidden: User \"system:anonymous\" cannot get resource \"controllerrevisions\" in API "
-			"group \"apps\" in the namespace \"ns\"");
+	assert_says(&s,
+		"controllerrevisions.apps \"a\" is forbidden: User \"system:anonymous\" cannot get resource "
+		"\"controllerrevisions\" in API "
+		"group \"apps\" in the namespace \"ns\"");
 	assert_true(str_is(s.st.name, "a"));
 
 	may(&s, ANONYMOUS, (struct authz_attributes){.verb = STR("list"), .version = STR("v1"), .resource = STR("namespaces")});
-	assert_says(&s, "namespaces is forbidden: User \"system:anonymous\" cannot list resource \"namespaces\" in API group \"\" at the cluster scope");
+	assert_says(&s,
+		"namespaces is forbidden: User \"system:anonymous\" cannot list resource \"namespaces\" in API group \"\" at "
+		"the cluster scope");
 
-	may(&s, ALICE, (struct authz_attributes){.verb = STR("update"), .resource = STR("namespaces"), .subresource = STR("status"), .name = STR("x")});
-	assert_says(&s, "namespaces \"x\" is forbidden: User \"alice\" cannot update resource \"namespaces/status\" in API group \"\" at the cluster scope");
+	may(&s, ALICE,
+		(struct authz_attributes){
+			.verb = STR("update"), .resource = STR("namespaces"), .subresource = STR("status"), .name = STR("x")});
+	assert_says(&s,
+		"namespaces \"x\" is forbidden: User \"alice\" cannot update resource \"namespaces/status\" in API group \"\" "
+		"at the cluster scope");
 
 	may_path(&s, ANONYMOUS, "get", "/openapi/v3");
 	assert_says(&s, "forbidden: User \"system:anonymous\" cannot get path \"/openapi/v3\"");
@@ -180,11 +199,14 @@ static void test_authz__refusal_is_harmless_in_a_browser(void **state _unused_)
 static void test_authz__policy_allows_what_its_line_says(void **state _unused_)
 {
 	struct scene s;
-	open_scene(&s, "# who may what\n\n" POLICY("\"user\":\"alice\",\"namespace\":\"ns\",\"resource\":\"controllerrevisions\",\"apiGroup\":\"apps\""));
+	open_scene(&s,
+		"# who may what\n\n" POLICY(
+			"\"user\":\"alice\",\"namespace\":\"ns\",\"resource\":\"controllerrevisions\",\"apiGroup\":\"apps\""));
 	assert_true(may(&s, ALICE, REVISIONS("delete", .ns = STR("ns"), .name = STR("a"))));
 	assert_false(may(&s, ALICE, REVISIONS("delete", .ns = STR("other"), .name = STR("a"))));
 	assert_false(may(&s, USER("bob", GROUP_AUTHENTICATED), REVISIONS("delete", .ns = STR("ns"))));
-	assert_false(may(&s, ALICE, (struct authz_attributes){.verb = STR("get"), .resource = STR("controllerrevisions"), .ns = STR("ns")}));
+	assert_false(may(&s, ALICE,
+		(struct authz_attributes){.verb = STR("get"), .resource = STR("controllerrevisions"), .ns = STR("ns")}));
 	assert_false(may_path(&s, ALICE, "get", "/metrics"));
 	close_scene(&s);
 }
@@ -203,7 +225,9 @@ static void test_authz__readonly_policy_allows_reading_only(void **state _unused
 static void test_authz__user_and_group_must_both_match(void **state _unused_)
 {
 	struct scene s;
-	open_scene(&s, POLICY("\"user\":\"bob\",\"group\":\"dev\",\"nonResourcePath\":\"*\"") POLICY("\"nonResourcePath\":\"/nobody\""));
+	open_scene(&s,
+		POLICY("\"user\":\"bob\",\"group\":\"dev\",\"nonResourcePath\":\"*\"")
+			POLICY("\"nonResourcePath\":\"/nobody\""));
 	assert_true(may_path(&s, USER("bob", STR("dev")), "get", "/x"));
 	assert_false(may_path(&s, ALICE, "get", "/x"));
 	assert_false(may_path(&s, USER("bob", STR("ops")), "get", "/x"));
@@ -248,10 +272,16 @@ static int act_as(struct scene *s, struct user *who, const struct http_header *h
 	return impersonate(s->authz, &x, ret, &s->arena, &s->st);
 }
 
-#define ACT_AS(s, who, ret, ...)                                                                  \
-	act_as((s), &(who), (const struct http_header[]){__VA_ARGS__},                            \
-	       sizeof((const struct http_header[]){__VA_ARGS__}) / sizeof(struct http_header), (ret))
-#define HEADER(name, value) {{(name), strlen(name)}, {(value), strlen(value)}}
+#define ACT_AS(s, who, ret, ...)                                       \
+	act_as((s), &(who), (const struct http_header[]){__VA_ARGS__}, \
+		sizeof((const struct http_header[]){__VA_ARGS__}) / sizeof(struct http_header), (ret))
+#define HEADER(name, value)                    \
+	{                                      \
+		{(name), strlen(name)},        \
+		{                              \
+			(value), strlen(value) \
+		}                              \
+	}
 
 static void test_impersonate__without_headers_changes_nothing(void **state _unused_)
 {
@@ -268,9 +298,9 @@ static void test_impersonate__gives_name_groups_and_extra(void **state _unused_)
 	struct scene s;
 	struct user admin = ADMIN, *as;
 	open_scene(&s, NULL);
-	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("impersonate-user", "bob"), HEADER("Impersonate-Group", "dev"), HEADER("Impersonate-Uid", "7"),
-				HEADER("Impersonate-Extra-Acme.COM%2fScope", "a")),
-			 0);
+	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("impersonate-user", "bob"), HEADER("Impersonate-Group", "dev"),
+				 HEADER("Impersonate-Uid", "7"), HEADER("Impersonate-Extra-Acme.COM%2fScope", "a")),
+		0);
 	assert_true(str_is(as->name, "bob") && str_is(as->uid, "7"));
 	assert_int_equal(as->n_groups, 2);
 	assert_true(user_in_group(as, STR("dev")) && user_in_group(as, GROUP_AUTHENTICATED));
@@ -317,9 +347,12 @@ static void test_impersonate__every_part_needs_permission(void **state _unused_)
 	struct user alice = ALICE, *as;
 	open_scene(&s, POLICY("\"user\":\"alice\",\"resource\":\"users\""));
 	assert_int_equal(ACT_AS(&s, alice, &as, HEADER("Impersonate-User", "bob")), 0);
-	assert_int_equal(ACT_AS(&s, alice, &as, HEADER("Impersonate-User", "bob"), HEADER("Impersonate-Group", "system:masters")), 1);
+	assert_int_equal(
+		ACT_AS(&s, alice, &as, HEADER("Impersonate-User", "bob"), HEADER("Impersonate-Group", "system:masters")), 1);
 	assert_ptr_equal(as, &alice);
-	assert_says(&s, "groups \"system:masters\" is forbidden: User \"alice\" cannot impersonate resource \"groups\" in API group \"\" at the cluster scope");
+	assert_says(&s,
+		"groups \"system:masters\" is forbidden: User \"alice\" cannot impersonate resource \"groups\" in API group "
+		"\"\" at the cluster scope");
 	close_scene(&s);
 }
 

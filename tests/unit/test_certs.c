@@ -114,7 +114,8 @@ static void test_certs__server_is_for_this_host(void **state _unused_)
 	ensure(&s, NOW_S);
 	gethostname(host, sizeof(host));
 	gnutls_x509_crt_t crt = read_crt(&s, "server.crt");
-	assert_true(names(crt, "localhost") && names(crt, "kubernetes") && names(crt, host) && names(crt, "127.0.0.1") && names(crt, "::1"));
+	assert_true(names(crt, "localhost") && names(crt, "kubernetes") && names(crt, host) && names(crt, "127.0.0.1") &&
+		names(crt, "::1"));
 	assert_false(names(crt, "example.com"));
 	gnutls_x509_crt_deinit(crt);
 	close_scene(&s);

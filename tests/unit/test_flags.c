@@ -69,8 +69,10 @@ static void test_flags__feature_gate_turns_the_hash_off(void **state _unused_)
 static void test_flags__unknown_gates_and_values_are_refused(void **state _unused_)
 {
 	assert_refused("--feature-gates=Other=true", "--feature-gates Other: the only feature gate is StorageVersionHash");
-	assert_refused("--feature-gates=StorageVersionHash", "--feature-gates StorageVersionHash: must be NAME=true or NAME=false");
-	assert_refused("--feature-gates=StorageVersionHash=1", "--feature-gates StorageVersionHash=1: must be NAME=true or NAME=false");
+	assert_refused(
+		"--feature-gates=StorageVersionHash", "--feature-gates StorageVersionHash: must be NAME=true or NAME=false");
+	assert_refused("--feature-gates=StorageVersionHash=1",
+		"--feature-gates StorageVersionHash=1: must be NAME=true or NAME=false");
 }
 
 static void test_flags__authorization_mode_and_policy_go_together(void **state _unused_)
@@ -82,7 +84,8 @@ static void test_flags__authorization_mode_and_policy_go_together(void **state _
 	assert_true(s.flags.always_allow);
 	done(&s);
 	assert_refused("--authorization-mode=ABAC", "--authorization-mode ABAC needs --authorization-policy-file");
-	assert_refused("--authorization-mode=RBAC", "--authorization-mode RBAC: a stand-alone server knows ABAC and AlwaysAllow");
+	assert_refused(
+		"--authorization-mode=RBAC", "--authorization-mode RBAC: a stand-alone server knows ABAC and AlwaysAllow");
 	assert_refused("--authorization-mode=AlwaysAllow --authorization-policy-file=p",
 		"--authorization-mode AlwaysAllow makes --authorization-policy-file pointless: give one of them");
 }

@@ -6,10 +6,10 @@
 static struct metrics_labels revisions(const char *verb)
 {
 	return (struct metrics_labels){.verb = str_of(verb),
-				       .group = STR("apps"),
-				       .version = STR("v1"),
-				       .resource = STR("controllerrevisions"),
-				       .scope = STR("namespace")};
+		.group = STR("apps"),
+		.version = STR("v1"),
+		.resource = STR("controllerrevisions"),
+		.scope = STR("namespace")};
 }
 
 static char *scrape(struct metrics *m)
@@ -37,7 +37,9 @@ static void assert_lacks(struct metrics *m, const char *part)
 	mem_free(text);
 }
 
-#define LABELS(verb) "group=\"apps\",resource=\"controllerrevisions\",scope=\"namespace\",subresource=\"\",verb=\"" verb "\",version=\"v1\""
+#define LABELS(verb)                                                                                                      \
+	"group=\"apps\",resource=\"controllerrevisions\",scope=\"namespace\",subresource=\"\",verb=\"" verb "\",version=" \
+	"\"v1\""
 
 static void test_metrics__count_requests_by_code(void **state _unused_)
 {
@@ -65,10 +67,11 @@ static void test_metrics__durations_fall_into_cumulative_buckets(void **state _u
 {
 	struct metrics *m = metrics_new();
 	struct metrics_labels get = revisions("GET");
-	metrics_count_request(m, &get, 200, 5000000, 0);        /* 5 ms: on the bound, which is within */
+	metrics_count_request(m, &get, 200, 5000000, 0); /* 5 ms: on the bound, which is within */
 	metrics_count_request(m, &get, 200, 30000000, 0);
-	metrics_count_request(m, &get, 200, 120000000000, 0);   /* beyond all bounds */
-#define DURATION(suffix, le) "apiserver_request_duration_seconds" suffix "{component=\"apiserver\",dry_run=\"\"," LABELS("GET") le "} "
+	metrics_count_request(m, &get, 200, 120000000000, 0); /* beyond all bounds */
+#define DURATION(suffix, le) \
+	"apiserver_request_duration_seconds" suffix "{component=\"apiserver\",dry_run=\"\"," LABELS("GET") le "} "
 	assert_has(m, DURATION("_bucket", ",le=\"0.005\"") "1");
 	assert_has(m, DURATION("_bucket", ",le=\"0.025\"") "1");
 	assert_has(m, DURATION("_bucket", ",le=\"0.05\"") "2");
@@ -185,7 +188,8 @@ static void test_metrics__threads_lose_no_count(void **state _unused_)
 	for (int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
 	}
-	assert_has(m, "apiserver_request_duration_seconds_count{component=\"apiserver\",dry_run=\"\"," LABELS("PATCH") "} 16000");
+	assert_has(
+		m, "apiserver_request_duration_seconds_count{component=\"apiserver\",dry_run=\"\"," LABELS("PATCH") "} 16000");
 	metrics_free(m);
 }
 
