@@ -8,6 +8,7 @@ declare -A packages=(
 	[run]="etcd-server curl openssl"
 	[test]="etcd-client python3 python3-pytest python3-yaml curl openssl git clang-format"
 	[fuzz]="clang"
+	[bench]="wrk"
 )
 
 is_installed() {

@@ -1,0 +1,3 @@
+module annals.dev/tests/bench/load
+
+go 1.22

@@ -1,0 +1,19 @@
+#!/bin/bash
+# Measures annals beside kube-apiserver in one run: docs/performance.md. Arguments go to the load generator (-h lists them).
+#   tests/bench/run.sh -only '^get|^list' -rounds 3
+# BUILD (build) is where annals is, PEERS (~/.cache/peers) where tests/cluster/build.sh has put kube-apiserver and etcd.
+set -eu
+cd "$(dirname "$0")/../.."
+. tests/bench/programs.sh
+
+if ! has_go; then
+	echo "The measurements over HTTP need Go 1.22 or newer, and there is none on the PATH: only those of single modules are made." >&2
+	ninja -C "$BUILD" tests/bench/api_bench tests/bench/cache_bench
+	"$BUILD/tests/bench/api_bench"
+	exec "$BUILD/tests/bench/cache_bench"
+fi
+if [ ! -x "$PEERS/kube-apiserver" ]; then
+	echo "No kube-apiserver in $PEERS (tests/cluster/build.sh makes one): annals is measured alone, without ratios." >&2
+fi
+tools/install-deps.sh run bench
+load "$@"
