@@ -13,6 +13,7 @@ What a test may ask for:
     etcd            a factory: etcd() starts an etcd on Unix sockets, etcd(binary=PATH), etcd(dir=...)
     serve           a factory: serve(etcd().endpoint, "--max-requests-inflight=1") starts an `annals serve --standalone`
     certificates    a CA made by openssl: .client("alice", "/O=dev/CN=alice") is (certificate, key); for `serve`
+    kubectl_binary  a path: the test runs once with each kubectl of this machine; $ANNALS_TEST_KUBECTL_OLD names an old one (1.20, say)
     etcd_binary     a path: the test runs once with each etcd of this machine
     folder          an empty directory with a short path (a Unix socket's has at most 107 characters)
 
@@ -165,3 +166,6 @@ def pytest_generate_tests(metafunc):
     if "etcd_binary" in metafunc.fixturenames:
         binaries = processes.etcd_binaries()
         metafunc.parametrize("etcd_binary", binaries, ids=[path.strip("/").replace("/", "-") for path in binaries])
+    if "kubectl_binary" in metafunc.fixturenames:
+        missing = pytest.mark.skip(reason="no such kubectl here")
+        metafunc.parametrize("kubectl_binary", [pytest.param(path, id=name, marks=() if path else missing) for name, path in processes.kubectls().items()])

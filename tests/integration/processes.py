@@ -36,6 +36,13 @@ def etcd_binaries():
     return [str(path) for path in found if path and pathlib.Path(path).exists()]
 
 
+def kubectls():
+    """kubectl as it is today, of five years ago, and the newest, by name; None for one that this machine does not have."""
+    newest = PEERS / "kubectl"
+    return {"kubectl": shutil.which("kubectl"), "kubectl-old": os.environ.get("ANNALS_TEST_KUBECTL_OLD"),
+            "kubectl-newest": str(newest) if newest.exists() else None}
+
+
 def is_alive(pid):
     """Neither gone nor a zombie."""
     try:
@@ -242,8 +249,10 @@ class Client:
 
     def request(self, method, path, body=None, headers=None):
         """body: an object becomes JSON, str and bytes go as they are. A header None is left out."""
-        if body is not None and not isinstance(body, (str, bytes)):
-            body = json.dumps(body)
+        if isinstance(body, str):
+            body = body.encode()
+        elif body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
         connection = self.connect()
         try:
             connection.request(method, path, body, self._headers(body, headers))
@@ -350,8 +359,11 @@ class Up(Server):
         """0 where none is running just now."""
         return next(iter(children(self.pid)), 0)
 
-    def kubectl(self, *arguments, input=None, binary="kubectl"):
-        return run([binary, *arguments], env={**os.environ, "KUBECONFIG": str(self.kubeconfig), "HOME": str(self.dir)}, input=input)
+    def kubectl_env(self, **more):
+        return {**os.environ, "KUBECONFIG": str(self.kubeconfig), "HOME": str(self.dir), **more}
+
+    def kubectl(self, *arguments, input=None, binary="kubectl", **env):
+        return run([binary, *arguments], env=self.kubectl_env(**env), input=input)
 
 
 class Etcd(Process):

@@ -1,0 +1,22 @@
+"""Objects and paths that tests share."""
+
+NAMESPACES = "/api/v1/namespaces"
+APPS, ANNALS, BETA = "apps/v1", "annals.dev/v1", "annals.dev/v1beta1"
+DOORS = [APPS, ANNALS]
+
+MERGE, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
+STRATEGIC, APPLY = "application/strategic-merge-patch+json", "application/apply-patch+yaml"
+
+
+def revisions(namespace="default", door=APPS):
+    """The path of a collection."""
+    return f"/apis/{door}/namespaces/{namespace}/controllerrevisions"
+
+
+def revision(name="a", number=1, data=None, door=APPS, **metadata):
+    return {"apiVersion": door, "kind": "ControllerRevision", "metadata": {"name": name, **metadata}, "revision": number,
+            "data": {"image": "nginx:1"} if data is None else data}
+
+
+def owner(name, controller=True):
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": f"uid-of-{name}", "controller": controller}
