@@ -165,37 +165,39 @@ static int64_t now_ms(void)
 
 /* Waking. */
 
-/* The exchange may be over before MHD_resume_connection() returns, but libmicrohttpd must not be: the server waits for wakers. */
-static void resume(struct http_server *s, struct MHD_Connection *mhd)
-{
-	MHD_resume_connection(mhd);
-	atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
-}
-
 static void begin_wake(struct http_server *s)
 {
 	atomic_fetch_add_explicit(&s->n_wakers, 1, memory_order_relaxed);
 }
 
-/* Who turns PARKED into something else resumes the connection, so that each suspension is resumed once. */
-static bool take_parked(_Atomic int *wait, int next)
+/* The exchange may be over before MHD_resume_connection() returns, but libmicrohttpd must not be: the server waits for wakers. */
+static void end_wake(struct http_server *s, struct MHD_Connection *mhd, bool is_parked)
 {
-	int expected = WAIT_PARKED;
-	return atomic_compare_exchange_strong_explicit(wait, &expected, next, memory_order_acq_rel, memory_order_acquire);
+	if (is_parked) {
+		MHD_resume_connection(mhd);
+	}
+	atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
 }
 
-/* Suspends libmicrohttpd's connection. True: parked, someone will resume it; false: a wake came before, and it has been resumed. */
-static bool park(struct http_exchange *x, _Atomic int *wait)
+/* Who turns PARKED into something else resumes the connection, so that each suspension is resumed once. */
+static bool take_parked(_Atomic int *wait)
+{
+	int expected = WAIT_PARKED;
+	return atomic_compare_exchange_strong_explicit(
+		wait, &expected, WAIT_RUNNING, memory_order_acq_rel, memory_order_acquire);
+}
+
+/* Suspends libmicrohttpd's connection until somebody resumes it; at once, where a wake came before. */
+static void park(struct http_exchange *x, _Atomic int *wait)
 {
 	struct MHD_Connection *mhd = x->connection->mhd;
 	MHD_suspend_connection(mhd);
 	int expected = WAIT_RUNNING;
-	if (atomic_compare_exchange_strong_explicit(wait, &expected, WAIT_PARKED, memory_order_acq_rel, memory_order_acquire)) {
-		return true;
+	if (!atomic_compare_exchange_strong_explicit(
+		    wait, &expected, WAIT_PARKED, memory_order_acq_rel, memory_order_acquire)) {
+		atomic_exchange_explicit(wait, WAIT_RUNNING, memory_order_acq_rel);
+		MHD_resume_connection(mhd);
 	}
-	atomic_exchange_explicit(wait, WAIT_RUNNING, memory_order_acq_rel);
-	MHD_resume_connection(mhd);
-	return false;
 }
 
 void http_suspend(struct http_exchange *x)
@@ -216,11 +218,7 @@ void http_wake(struct http_exchange *x)
 	while (!atomic_compare_exchange_weak_explicit(&x->wait, &before, before == WAIT_PARKED ? WAIT_RUNNING : WAIT_WOKEN,
 		memory_order_acq_rel, memory_order_relaxed)) {
 	}
-	if (before == WAIT_PARKED) {
-		resume(s, mhd);
-	} else {
-		atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
-	}
+	end_wake(s, mhd, before == WAIT_PARKED);
 }
 
 /* The request. */
@@ -317,8 +315,21 @@ void http_set_alarm(struct http_exchange *x, int64_t mono_ms)
 
 /* The answer. */
 
+static bool has_control_byte(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f) {
+			return true;
+		}
+	}
+	return false;
+}
+
 void http_add_header(struct http_exchange *x, const char *name, struct str value)
 {
+	if (has_control_byte(value)) {
+		return;
+	}
 	struct answer_header *header = arena_new(&x->arena, struct answer_header);
 	header->name = name;
 	header->value = arena_dup(&x->arena, value).p;
@@ -418,11 +429,7 @@ static void wake_driven(struct http_exchange *x)
 	struct http_server *s = server_of(x);
 	struct MHD_Connection *mhd = x->connection->mhd;
 	begin_wake(s);
-	if (atomic_exchange_explicit(&x->stream_wait, WAIT_WOKEN, memory_order_acq_rel) == WAIT_PARKED) {
-		resume(s, mhd);
-	} else {
-		atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
-	}
+	end_wake(s, mhd, atomic_exchange_explicit(&x->stream_wait, WAIT_WOKEN, memory_order_acq_rel) == WAIT_PARKED);
 }
 
 void http_stream_wake(struct http_exchange *x)
@@ -529,7 +536,7 @@ static void on_pump_finished(struct pump_stream *s, bool is_cut)
 	begin_wake(server);
 	atomic_fetch_add_explicit(&x->connection->worker->n_polled, 1, memory_order_relaxed);
 	atomic_store_explicit(&x->stream_end, is_cut ? END_CUT : END_DONE, memory_order_release);
-	resume(server, mhd);
+	end_wake(server, mhd, true);
 }
 
 static const struct pump_ops pump_ops = {on_pump_read, on_pump_closed, on_pump_finished};
@@ -627,11 +634,7 @@ static void on_alarm(struct alarm *a)
 		return;
 	}
 	begin_wake(s);
-	if (take_parked(&x->wait, WAIT_RUNNING)) {
-		resume(s, mhd);
-	} else {
-		atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
-	}
+	end_wake(s, mhd, take_parked(&x->wait));
 }
 
 /* Who is there. */
@@ -849,7 +852,7 @@ static enum MHD_Result exchange_run(struct http_exchange *x)
 		http_suspend(x);
 		return MHD_YES;
 	}
-	if (x->is_suspending && take_parked(&x->wait, WAIT_RUNNING)) {
+	if (x->is_suspending && take_parked(&x->wait)) {
 		MHD_resume_connection(x->connection->mhd);
 	}
 	return exchange_queue(x);
