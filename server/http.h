@@ -1,4 +1,4 @@
-/* The HTTP front end: libmicrohttpd and GnuTLS behind one file (server/http.c), with every trap of limits.md 2 closed.
+/* The HTTP front end: libmicrohttpd behind one file (server/http.c), with its traps closed (docs/http.md).
  *
  * An exchange is one request and its answer. The handler's `on_headers` runs when the request line and headers are there and valid,
  * before any body is read; `on_request` when the body is complete; both on an HTTP thread, and neither may block. A handler that
@@ -23,7 +23,7 @@
 struct http_server;
 struct http_exchange;
 
-/* Who is at the other end of the connection, worked out once per connection (limits.md 6: not per request). */
+/* Who is at the other end of the connection, worked out once per connection. */
 struct http_peer {
 	struct str address; /* "127.0.0.1:40000" */
 	bool is_tls;
