@@ -7,7 +7,7 @@
  * selector with one equality term costs what it finds, not what there is.
  *
  * Life: load (paged range at one revision), watch from there, resume after interruptions; where the resume point is compacted, load again
- * and publish the differences as events, so that watchers see a truthful sequence (a watcher that needs lost history is ended).
+ * and end all watchers: what they are told has no gaps, and whoever lost history lists again.
  *
  * Freshness: cache_read_index() makes a later look-up linearizable: one quorum request, shared by all who wait when it starts, names
  * etcd's revision; the wait ends when the cache has reached it. If the revision is not ours (other users of the same etcd), the

@@ -105,7 +105,7 @@ static void publish_prepare(struct cache *c, struct cache_snapshot **fresh, int6
 	}
 }
 
-static void publish_commit(struct cache *c, struct cache_snapshot **fresh, int64_t revision, int64_t forgotten)
+static void publish_commit(struct cache *c, struct cache_snapshot **fresh, int64_t revision)
 {
 	pthread_mutex_lock(&c->lock);
 	for (size_t i = 0; i < c->n_feeds; i++) {
@@ -114,7 +114,6 @@ static void publish_commit(struct cache *c, struct cache_snapshot **fresh, int64
 		}
 	}
 	atomic_store(&c->revision, revision);
-	atomic_store(&c->forgotten, MAX(forgotten, atomic_load(&c->forgotten)));
 	atomic_store(&c->is_ready, true);
 	pthread_mutex_unlock(&c->lock);
 }
@@ -136,12 +135,12 @@ static void publish_finish(struct cache *c, struct cache_snapshot **old)
 	}
 }
 
-static void cache_publish(struct cache *c, int64_t revision, int64_t forgotten)
+static void cache_publish(struct cache *c, int64_t revision)
 {
 	_cleanup_(mem_freep) struct cache_snapshot **snapshots = mem_array(c->n_feeds, sizeof(*snapshots));
 
 	publish_prepare(c, snapshots, revision);
-	publish_commit(c, snapshots, revision, forgotten);
+	publish_commit(c, snapshots, revision);
 	publish_finish(c, snapshots);
 }
 
@@ -170,7 +169,7 @@ void cache_apply(struct cache *c, const struct storage_event *events, size_t n, 
 			compacted = MAX(compacted, compacted_by(c, &events[i]));
 		}
 	}
-	cache_publish(c, revision, 0);
+	cache_publish(c, revision);
 	if (compacted > 0) {
 		cache_forget(c, compacted);
 	}
@@ -188,98 +187,43 @@ void cache_forget(struct cache *c, int64_t revision)
 
 /* ---- what a load brings ---- */
 
-/* What happened to one key while we were not looking: at most a deletion and a creation. When exactly something was deleted is
- * not known; it was before what came after it, or else by `gone`. */
-static void feed_change_unseen(struct feed *f, struct cached *old, struct cached *now, int64_t gone)
-{
-	if (!now) {
-		feed_pend(f, event_new(gone, old, NULL));
-	} else if (!old) {
-		feed_pend(f, event_new(now->revision, NULL, now));
-	} else if (old->create_revision != now->create_revision) {
-		feed_pend(f, event_new(now->create_revision - 1, old, NULL));
-		feed_pend(f, event_new(now->revision, NULL, now));
-	} else if (old->revision != now->revision) {
-		feed_pend(f, event_new(now->revision, old, now));
-	}
-}
-
-static struct cached *next_object(struct ptree_iter *it)
-{
-	const struct ptree_entry *e = ptree_iter_next(it);
-
-	return e ? e->item : NULL;
-}
-
-static void feed_compare(struct feed *f, const struct roots *fresh, int64_t gone)
-{
-	struct ptree_iter before, after;
-	struct cached *old, *now;
-
-	ptree_iter_init(&before, &f->work.objects, 0);
-	ptree_iter_init(&after, &fresh->objects, 0);
-	old = next_object(&before);
-	now = next_object(&after);
-	while (old || now) {
-		int order = !old ? 1 : !now ? -1 : str_cmp(cached_key(old), cached_key(now));
-
-		feed_change_unseen(f, order <= 0 ? old : NULL, order >= 0 ? now : NULL, gone);
-		old = order <= 0 ? next_object(&before) : old;
-		now = order >= 0 ? next_object(&after) : now;
-	}
-}
-
-static int event_cmp(const void *a, const void *b)
-{
-	int64_t x = (*(struct event *const *)a)->revision, y = (*(struct event *const *)b)->revision;
-
-	return x < y ? -1 : x > y;
-}
-
-static void feed_install(struct feed *f, int64_t gone, bool is_first)
+static void feed_install(struct feed *f)
 {
 	size_t n_bytes = 0;
-	struct roots fresh;
 
 	for (size_t i = 0; i < f->n_loaded; i++) {
 		n_bytes += f->loaded[i]->size;
 	}
-	roots_init(&fresh);
-	roots_load(&fresh, f->loaded, f->n_loaded);
-	f->n_loaded = 0;
-	if (!is_first) {
-		feed_compare(f, &fresh, gone);
-		qsort(f->pending, f->n_pending, sizeof(*f->pending), event_cmp);
-	}
 	roots_done(&f->work);
-	f->work = fresh;
+	roots_init(&f->work);
+	roots_load(&f->work, f->loaded, f->n_loaded);
+	f->n_loaded = 0;
 	f->is_touched = true;
 	atomic_store(&f->n_bytes, n_bytes);
 }
 
-/* Between the last revision seen and this one, history is lost: whoever wants to start there cannot. */
-static void feed_mark_gap(struct feed *f, int64_t from, int64_t to, bool is_first)
+/* What happened before this revision is not known, or not any more. */
+static void feed_mark_gap(struct feed *f, int64_t to, bool is_first)
 {
 	pthread_mutex_lock(&f->lock);
 	if (is_first) {
 		f->window.floor = to;
 	} else {
-		feed_lose(f, from, to);
+		feed_lose(f, to);
 	}
 	pthread_mutex_unlock(&f->lock);
 }
 
-/* Deletions nobody saw get the last revision that is not served any more, where the gap has one: a client whose connection ends
- * among several of them then has to list again, and does not take up the watch behind them all. */
+/* Watchers are not told the differences. A client whose connection ends among such events goes on at another replica, which has seen
+ * everything, and would never be told of what was deleted (or left its selector) before the revision it got to. */
 void cache_install(struct cache *c, int64_t revision)
 {
-	int64_t known = cache_revision(c), gone = MAX(revision - 1, known + 1);
 	bool is_first = !cache_is_ready(c);
 
+	cache_forget(c, revision); /* first: nobody can become a watcher any more whom feed_lose() would miss */
 	for (size_t i = 0; i < c->n_feeds; i++) {
-		feed_install(&c->feeds[i], gone, is_first);
-		feed_mark_gap(&c->feeds[i], known, revision, is_first);
+		feed_install(&c->feeds[i]);
+		feed_mark_gap(&c->feeds[i], revision, is_first);
 	}
-	cache_publish(c, revision, revision);
-	cache_forget(c, revision);
+	cache_publish(c, revision);
 }

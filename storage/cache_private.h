@@ -178,8 +178,8 @@ void cache_load_start(struct cache *c); /* now, or once more */
 /* ---- watchers (cache_watch.c) ---- */
 
 void feed_dispatch(struct feed *f);
-/* The events between these two revisions are not known: ends watchers that wanted to start there. Feed locked. */
-void feed_lose(struct feed *f, int64_t from, int64_t to);
+/* Events up to this revision are missing: ends the watchers that wanted any of them. Feed locked. */
+void feed_lose(struct feed *f, int64_t to);
 void feed_watchers_done(struct feed *f);
 
 /* ---- freshness (cache_fresh.c) ---- */

@@ -153,22 +153,16 @@ void feed_dispatch(struct feed *f)
 	}
 }
 
-struct gap {
-	int64_t from, to;
-};
-
-static void watcher_lose_within(struct cache_watcher *w, const void *arg)
+static void watcher_lose_before(struct cache_watcher *w, const void *arg)
 {
-	const struct gap *gap = arg;
-
-	if (w->from_revision > gap->from && w->from_revision < gap->to) {
+	if (w->from_revision < *(const int64_t *)arg) {
 		watcher_lose(w);
 	}
 }
 
-void feed_lose(struct feed *f, int64_t from, int64_t to)
+void feed_lose(struct feed *f, int64_t to)
 {
-	watchers_for_each(f, watcher_lose_within, &(struct gap){from, to});
+	watchers_for_each(f, watcher_lose_before, &to);
 }
 
 /* ---- opening and closing ---- */
