@@ -101,6 +101,7 @@ static int64_t request_time_left(const struct request *q, int64_t at_most_ms)
 void request_wait_fresh(struct request *q, void (*next)(struct request *q))
 {
 	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = request_time_left(q, STORAGE_TIMEOUT_MS)};
+	q->is_cache_waiter = true;
 	request_began_waiting(q, next);
 	cache_wait_fresh(q->server->options.cache, &q->wait);
 }
@@ -108,6 +109,7 @@ void request_wait_fresh(struct request *q, void (*next)(struct request *q))
 void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_ms, void (*next)(struct request *q))
 {
 	q->wait = (struct cache_wait){.done = request_wait_done, .timeout_ms = request_time_left(q, timeout_ms)};
+	q->is_cache_waiter = true;
 	request_began_waiting(q, next);
 	cache_wait_revision(q->server->options.cache, &q->wait, revision);
 }
@@ -348,13 +350,17 @@ void request_on_headers(void *server, struct http_exchange *x)
 void request_on_request(void *server, struct http_exchange *x)
 {
 	struct request *q = http_context(x);
+	bool was_cache_waiter = q->is_cache_waiter;
 
-	(void)server;
 	if (q->wait_began_ns) {
 		q->waited_ns += clock_mono_ns() - q->wait_began_ns;
 		q->wait_began_ns = 0;
 	}
+	q->is_cache_waiter = false;
 	q->next(q);
+	if (was_cache_waiter) {
+		cache_wait_settled(((struct server *)server)->options.cache);
+	}
 }
 
 /* ---- afterwards ---- */

@@ -63,6 +63,7 @@ struct request {
 	void (*next)(struct request *q);       /* what on_request calls */
 	void *state;                           /* of the verb */
 	struct cache_wait wait;
+	bool is_cache_waiter; /* wait is under way, or over and not settled */
 	struct storage_txn txn;
 	bool has_txn;                          /* txn holds results to clear */
 	int64_t deadline_ms;                   /* monotonic; watches have none */

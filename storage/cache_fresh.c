@@ -3,11 +3,14 @@
 enum {
 	ROUND_TIMEOUT_MS = 5000,
 	FENCE_RETRY_MS = 250,
+	HOLD_MS = 2, /* of the next round, for readers that are still looking */
 };
 
-/* Several waits may end at once, each with its own result; their `done` runs when no lock is held. */
-static void wait_end(struct cache_wait *w, enum storage_result result, struct list *over)
+/* Several waits may end at once, each with its own result; their `done` runs when no lock is held. Lock held. */
+static void wait_end(struct cache *c, struct cache_wait *w, enum storage_result result, struct list *over)
 {
+	atomic_fetch_add_explicit(&c->fresh.n_looking, 1, memory_order_relaxed);
+	c->fresh.hold_until_ms = clock_mono_ms() + HOLD_MS;
 	w->result = result;
 	list_remove(&w->node);
 	list_append(over, &w->node);
@@ -46,7 +49,7 @@ static void waits_end_satisfied(struct cache *c, struct list *over)
 		struct cache_wait *w = list_entry(it, struct cache_wait, node);
 
 		if (w->wanted <= revision) {
-			wait_end(w, STORAGE_OK, over);
+			wait_end(c, w, STORAGE_OK, over);
 		}
 	}
 }
@@ -104,12 +107,23 @@ void cache_fresh_advance(struct cache *c)
 
 static void round_done(struct storage_op *op);
 
+/* Readers whom the last round let go are about to answer, and their clients about to ask again: a round started at once would be for
+ * the few who came meanwhile, and most would wait for the one after it. Lock held. */
+static bool round_is_held(const struct fresh *f)
+{
+	return atomic_load_explicit(&f->n_looking, memory_order_relaxed) > 0 && clock_mono_ms() < f->hold_until_ms;
+}
+
 /* Lock held. True: the caller submits, without it. */
 static bool round_prepare(struct cache *c)
 {
 	struct fresh *f = &c->fresh;
 
 	if (f->is_asking || list_is_empty(&f->joining) || c->is_closing) {
+		return false;
+	}
+	if (round_is_held(f)) {
+		cache_timer_by(c, f->hold_until_ms);
 		return false;
 	}
 	list_splice(&f->asking, &f->joining);
@@ -125,6 +139,16 @@ static bool round_prepare(struct cache *c)
 	return true;
 }
 
+/* Lock held; released while the store is called. */
+static void round_start(struct cache *c)
+{
+	if (round_prepare(c)) {
+		pthread_mutex_unlock(&c->lock);
+		storage_range(c->storage, &c->fresh.round);
+		pthread_mutex_lock(&c->lock);
+	}
+}
+
 /* Lock held. What etcd had when it answered includes all that was acknowledged before it was asked. */
 static void round_settle(struct cache *c, enum storage_result result, int64_t revision, struct list *over)
 {
@@ -136,7 +160,7 @@ static void round_settle(struct cache *c, enum storage_result result, int64_t re
 		if (result == STORAGE_OK) {
 			wait_begin(c, w, revision);
 		} else {
-			wait_end(w, result == STORAGE_TIMEOUT ? STORAGE_TIMEOUT : STORAGE_UNAVAILABLE, over);
+			wait_end(c, w, result == STORAGE_TIMEOUT ? STORAGE_TIMEOUT : STORAGE_UNAVAILABLE, over);
 		}
 	}
 	waits_end_satisfied(c, over);
@@ -150,19 +174,31 @@ static void round_done(struct storage_op *op)
 	struct list over = LIST_INIT(over);
 	enum storage_result result = op->result;
 	int64_t revision = op->revision;
-	bool is_asking;
 
 	storage_op_clear(op);
 	pthread_mutex_lock(&c->lock);
 	c->fresh.is_asking = false;
 	round_settle(c, result, revision, &over);
-	is_asking = round_prepare(c);
+	round_start(c);
 	pthread_mutex_unlock(&c->lock);
-	if (is_asking) {
-		storage_range(c->storage, &c->fresh.round);
-	}
 	waits_finish(c, &over);
 	cache_idle(c);
+}
+
+void cache_wait_settled(struct cache *c)
+{
+	if (atomic_fetch_sub_explicit(&c->fresh.n_looking, 1, memory_order_relaxed) == 1) {
+		pthread_mutex_lock(&c->lock);
+		round_start(c);
+		pthread_mutex_unlock(&c->lock);
+	}
+}
+
+/* When a round that is held has to start all the same. */
+static int64_t round_tick(struct cache *c)
+{
+	round_start(c);
+	return c->fresh.is_asking || list_is_empty(&c->fresh.joining) ? INT64_MAX : c->fresh.hold_until_ms;
 }
 
 /* ---- the fence ---- */
@@ -233,19 +269,14 @@ static int64_t fence_tick(struct cache *c, int64_t now_ms)
 
 void cache_wait_fresh(struct cache *c, struct cache_wait *w)
 {
-	bool is_asking;
-
 	list_init(&w->node);
 	w->wanted = 0;
 	w->deadline_ms = clock_mono_ms() + w->timeout_ms;
 	pthread_mutex_lock(&c->lock);
 	list_append(&c->fresh.joining, &w->node);
 	cache_timer_by(c, w->deadline_ms);
-	is_asking = round_prepare(c);
+	round_start(c);
 	pthread_mutex_unlock(&c->lock);
-	if (is_asking) {
-		storage_range(c->storage, &c->fresh.round);
-	}
 }
 
 void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision)
@@ -266,7 +297,7 @@ void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision
 }
 
 /* Lock held. The earliest deadline of those that go on waiting. */
-static int64_t waits_end_late(struct list *waits, int64_t now_ms, struct list *over)
+static int64_t waits_end_late(struct cache *c, struct list *waits, int64_t now_ms, struct list *over)
 {
 	int64_t earliest = INT64_MAX;
 
@@ -274,7 +305,7 @@ static int64_t waits_end_late(struct list *waits, int64_t now_ms, struct list *o
 		struct cache_wait *w = list_entry(it, struct cache_wait, node);
 
 		if (w->deadline_ms <= now_ms) {
-			wait_end(w, STORAGE_TIMEOUT, over);
+			wait_end(c, w, STORAGE_TIMEOUT, over);
 		} else {
 			earliest = MIN(earliest, w->deadline_ms);
 		}
@@ -289,9 +320,10 @@ int64_t cache_fresh_tick(struct cache *c, int64_t now_ms)
 	int64_t next = INT64_MAX;
 
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
-		next = MIN(next, waits_end_late(lists[i], now_ms, &over));
+		next = MIN(next, waits_end_late(c, lists[i], now_ms, &over));
 	}
 	next = MIN(next, fence_tick(c, now_ms));
+	next = MIN(next, round_tick(c));
 	pthread_mutex_unlock(&c->lock);
 	waits_finish(c, &over);
 	pthread_mutex_lock(&c->lock);

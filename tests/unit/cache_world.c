@@ -128,11 +128,12 @@ static void on_over(struct cache_wait *w)
 	sem_post(&container_of(w, struct waiting, wait)->is_over);
 }
 
-static enum storage_result waiting_result(struct waiting *w)
+static enum storage_result waiting_result(struct waiting *w, struct cache *c)
 {
 	while (sem_wait(&w->is_over) != 0) {
 	}
 	sem_destroy(&w->is_over);
+	cache_wait_settled(c);
 	return w->wait.result;
 }
 
@@ -142,7 +143,7 @@ enum storage_result world_wait(struct cache *c, int64_t revision, int64_t timeou
 
 	sem_init(&w.is_over, 0, 0);
 	cache_wait_revision(c, &w.wait, revision);
-	return waiting_result(&w);
+	return waiting_result(&w, c);
 }
 
 enum storage_result world_wait_fresh(struct cache *c, int64_t timeout_ms)
@@ -151,7 +152,7 @@ enum storage_result world_wait_fresh(struct cache *c, int64_t timeout_ms)
 
 	sem_init(&w.is_over, 0, 0);
 	cache_wait_fresh(c, &w.wait);
-	return waiting_result(&w);
+	return waiting_result(&w, c);
 }
 
 struct cache *world_cache(struct storage *s, struct cache_options options)

@@ -53,6 +53,7 @@ static struct cache_stats stats_of(struct fixture *f)
 
 /* Waits that are looked at from outside. */
 struct pending {
+	struct cache *cache;
 	struct cache_wait wait;
 	sem_t is_over;
 };
@@ -64,7 +65,7 @@ static void on_over(struct cache_wait *w)
 
 static void pending_start(struct pending *p, struct fixture *f, int64_t timeout_ms)
 {
-	*p = (struct pending){.wait = {.done = on_over, .timeout_ms = timeout_ms}};
+	*p = (struct pending){.cache = f->cache, .wait = {.done = on_over, .timeout_ms = timeout_ms}};
 	sem_init(&p->is_over, 0, 0);
 	cache_wait_fresh(f->cache, &p->wait);
 }
@@ -76,12 +77,19 @@ static bool pending_is_over(struct pending *p)
 	return n > 0;
 }
 
-static enum storage_result pending_end(struct pending *p)
+static enum storage_result pending_await(struct pending *p)
 {
 	while (sem_wait(&p->is_over) != 0) {
 	}
 	sem_destroy(&p->is_over);
 	return p->wait.result;
+}
+
+static enum storage_result pending_end(struct pending *p)
+{
+	enum storage_result result = pending_await(p);
+	cache_wait_settled(p->cache);
+	return result;
 }
 
 /* ---- */
@@ -138,6 +146,40 @@ static void test_cache_fresh__those_who_wait_share_a_round(void **state)
 		assert_int_equal(pending_end(&others[i]), STORAGE_OK);
 	}
 	assert_int_equal(stats_of(f).n_read_index_rounds, rounds + 2);
+}
+
+static void test_cache_fresh__those_whom_readers_make_room_for_share_a_round(void **state)
+{
+	enum { N = 20 };
+	struct fixture *f = *state;
+	struct pending first, others[N];
+	start(f, (struct cache_options){0});
+	pending_start(&first, f, LONG_MS);
+	assert_int_equal(pending_await(&first), STORAGE_OK);
+	storage_fault_arm(f->fault, FAULT_DELAY, 1);
+	uint64_t rounds = stats_of(f).n_read_index_rounds;
+	for (int i = 0; i < N; i++) {
+		pending_start(&others[i], f, LONG_MS);
+	}
+	cache_wait_settled(f->cache);
+	storage_fault_release(f->fault);
+	for (int i = 0; i < N; i++) {
+		assert_int_equal(pending_end(&others[i]), STORAGE_OK);
+	}
+	/* two where starting the others took longer than a round is held */
+	assert_in_range(stats_of(f).n_read_index_rounds, rounds + 1, rounds + 2);
+}
+
+static void test_cache_fresh__a_slow_reader_does_not_hold_others_for_long(void **state)
+{
+	struct fixture *f = *state;
+	struct pending slow, other;
+	start(f, (struct cache_options){0});
+	pending_start(&slow, f, LONG_MS);
+	assert_int_equal(pending_await(&slow), STORAGE_OK);
+	pending_start(&other, f, LONG_MS);
+	assert_int_equal(pending_end(&other), STORAGE_OK);
+	cache_wait_settled(f->cache);
 }
 
 static void test_cache_fresh__late_joiners_see_writes_made_before_them(void **state)
@@ -362,6 +404,8 @@ int main(void)
 		FRESH_TEST(test_cache_fresh__sees_what_was_acknowledged),
 		FRESH_TEST(test_cache_fresh__waits_for_a_late_watch),
 		FRESH_TEST(test_cache_fresh__those_who_wait_share_a_round),
+		FRESH_TEST(test_cache_fresh__those_whom_readers_make_room_for_share_a_round),
+		FRESH_TEST(test_cache_fresh__a_slow_reader_does_not_hold_others_for_long),
 		FRESH_TEST(test_cache_fresh__late_joiners_see_writes_made_before_them),
 		FRESH_TEST(test_cache_fresh__a_fence_covers_revisions_of_others),
 		FRESH_TEST(test_cache_fresh__a_lost_fence_is_written_again),
