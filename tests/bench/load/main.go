@@ -98,26 +98,32 @@ func (b *bench) stop() {
 	b.folder.remove()
 }
 
-// programs are the executables of a run. kube may be "".
-type programs struct{ annals, etcd, kube string }
+// programs are the executables of a run. kube and before may be "".
+type programs struct{ annals, etcd, kube, before string }
 
 func (b *bench) startSubjects(p *programs) error {
-	s, err := newSubject(b.folder, "annals", p.annals, p.etcd, annalsArguments)
-	if err != nil {
-		return err
-	}
-	b.subjects = append(b.subjects, s)
-	if p.kube == "" {
-		return nil
-	}
-	if s, err = newSubject(b.folder, "kube-apiserver", p.kube, p.etcd, kubeArguments); err == nil {
+	for _, of := range []struct {
+		name, executable string
+		arguments        arguments
+	}{
+		{"annals", p.annals, annalsArguments},
+		{"before", p.before, annalsArguments},
+		{"kube-apiserver", p.kube, kubeArguments},
+	} {
+		if of.executable == "" {
+			continue
+		}
+		s, err := newSubject(b.folder, of.name, of.executable, p.etcd, of.arguments)
+		if err != nil {
+			return err
+		}
 		b.subjects = append(b.subjects, s)
 	}
-	return err
+	return nil
 }
 
 func (p *programs) resolve() error {
-	for _, path := range []*string{&p.annals, &p.etcd, &p.kube} {
+	for _, path := range []*string{&p.annals, &p.etcd, &p.kube, &p.before} {
 		if *path == "" {
 			continue
 		}
@@ -145,6 +151,7 @@ func mainErr() (err error) {
 	flag.StringVar(&p.annals, "annals", "build/annals", "annals")
 	flag.StringVar(&p.etcd, "etcd", "etcd", "etcd, for each server one")
 	flag.StringVar(&p.kube, "kube", "", "kube-apiserver to compare with")
+	flag.StringVar(&p.before, "before", "", "another build of annals, to see what a change is worth")
 	flag.StringVar(&b.script, "script", "tests/bench/paths.lua", "wrk's script")
 	flag.IntVar(&b.rounds, "rounds", 1, "measurements of each workload, of which the median counts")
 	flag.DurationVar(&b.length, "length", time.Second, "time of one")
@@ -173,7 +180,7 @@ func mainErr() (err error) {
 	b.stopOnSignal()
 	fmt.Fprintf(os.Stderr, "etcd %s, folder %s\n", etcdVersion(p.etcd), b.folder.path)
 	if *scale {
-		p.kube = ""
+		p.kube, p.before = "", ""
 	}
 	if err = b.startSubjects(&p); err != nil {
 		return b.withLog(err)

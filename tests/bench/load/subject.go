@@ -20,6 +20,9 @@ type subject struct {
 	spaces map[string]bool
 }
 
+// arguments makes a server's command line.
+type arguments func(executable string, f *folder, port int, etcd string) []string
+
 func annalsArguments(executable string, f *folder, port int, etcd string) []string {
 	return []string{executable, "serve", "--standalone", "--etcd-servers=" + etcd, "--bind-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(port), "--tls-cert-file=" + f.file("server.crt"),
@@ -38,8 +41,7 @@ func kubeArguments(executable string, f *folder, port int, etcd string) []string
 		"--cert-dir=" + f.path}
 }
 
-func newSubject(f *folder, name, executable, etcdExecutable string,
-	arguments func(executable string, f *folder, port int, etcd string) []string) (*subject, error) {
+func newSubject(f *folder, name, executable, etcdExecutable string, of arguments) (*subject, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -49,7 +51,7 @@ func newSubject(f *folder, name, executable, etcdExecutable string,
 		return nil, err
 	}
 	s := &subject{name: name, folder: f, etcd: e, host: fmt.Sprintf("127.0.0.1:%d", port), spaces: map[string]bool{},
-		argv: arguments(executable, f, port, e.url)}
+		argv: of(executable, f, port, e.url)}
 	if _, err = s.start("/readyz"); err != nil {
 		s.stop()
 		return nil, err
