@@ -218,8 +218,6 @@ static unsigned media_allowed(const struct route *r)
 	}
 }
 
-
-
 static int request_authorize(struct request *q)
 {
 	const struct route *r = &q->route;
@@ -265,7 +263,17 @@ static int request_route(struct request *q)
 	return route_resolve(r, &q->st);
 }
 
-/* Who may do what is said before what is there: 401, 403, then 404 and 405, then 406. */
+static bool request_has_too_much(struct request *q)
+{
+	if (!http_body_too_large(q->x)) {
+		return false;
+	}
+	status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "Request entity too large: limit is %zu", q->server->options.http.max_body);
+	return true;
+}
+
+/* Who may do what is said before what is there: 401, 403, then 404 and 405, then 406; and 413 before the body is sent, where its length
+ * is announced. */
 static int request_admit_head(struct request *q)
 {
 	struct status media_status, route_status;
@@ -295,14 +303,12 @@ static int request_admit_head(struct request *q)
 		q->st = media_status;
 		return 1;
 	}
-	return !request_enter(q, request_class_of(&q->route));
+	return request_has_too_much(q) || !request_enter(q, request_class_of(&q->route));
 }
 
 static void request_dispatch(struct request *q)
 {
-	if (http_body_too_large(q->x)) {
-		status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "Request entity too large: limit is %zu",
-			   q->server->options.http.max_body);
+	if (request_has_too_much(q)) {
 		reply_status(q);
 		return;
 	}
