@@ -10,7 +10,7 @@ import math
 import model
 import session
 
-TRIES_MAX = 2_000_000
+TRIES_MAX = 200_000
 
 
 def candidates(ops, done, first):

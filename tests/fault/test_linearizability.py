@@ -53,13 +53,14 @@ def kill_server_and_etcd(world, crew, number):
 
 @pytest.mark.parametrize("trouble", [leave_alone, pause_etcd, kill_etcd, kill_server, kill_server_and_etcd])
 def test_history_is_linearizable(folder, certificates, etcd_binary, trouble):
-    world, history = World(folder, certificates, etcd_binary), []
-    crew = Crew([clients.Client(world, number, number % len(world.servers), NAMES, history) for number in range(6)])
-    with crew.at_work():
-        for number in rounds(least=2):
-            crew.wait_successes(20)
-            trouble(world, crew, number)
-    check(history, truth.Truth(world.gateway.history()))
+    history = []
+    with World(folder, certificates, etcd_binary) as world:
+        crew = Crew([clients.Client(world, number, number % len(world.servers), NAMES, history) for number in range(6)])
+        with crew.at_work():
+            for number in rounds(least=2):
+                crew.wait_successes(20)
+                trouble(world, crew, number)
+        check(history, truth.Truth(world.gateway.history()))
 
 
 def check(history, told):

@@ -87,7 +87,9 @@ class Gateway:
         connection, response = self._post("/v3/watch", {"create_request": {**everything(), "start_revision": 1}})
         try:
             while line := response.readline():
-                result = json.loads(line)["result"]
+                result = json.loads(line).get("result")
+                if result is None:  # etcd itself is ending
+                    return
                 if result.get("canceled"):
                     raise RuntimeError(f"etcd ended the watch: {result}")
                 yield from map(change_of, result.get("events", []))

@@ -23,6 +23,16 @@ class World:
         self.servers = [None] * n_servers
         for number in range(n_servers):
             self.start_server(number)
+        processes.retry_until(lambda: self.servers[0].get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failure, *_):
+        """Servers first: an etcd that is asked to end waits for those who watch it."""
+        statuses = [server.stop() for server in self.servers if server]
+        self.etcd.kill()
+        assert failure or not any(statuses), f"servers ended with {statuses}"
 
     def start_etcd(self):
         self.etcd = processes.Etcd(self.folder / "etcd", self.etcd_binary)

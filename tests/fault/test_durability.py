@@ -1,0 +1,86 @@
+"""etcd and servers are killed while objects are written, again and again. What was acknowledged is there afterwards, what was refused
+never happened, and nothing is there by halves."""
+
+import itertools
+
+import session
+import truth
+import writers
+from world import Crew, World, rounds
+
+TROUBLES = {(503, "ServiceUnavailable"), (504, "Timeout")}
+
+
+def kill_etcd(world, crew):
+    world.etcd.kill()
+    crew.wait_failures()
+    world.wait_not_ready()
+    assert "[-]etcd failed" in world.servers[0].get("/readyz").text
+    assert world.servers[0].get("/livez").status == 200
+    assert world.servers[0].get("/apis").status == 200
+    world.start_etcd()
+
+
+def kill_server(world, crew):
+    world.servers[0].kill()
+    crew.wait_failures(members=[writer for writer in crew.members if writer.session.number == 0])
+    world.start_server(0, wait=False)
+
+
+def kill_everything(world, crew):
+    world.etcd.kill()
+    for server in world.servers:
+        server.kill()
+    crew.wait_failures()
+    for number in range(len(world.servers)):
+        world.start_server(number, wait=False)
+    world.start_etcd()
+
+
+def kill_etcd_twice(world, crew):
+    """The second time while servers are coming back."""
+    world.etcd.kill()
+    crew.wait_failures()
+    world.start_etcd()
+    kill_etcd(world, crew)
+
+
+def check_what_is_there(world, members):
+    """As each server shows it."""
+    for number in range(len(world.servers)):
+        asking = session.Session(world, number)
+        for member in members:
+            for name in member.records:
+                member.check(name, asking)
+        asking.close()
+
+
+def check_history(told, members):
+    """Everything that was ever there was written as a whole, by one of the writes that may have happened; and all that was acknowledged."""
+    made = {}
+    for change in told.changes:
+        if change.value:
+            version = writers.version_of(change.value)
+            assert made.setdefault(version.mark, change.revision) == change.revision, f"{version} was carried out twice"
+    for member in members:
+        for mark, (name, revision) in member.acknowledged.items():
+            assert made.get(mark) == revision, f"{name}, acknowledged as {mark} at {revision}, was stored at {made.get(mark)}"
+        assert not member.refused & made.keys(), "refused, and yet carried out"
+    known = set().union(*(member.acknowledged.keys() | member.lost for member in members))
+    assert made.keys() <= known, "nobody wrote this"
+
+
+def test_acknowledged_writes_survive_kills(folder, certificates, etcd_binary):
+    with World(folder, certificates, etcd_binary) as world:
+        members = [writers.Writer(world, number, number % len(world.servers)) for number in range(6)]
+        troubles = itertools.cycle([kill_etcd, kill_server, kill_everything, kill_etcd_twice])
+        for _ in rounds(least=4):
+            crew = Crew(members)
+            with crew.at_work():
+                crew.wait_successes(20)
+                next(troubles)(world, crew)
+                crew.wait_successes(5)
+            world.wait_ready()
+            check_what_is_there(world, members)
+        check_history(truth.Truth(world.gateway.history()), members)
+        assert set().union(*(member.session.troubles for member in members)) <= TROUBLES

@@ -1,0 +1,186 @@
+"""Watchers of two servers come and go, while objects change, history is compacted, and servers are killed and cut off: what each was told is
+what happened, in that order, nothing lost and nothing twice."""
+
+import itertools
+import random
+import threading
+
+import session
+import truth
+from processes import retry_until
+from relay import Relay
+from transitions import Form, existing, transitions
+from watchers import Watcher
+from world import Crew, World, rounds
+
+NAMESPACES, NAMES, TIERS = ["a", "b", "c"], ["one", "two", "three", "four", "five", "six"], ["red", "blue", None]
+
+
+def tier(value):
+    return value["metadata"].get("labels", {}).get("tier")
+
+
+FORMS = [
+    Form("all"),
+    Form("namespace", namespace="a"),
+    Form("label", selector="labelSelector=tier%3Dred", matches=lambda value: tier(value) == "red"),
+    Form("labels", selector="labelSelector=tier+in+(red,blue)", matches=lambda value: tier(value) is not None),
+    Form("no-label", namespace="b", selector="labelSelector=!tier", matches=lambda value: tier(value) is None),
+    Form("name", selector="fieldSelector=metadata.name%3Dtwo", matches=lambda value: value["metadata"]["name"] == "two"),
+    Form("name-and-label", namespace="c", selector="fieldSelector=metadata.name%3Done&labelSelector=tier!%3Dblue",
+         matches=lambda value: value["metadata"]["name"] == "one" and tier(value) != "blue"),
+]
+STARTS = ["list", "watch-list", "zero"]
+
+
+class Mutator:
+    """A member of a crew that changes anything, whatever there is."""
+
+    def __init__(self, world, number, server):
+        self.session, self.random = session.Session(world, server), random.Random(number)
+        self.successes = self.failures = self.n = 0
+
+    def step(self):
+        namespace, name = self.random.choice(NAMESPACES), self.random.choice(NAMES)
+        self.n += 1
+        method, body, content_type = self.random.choice([self._create, self._create, self._label, self._label, self._revise, self._delete])(name)
+        path = f"/apis/apps/v1/namespaces/{namespace}/controllerrevisions" + ("" if method == "POST" else f"/{name}")
+        reply = self.session.ask(method, path, body, content_type)
+        if reply.outcome in (session.LOST, session.REFUSED):
+            self.failures += 1
+        else:
+            self.successes += 1
+        session.rest_a_moment()
+
+    def _create(self, name):
+        labels = {"tier": self.random.choice(TIERS)}
+        metadata = {"name": name, "labels": {key: value for key, value in labels.items() if value}}
+        return "POST", {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata, "data": {"n": self.n}, "revision": 1}, "application/json"
+
+    def _label(self, _name):
+        return "PATCH", {"metadata": {"labels": {"tier": self.random.choice(TIERS)}}}, "application/merge-patch+json"
+
+    def _revise(self, _name):
+        return "PATCH", {"revision": self.n}, "application/merge-patch+json"
+
+    def _delete(self, _name):
+        return "DELETE", None, ""
+
+
+class Recorder:
+    """etcd's own watch, from the first revision on, open before anything can be compacted."""
+
+    def __init__(self, gateway):
+        self.gateway, self.found = gateway, []
+        self.thread = threading.Thread(target=self._read, daemon=True)
+        self.thread.start()
+
+    def _read(self):
+        for change in self.gateway.changes():
+            self.found.append(change)
+
+    def truth(self):
+        """Everything up to now."""
+        last = self.gateway.revision()
+        retry_until(lambda: self.found[-1].revision >= last, "etcd's own watch")
+        return truth.Truth(list(self.found))
+
+
+def make_namespaces(world):
+    asking = session.Session(world, 0)
+    for name in NAMESPACES:
+        assert asking.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}}).outcome == "ok"
+    asking.close()
+
+
+def settle(crew, told):
+    """Until each watcher has seen the last event that is one for it."""
+    for watcher in crew.members:
+        watcher.is_settling = True
+    last = {watcher: max((event.revision for event in transitions(told, watcher.form, 0, told.revisions[-1])), default=0) for watcher in crew.members}
+    crew.wait(lambda watcher: watcher.position >= last[watcher], "the last event of each watcher")
+
+
+def check(told, watcher):
+    for segment in watcher.segments:
+        about = f"{watcher.form.name} ({watcher.start}) from {segment.start} to {segment.end}"
+        if segment.existing is not None:
+            assert segment.existing == existing(told, watcher.form, segment.start), about
+        assert segment.events == list(transitions(told, watcher.form, segment.start, segment.end)), about
+
+
+class Led(World):
+    """Its second server is led to etcd by a relay."""
+
+    def __init__(self, folder, *more):
+        self.relay = None
+        super().__init__(folder, *more)
+
+    def endpoint(self, number):
+        if number == 0:
+            return super().endpoint(number)
+        self.relay = self.relay or Relay(self.folder / "relay", self.gateway.path)
+        return f"unix://{self.relay.path}"
+
+
+def compact_for_all(world, _mutators):
+    """By the protocol of replicas: servers forget, too."""
+    world.gateway.compact_as_replica()
+
+
+def compact_behind(world, _mutators):
+    """By somebody who tells nobody."""
+    world.gateway.compact(world.gateway.revision())
+
+
+def kill_first(world, _mutators):
+    world.servers[0].kill()
+    world.start_server(0)
+
+
+def kill_second(world, _mutators):
+    world.servers[1].kill()
+    world.start_server(1)
+
+
+def interrupt(world, mutators):
+    """The second server does not see what happens now, and is told it later."""
+    world.relay.cut()
+    mutators.wait_successes(10, members=mutators.members[:2])
+    world.relay.mend()
+    world.servers[1].wait_ready()
+
+
+def lose_history(world, mutators):
+    """The second server does not see what happens now, and nobody will tell it."""
+    log = world.servers[1].stderr
+    mark = log.mark()
+    world.relay.cut()
+    mutators.wait_successes(10, members=mutators.members[:2])
+    world.gateway.compact(world.gateway.revision())
+    mutators.wait_successes(3, members=mutators.members[:2])
+    world.relay.mend()
+    assert log.wait(r"loaded at revision", since=mark)
+
+
+TROUBLES = [compact_for_all, kill_first, interrupt, compact_behind, lose_history, kill_second, lose_history]
+
+
+def test_watchers_miss_nothing(folder, certificates, etcd_binary):
+    with Led(folder, certificates, etcd_binary) as world:
+        recorder = Recorder(world.gateway)
+        make_namespaces(world)
+        watchers = Crew([Watcher(world, number, form, STARTS[(number + more) % 3]) for number, form in enumerate(FORMS) for more in (0, 1)])
+        mutators = Crew([Mutator(world, number, server) for number, server in enumerate([0, 0, 1])])
+        with watchers.at_work():
+            with mutators.at_work():
+                for _, trouble in zip(rounds(least=len(TROUBLES)), itertools.cycle(TROUBLES)):
+                    mutators.wait_successes(10)
+                    watchers.wait_successes()
+                    trouble(world, mutators)
+            told = recorder.truth()
+            settle(watchers, told)
+        for watcher in watchers.members:
+            check(told, watcher)
+        assert sum(watcher.n_expired for watcher in watchers.members) > 0
+        assert all(sum(len(segment.events) for segment in watcher.segments) > 20 for watcher in watchers.members)

@@ -1,0 +1,47 @@
+"""What a watcher must see, worked out from etcd's history."""
+
+import collections
+import dataclasses
+import typing
+
+Event = collections.namedtuple("Event", "type revision object")
+
+# matched before, matches now: what that is to a watcher
+TYPES = {(False, True): "ADDED", (True, True): "MODIFIED", (True, False): "DELETED"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Form:
+    """What is watched: where, with which selector, and which objects that means."""
+
+    name: str
+    namespace: str = ""
+    selector: str = ""  # of the query
+    matches: typing.Callable = lambda value: True
+
+    def wants(self, value):
+        return value is not None and self.namespace in ("", value["metadata"]["namespace"]) and self.matches(value)
+
+
+def meaning(value):
+    """An object without what differs between what is stored and what is shown."""
+    metadata = {name: member for name, member in value["metadata"].items() if name != "resourceVersion"}
+    return {**value, "metadata": metadata, "apiVersion": ""}
+
+
+def transitions(truth, form, after, until):
+    """The events of a watch from revision `after` on, up to `until`."""
+    present = {}
+    for change in truth.changes:
+        if change.revision > until:
+            return
+        old, new = present.get(change.key), change.value
+        present[change.key] = new
+        kind = TYPES.get((form.wants(old), form.wants(new)))
+        if kind and change.revision > after:
+            yield Event(kind, change.revision, meaning(old if kind == "DELETED" else new))
+
+
+def existing(truth, form, revision):
+    """What a list shows: {key: (revision, object)}."""
+    return {key: (version, meaning(value)) for key, (version, value) in truth.state(revision).items() if form.wants(value)}

@@ -1,0 +1,170 @@
+"""Watchers that come and go, and remember all they were told."""
+
+import dataclasses
+import http.client
+import json
+import random
+import urllib.parse
+
+import session
+from transitions import Event, meaning
+
+DOORS = ("apps/v1", "annals.dev/v1")
+
+
+@dataclasses.dataclass
+class Segment:
+    """A gapless stretch of history, over however many connections: events after `start`, up to `end` at least."""
+
+    start: int
+    existing: dict = None  # at start; None: not known
+    events: list = dataclasses.field(default_factory=list)
+    end: int = 0
+
+
+class Interrupted(Exception):
+    """The connection is gone. What was read before it counts."""
+
+
+class Stream:
+    """The events of one connection."""
+
+    def __init__(self, server, path, query):
+        client = server.client
+        self.connection = http.client.HTTPSConnection(client.host, client.port, context=client.context, timeout=session.TIMEOUT)
+        try:
+            self.connection.request("GET", f"{path}?{urllib.parse.urlencode(query)}")
+            self.response = self.connection.getresponse()
+        except (OSError, http.client.HTTPException):
+            raise Interrupted from None
+
+    def __iter__(self):
+        try:
+            while (line := self.response.readline()).endswith(b"\n"):
+                yield json.loads(line)
+        except TimeoutError:
+            raise AssertionError("a watch goes on longer than it was asked to") from None
+        except (OSError, http.client.HTTPException):
+            raise Interrupted from None
+
+    def close(self):
+        self.connection.close()
+
+
+def key_of(body):
+    return f"{body['metadata']['namespace']}/{body['metadata']['name']}"
+
+
+def revision_of(body):
+    return int(body["metadata"]["resourceVersion"])
+
+
+def is_initial_end(event):
+    return event["type"] == "BOOKMARK" and event["object"]["metadata"].get("annotations", {}).get("k8s.io/initial-events-end") == "true"
+
+
+class Watcher:
+    """A member of a crew; each step is a connection to some server. start: how it learns what exists: "list", "watch-list" or "zero".
+    Now and then it begins again at some place where it has been, to be told everything a second time."""
+
+    def __init__(self, world, number, form, start):
+        self.world, self.form, self.start = world, form, start
+        self.random = random.Random(number)
+        self.segments, self.segment = [], None
+        self.successes = self.failures = self.n_expired = 0
+        self.is_settling = self.is_busy = False
+
+    @property
+    def position(self):
+        return self.segment.end if self.segment else 0
+
+    def step(self):
+        try:
+            if self.segment is None:
+                getattr(self, "_start_" + self.start.replace("-", "_"))()
+            else:
+                self._follow()
+            self.successes += 1
+        except Interrupted:
+            self.failures += 1
+            session.rest_a_moment()
+
+    # ---- where it begins ----
+
+    def _begin(self, revision, there):
+        self.segment = Segment(revision, there, end=revision)
+        self.segments.append(self.segment)
+
+    def _start_list(self):
+        asking = session.Session(self.world, self.random.randrange(len(self.world.servers)))
+        query = {name: value for name, value in self._query().items() if name.endswith("Selector")}
+        reply = asking.ask("GET", f"{self._path()}?{urllib.parse.urlencode(query)}")
+        asking.close()
+        if reply.outcome != "ok":
+            raise Interrupted
+        there = {key_of(item): (revision_of(item), meaning({**item, "kind": "ControllerRevision"})) for item in reply.body["items"]}
+        self._begin(int(reply.body["metadata"]["resourceVersion"]), there)
+
+    def _start_watch_list(self):
+        self._start_existing({"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"})
+
+    def _start_zero(self):
+        self._start_existing({"resourceVersion": "0"})
+
+    def _start_existing(self, query):
+        there = {}
+        for event in self._connect(query):
+            body = event["object"]
+            if is_initial_end(event):
+                self._begin(revision_of(body), there)
+            elif self.segment:
+                self._take(event)
+            else:
+                assert event["type"] == "ADDED", f"among existing objects: {event}"
+                assert key_of(body) not in there, f"told twice: {event}"
+                there[key_of(body)] = (revision_of(body), meaning(body))
+
+    # ---- following ----
+
+    def _follow(self):
+        if not self.is_settling and self.random.random() < 0.1:
+            self._begin(self.random.choice([self.segment.start] + [event.revision for event in self.segment.events[-200:]]), None)
+        for event in self._connect({"resourceVersion": str(self.segment.end)}):
+            if event["type"] == "ERROR":
+                assert event["object"]["code"] == 410 and event["object"]["reason"] == "Expired", event
+                self.n_expired += 1
+                self.segment = None
+                return
+            self._take(event)
+
+    def _take(self, event):
+        body, revision = event["object"], revision_of(event["object"])
+        if event["type"] != "BOOKMARK":
+            self.segment.events.append(Event(event["type"], revision, meaning(body)))
+        self.segment.end = max(self.segment.end, revision)
+
+    # ---- asking ----
+
+    def _path(self):
+        within = f"namespaces/{self.form.namespace}/" if self.form.namespace else ""
+        return f"/apis/{self.random.choice(DOORS)}/{within}controllerrevisions"
+
+    def _query(self):
+        selector = dict(urllib.parse.parse_qsl(self.form.selector))
+        return {"watch": "1", "allowWatchBookmarks": "true", "timeoutSeconds": str(self.random.randint(1, 3)), **selector}
+
+    def _connect(self, query):
+        """Events until the stream ends, or this watcher has had enough of it."""
+        server = self.random.choice(self.world.servers)
+        stream, patience = Stream(server, self._path(), {**self._query(), **query}), self.random.choice([1, 2, 4, 50, 500])
+        try:
+            if stream.response.status in (429, 503, 504):
+                raise Interrupted
+            assert stream.response.status == 200, stream.response.read()
+            for event in stream:
+                yield event
+                patience -= 1
+                if patience <= 0 and not self.is_settling:
+                    return
+        finally:
+            stream.close()

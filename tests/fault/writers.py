@@ -1,0 +1,126 @@
+"""Writers that each have objects of their own, and therefore know what must be there: what was acknowledged last, or what a lost write
+since then may have made of it."""
+
+import dataclasses
+import random
+
+import session
+from clients import path
+
+PADDING = "x" * 2000  # so that an object is more than a packet
+
+
+@dataclasses.dataclass(frozen=True)
+class Version:
+    """An object as one write left it. born, uid and revision are empty where nobody was told."""
+
+    mark: int
+    born: int
+    uid: str = ""
+    revision: int = 0
+
+
+@dataclasses.dataclass
+class Record:
+    """What may be there under a name. None among the versions: nothing."""
+
+    acknowledged: Version = None
+    possible: list = dataclasses.field(default_factory=list)  # by lost writes since
+
+    def allows(self, found):
+        return any(is_same(found, version) for version in [self.acknowledged, *self.possible])
+
+    def acknowledge(self, version):
+        """Lost writes were guarded by what was there before this one; but a lost creation may still come after a deletion."""
+        self.acknowledged = version
+        self.possible = [] if version else [lost for lost in self.possible if lost and lost.mark == lost.born]
+
+
+def is_same(found, version):
+    if found is None or version is None:
+        return found is version
+    return found.mark == version.mark and version.born in (0, found.born) and version.uid in ("", found.uid) and version.revision in (0, found.revision)
+
+
+def body_of(name, mark, born):
+    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": mark, "data": {"born": born},
+            "metadata": {"name": name, "labels": {"mark": str(mark)}, "annotations": {"mark": str(mark), "padding": PADDING}}}
+
+
+def version_of(body):
+    """The mark is in several places, which must agree: else something was done by halves."""
+    metadata = body["metadata"]
+    marks = {body["revision"], int(metadata["labels"]["mark"]), int(metadata["annotations"]["mark"])}
+    assert len(marks) == 1 and metadata["annotations"]["padding"] == PADDING, f"half of a write: {body}"
+    return Version(marks.pop(), body["data"]["born"], metadata["uid"], int(metadata.get("resourceVersion", 0)))
+
+
+class Writer:
+    """A member of a crew. acknowledged: {mark: (name, revision)} of all writes; refused: marks of those certainly not carried out."""
+
+    def __init__(self, world, number, server, n_names=5):
+        self.session, self.random = session.Session(world, server), random.Random(number)
+        self.records = {f"w{number}-{i}": Record() for i in range(n_names)}
+        self.marks = iter(range(number * 1000000 + 1, (number + 1) * 1000000))
+        self.acknowledged, self.refused, self.lost = {}, set(), set()
+        self.successes = self.failures = 0
+        self.is_busy = False
+
+    def step(self):
+        name, mark = self.random.choice(list(self.records)), next(self.marks)
+        record = self.records[name]
+        verb = self.random.choice([self._update, self._update, self._replace, self._delete]) if record.acknowledged else self._create
+        reply, version = verb(name, mark, record)
+        if reply.outcome in (session.LOST, session.REFUSED):
+            self.failures += 1
+            self._note_failure(reply, mark, record, version)
+            session.rest_a_moment()
+        else:
+            self.successes += 1
+            self._note_answer(reply, name, mark, record, version)
+
+    def _note_failure(self, reply, mark, record, version):
+        if reply.outcome == session.LOST:
+            record.possible.append(version)
+            self.lost.add(mark)
+        else:
+            self.refused.add(mark)
+
+    def _note_answer(self, reply, name, mark, record, version):
+        if reply.outcome == "ok":
+            if version:
+                version = version_of(reply.body)
+                assert version.mark == mark, f"the answer to {mark} shows {version}"
+                self.acknowledged[mark] = (name, version.revision)
+            record.acknowledge(version)
+        elif len(record.possible) == 0:
+            raise AssertionError(f"{name} must be {record.acknowledged}, but the answer is {reply.body}")
+        else:
+            self.check(name, self.session)
+
+    def check(self, name, asking):
+        """What is there must be something that may be."""
+        reply = asking.ask("GET", path("apps/v1", name))
+        while reply.outcome in (session.LOST, session.REFUSED):
+            session.rest_a_moment()
+            reply = asking.ask("GET", path("apps/v1", name))
+        record, found = self.records[name], version_of(reply.body) if reply.outcome == "ok" else None
+        assert record.allows(found), f"{name} is {found}, and should be {record}"
+        record.acknowledge(found)
+
+    # ---- writes: the reply, and what it makes ----
+
+    def _create(self, name, mark, _record):
+        return self.session.ask("POST", path("apps/v1"), body_of(name, mark, mark)), Version(mark, mark)
+
+    def _replace(self, name, mark, record):
+        born = record.acknowledged.born
+        return self.session.ask("PUT", path("apps/v1", name), body_of(name, mark, born)), Version(mark, born)
+
+    def _update(self, name, mark, _record):
+        change = body_of(name, mark, 0)
+        del change["data"]
+        return self.session.ask("PATCH", path("apps/v1", name), change, "application/merge-patch+json"), Version(mark, 0)
+
+    def _delete(self, name, _mark, _record):
+        return self.session.ask("DELETE", path("apps/v1", name)), None
