@@ -336,9 +336,9 @@ class Up(Server):
     dir, url, kubeconfig, client; kubectl(...) runs kubectl against it.
     """
 
-    def __init__(self, directory, *flags, etcd=None, env=None, wait=True):
+    def __init__(self, directory, *flags, etcd=None, env=None, wait=True, binary=BIN):
         self.dir = pathlib.Path(directory)
-        arguments = [BIN, "up", "--data-dir", self.dir]
+        arguments = [binary, "up", "--data-dir", self.dir]
         if not any(str(flag).startswith("--port") for flag in flags):
             arguments.append("--port=0")
         if etcd:
