@@ -47,7 +47,7 @@ static enum decision create_decide(struct request *q, struct write *w)
 
 static void create_finish(struct request *q, struct write *w)
 {
-	reply_object(q, 201, w->object);
+	write_reply(q, 201, w);
 }
 
 static int create_parse(struct request *q, struct creation *c)

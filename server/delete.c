@@ -113,7 +113,7 @@ static void delete_finish(struct request *q, struct write *w)
 	if (w->decision == DECIDE_REMOVE && !q->route.kind->delete_answers_object) {
 		reply_json(q, 200, status_success(q->a, request_group(q), q->route.resource, w->name, w->present->meta.uid));
 	} else {
-		reply_object(q, w->decision != DECIDE_REMOVE && is_accepted_only ? 202 : 200, w->object);
+		write_reply(q, w->decision != DECIDE_REMOVE && is_accepted_only ? 202 : 200, w);
 	}
 }
 

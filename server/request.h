@@ -101,6 +101,8 @@ void reply_text(struct request *q, unsigned code, struct str text);
 void reply_page_not_found(struct request *q);
 void reply_cached(struct request *q, unsigned code, const struct cached *o);   /* in the form the client asked for */
 void reply_object(struct request *q, unsigned code, const struct object *o);   /* one that is not in the cache (yet) */
+void reply_stored(
+	struct request *q, unsigned code, const struct object *o, struct str stored); /* likewise; stored: its stored text */
 void reply_json_buf(struct request *q, unsigned code, struct buf *text);       /* JSON text; takes its memory */
 void reply_buf(struct request *q, unsigned code, struct buf *b);               /* as it is, compressed if wanted; takes its memory */
 void reply_headers(struct request *q, struct str content_type);                /* Audit-Id, Cache-Control, Content-Type, Warning */

@@ -161,15 +161,23 @@ bool show_object(struct buf *out, struct request *q, const struct cached *o, enu
 	       buf_add_str(out, show_body(o, q->route.door, q->a));
 }
 
-/* The common case: nothing is parsed or formatted, the cache's bytes are copied once behind their kind and apiVersion. */
-static void reply_cached_plain(struct request *q, unsigned code, const struct cached *o)
+/* The common case: nothing is parsed or formatted, bytes that are there already are copied once behind their kind and apiVersion. */
+static bool is_plain(const struct request *q, struct str body)
+{
+	const struct media *m = &q->media;
+
+	return m->as == AS_OBJECT && m->format == MEDIA_JSON && !m->pretty && !q->route.door->from_hub &&
+		!(m->accepts_gzip && body.n >= GZIP_MIN_BYTES);
+}
+
+static void reply_plain(struct request *q, unsigned code, struct str shown)
 {
 	struct str type = show_type(q->route.kind, q->route.door, q->a);
-	struct bytes *body = bytes_new(type.n + o->body.n + 1);
+	struct bytes *body = bytes_new(type.n + shown.n + 1);
 
 	memcpy(body->p, type.p, type.n);
-	memcpy(body->p + type.n, o->body.p, o->body.n);
-	body->p[type.n + o->body.n] = '\n';
+	memcpy(body->p + type.n, shown.p, shown.n);
+	body->p[type.n + shown.n] = '\n';
 	reply_headers(q, STR("application/json"));
 	http_reply_bytes(q->x, code, &body, 1);
 }
@@ -177,12 +185,11 @@ static void reply_cached_plain(struct request *q, unsigned code, const struct ca
 void reply_cached(struct request *q, unsigned code, const struct cached *o)
 {
 	const struct media *m = &q->media;
-	bool is_plain = m->as == AS_OBJECT && m->format == MEDIA_JSON && !m->pretty && !q->route.door->from_hub;
 	enum include_object include = INCLUDE_METADATA;
 	struct buf text;
 
-	if (is_plain && !(m->accepts_gzip && o->body.n >= GZIP_MIN_BYTES)) {
-		reply_cached_plain(q, code, o);
+	if (is_plain(q, o->body)) {
+		reply_plain(q, code, o->body);
 		return;
 	}
 	if (m->as == AS_TABLE && include_object_parse(&include, params_get(&q->route.params, "includeObject"), &q->st)) {
@@ -212,4 +219,15 @@ void reply_object(struct request *q, unsigned code, const struct object *o)
 		return;
 	}
 	reply_cached(q, code, shown);
+}
+
+void reply_stored(struct request *q, unsigned code, const struct object *o, struct str stored)
+{
+	struct str body = cached_body_of(o->kind, stored, o->mod_revision, q->a);
+
+	if (body.n > 0 && is_plain(q, body)) {
+		reply_plain(q, code, body);
+	} else {
+		reply_object(q, code, o);
+	}
 }

@@ -95,7 +95,7 @@ static void update_finish(struct request *q, struct write *w)
 {
 	bool is_created = !w->present;
 
-	reply_object(q, is_created ? 201 : 200, w->object);
+	write_reply(q, is_created ? 201 : 200, w);
 }
 
 /* ---- PUT ---- */

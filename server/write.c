@@ -197,6 +197,15 @@ static void write_decide(struct request *q)
 	}
 }
 
+void write_reply(struct request *q, unsigned code, const struct write *w)
+{
+	if (w->decision == DECIDE_PUT && !q->is_dry_run) {
+		reply_stored(q, code, w->object, w->stored);
+	} else {
+		reply_object(q, code, w->object);
+	}
+}
+
 void write_rename(struct request *q, struct write *w, struct str name)
 {
 	w->name = name;

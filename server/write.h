@@ -38,6 +38,8 @@ struct write {
 
 /* Runs until finish() or an error answer. w lives in the request's arena; q->state points to it. */
 void write_run(struct request *q, struct write *w);
+/* For finish: answers w->object. */
+void write_reply(struct request *q, unsigned code, const struct write *w);
 /* For decide: the object shall have another name, where nothing is. */
 void write_rename(struct request *q, struct write *w, struct str name);
 

@@ -53,6 +53,9 @@ DEFINE_CLEANUP(struct cached *, cached_unref)
 struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struct str value, int64_t create_revision, int64_t mod_revision);
 /* The same object shown at another revision: what DELETED events carry (surprises.md 33). */
 struct cached *cached_at_revision(const struct cached *o, int64_t revision);
+/* The body an object has once `stored`, which object_encode_stored() wrote, is stored at this revision; in the arena. Empty when it is
+ * not so written. */
+struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a);
 /* The stored text again, for decoding: {"kind":..,"apiVersion":STORED,"metadata":{...with resourceVersion...}...}, in the arena. */
 struct str cached_text(const struct cached *o, struct arena *a);
 

@@ -291,21 +291,29 @@ static void draft_fill(struct draft *d, const struct object *object, struct aren
 	}
 }
 
-/* kube-apiserver writes resourceVersion behind uid; where there is none it comes first. What was never stored (dry run) has none. */
-static struct cached *draft_with_revision(struct draft *d, const struct layout *l)
+/* kube-apiserver writes resourceVersion behind uid; where there is none it comes first. What was never stored (dry run) has none.
+ * Returns where in the text that is made the digits are. */
+static size_t splice_revision(struct splice *s, const struct layout *l, int64_t revision, char text[REVISION_SIZE])
 {
 	const char *before = l->uid_end ? "," : "", *behind = l->uid_end ? "" : ",",
 		   *at = l->uid_end ? l->uid_end : l->metadata.p + 1;
-	char text[REVISION_SIZE];
-	int n = d->o.revision > 0
-		? snprintf(text, sizeof(text), "%s\"resourceVersion\":\"%" PRId64 "\"%s", before, d->o.revision, behind)
+	int n = revision > 0
+		? snprintf(text, REVISION_SIZE, "%s\"resourceVersion\":\"%" PRId64 "\"%s", before, revision, behind)
 		: 0;
-	struct splice s = {.from = l->body, .at = (size_t)(at - l->body.p), .insert = {text, (size_t)n}};
 
+	*s = (struct splice){.from = l->body, .at = (size_t)(at - l->body.p), .insert = {text, (size_t)n}};
+	return s->at + strlen(before) + STR("\"resourceVersion\":\"").n;
+}
+
+static struct cached *draft_with_revision(struct draft *d, const struct layout *l)
+{
+	char text[REVISION_SIZE];
+	struct splice s;
+
+	d->o.revision_at = (uint32_t)splice_revision(&s, l, d->o.revision, text);
 	d->o.body = l->body;
 	d->o.metadata = l->metadata;
 	d->o.stored_version = l->api_version;
-	d->o.revision_at = (uint32_t)(s.at + strlen(before) + STR("\"resourceVersion\":\"").n);
 	return draft_build(d, &s);
 }
 
@@ -367,6 +375,21 @@ struct cached *cached_at_revision(const struct cached *o, int64_t revision)
 	memcpy(&d.o, o, sizeof(d.o));
 	d.o.revision = revision;
 	return draft_build(&d, &s);
+}
+
+struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a)
+{
+	char text[REVISION_SIZE], *body;
+	struct layout l;
+	struct splice s;
+
+	if (!layout_read(&l, kind, stored)) {
+		return (struct str){NULL, 0};
+	}
+	splice_revision(&s, &l, revision, text);
+	body = arena_text(a, splice_size(&s));
+	splice_write(&s, body);
+	return (struct str){body, splice_size(&s)};
 }
 
 struct str cached_text(const struct cached *o, struct arena *a)

@@ -29,6 +29,17 @@ static void test_cached__body_shows_the_revision_behind_uid(void **state _unused
 	assert_false(o->is_deleting);
 }
 
+static void test_cached_body_of__is_what_the_object_will_show(void **state _unused_)
+{
+	_cleanup_(arena_done) struct arena a;
+	arena_init(&a, 1 << 20);
+	const char *stored = STORED(",\"generation\":2", ",\"color\":\"red\"");
+	_cleanup_(cached_unrefp) struct cached *o = make("ns/a", stored);
+	struct str body = cached_body_of(&widget, str_of(stored), 7, &a);
+	assert_true(str_eq(body, o->body));
+	assert_int_equal(cached_body_of(&widget, STR("{\"apiVersion\":\"v1\",\"kind\":\"Widget\"}"), 7, &a).n, 0);
+}
+
 static void test_cached__revision_comes_first_without_uid(void **state _unused_)
 {
 	_cleanup_(cached_unrefp) struct cached *o = make("ns/a",
