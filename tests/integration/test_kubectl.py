@@ -388,15 +388,19 @@ def test_version_says_what_serves(any_door):
 
 
 def test_namespace_is_made_used_and_marked_for_deletion(any_door):
+    """A revision that something holds keeps its namespace, too."""
     name = any_door.namespace + "-more"
     manifest = json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     assert any_door("create", "-f", "-", input=manifest) == f"namespace/{name} created\n"
     assert re.search(rf"^{name} +Active ", any_door("get", "namespaces"), re.MULTILINE)
-    any_door("create", "--namespace", name, "-f", "-", input=any_door.manifest())
+    held = json.loads(any_door.manifest())
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    any_door("create", "--namespace", name, "-f", "-", input=json.dumps(held))
     any_door("delete", "namespace", name, "--wait=false")
     assert re.search(rf"^{name} +Terminating ", any_door("get", "ns", name), re.MULTILINE)
     done = any_door.try_to("create", "--namespace", name, "-f", "-", input=any_door.manifest(name="web-2"))
     assert "because it is being terminated" in done.stderr
+    any_door("patch", "--namespace", name, any_door.web, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
 
 
 def test_namespace_that_is_missing_is_told(any_door):
