@@ -192,6 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_cached__body_shows_the_revision_behind_uid),
+		TEST(test_cached_body_of__is_what_the_object_will_show),
 		TEST(test_cached__revision_comes_first_without_uid),
 		TEST(test_cached__labels_are_sorted_and_unescaped),
 		TEST(test_cached__selectable_values_are_kept),
