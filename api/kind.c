@@ -1,5 +1,6 @@
 #include "api/kind.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/sha256.h"
 
@@ -199,11 +200,6 @@ struct str door_api_version(const struct door *d, struct arena *a)
 	return (struct str){text, n_group + 1 + n_version};
 }
 
-static char base64_digit(unsigned n)
-{
-	return "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[n & 63];
-}
-
 void kind_storage_version_hash(const struct kind *k, char out[13])
 {
 	const struct door *d = &k->doors[k->storage_door];
@@ -217,14 +213,7 @@ void kind_storage_version_hash(const struct kind *k, char out[13])
 	sha256_add(&h, k->kind, strlen(k->kind));
 	sha256_finish(&h, sum);
 
-	sum[8] = 0;
-	for (size_t i = 0; i < 3; i++) {
-		unsigned triple = (unsigned)sum[3 * i] << 16 | (unsigned)sum[3 * i + 1] << 8 | sum[3 * i + 2];
-		for (unsigned digit = 0; digit < 4; digit++) {
-			out[4 * i + digit] = base64_digit(triple >> (18 - 6 * digit));
-		}
-	}
-	out[11] = '=';
+	base64_encode(out, (struct str){(const char *)sum, 8});
 	out[12] = 0;
 }
 

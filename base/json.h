@@ -87,6 +87,7 @@ bool json_remove(struct json *object, struct str name); /* all of that name */
 struct json *json_get(const struct json *j, struct str name); /* NULL also when j is no object */
 struct json *json_gets(const struct json *j, const char *name);
 bool json_is(const struct json *j, enum json_kind kind);
+bool json_is_utf8(struct str s);                             /* may it be the text of a string? */
 const char *json_kind_name(enum json_kind kind);             /* "null", "bool", ... as Go's decoder calls them */
 struct str json_text(const struct json *j);             /* of a string or number; else empty */
 bool json_to_int64(const struct json *j, int64_t *ret); /* a number whose lexeme is a plain integer in range */

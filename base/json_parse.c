@@ -163,6 +163,19 @@ static int check_special(struct parser *x, bool *has_escapes)
 	return n ? 0 : JSON_E_UTF8;
 }
 
+bool json_is_utf8(struct str s)
+{
+	const char *p = s.p, *end = str_end(s);
+	while (p < end) {
+		unsigned n = (unsigned char)*p < 0x80 ? 1 : json_utf8_length(p, end);
+		if (!n) {
+			return false;
+		}
+		p += n;
+	}
+	return true;
+}
+
 static char *put_utf8(char *at, uint32_t c)
 {
 	if (c < 0x80) {
