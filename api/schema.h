@@ -43,7 +43,10 @@ enum {
 	FIELD_RETAIN_KEYS = 1 << 3,
 	FIELD_KEEP_EMPTY = 1 << 4, /* a pointer in Go: present zero values are kept */
 	FIELD_UNOWNED = 1 << 5,    /* never in managedFields: metadata's system fields, kind, apiVersion */
+	FIELD_NUMBER_SHIFT = 8,
 };
+/* Among the flags: the field's number in Kubernetes' protobuf (generated.proto of k8s.io/api). None: 0 (api/protobuf.h). */
+#define FIELD_NUMBER(n) ((n) << FIELD_NUMBER_SHIFT)
 #define TYPE_FIELDS_MAX 64 /* of one object type */
 
 struct field {
@@ -55,19 +58,25 @@ struct field {
 	const char *default_json; /* OpenAPI default and what decoding fills in where the field is absent; NULL: none */
 };
 
+static inline unsigned field_number(const struct field *f)
+{
+	return f->flags >> FIELD_NUMBER_SHIFT;
+}
+
 /* Shared types (api/schema_meta.c). */
 extern const struct type type_string, type_bool, type_int32, type_int64, type_time, type_micro_time, type_bytes, type_raw,
 	type_int_or_string, type_quantity, type_string_map, type_string_list, type_string_set;
 extern const struct type type_object_meta, type_list_meta, type_owner_reference, type_managed_fields_entry;
+extern const struct type type_delete_options;
 
 /* The first members of every kind. */
-#define OBJECT_FIELDS                                                                                                         \
-	{"kind", &type_string, FIELD_UNOWNED, "What kind of object this is.", NULL, NULL},                                    \
-		{"apiVersion", &type_string, FIELD_UNOWNED, "The version of the API in which the object is written.", NULL,   \
-			NULL},                                                                                                \
-	{                                                                                                                     \
-		"metadata", &type_object_meta, FIELD_ALWAYS, "What every object has: names, versions, labels, owners.", NULL, \
-			NULL                                                                                                  \
+#define OBJECT_FIELDS                                                                                                       \
+	{"kind", &type_string, FIELD_UNOWNED, "What kind of object this is.", NULL, NULL},                                  \
+		{"apiVersion", &type_string, FIELD_UNOWNED, "The version of the API in which the object is written.", NULL, \
+			NULL},                                                                                              \
+	{                                                                                                                   \
+		"metadata", &type_object_meta, FIELD_ALWAYS | FIELD_NUMBER(1),                                              \
+			"What every object has: names, versions, labels, owners.", NULL, NULL                               \
 	}
 
 /* What strict decoding noticed: kube's texts, in kube's order (surprises.md 14), each once and at most 100. */

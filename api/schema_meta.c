@@ -52,14 +52,14 @@ static const struct type type_fields_v1 = {
 };
 
 static const struct field owner_reference_fields[] = {
-	{"apiVersion", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "API version of the owner.", NULL, NULL},
-	{"kind", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Kind of the owner.", NULL, NULL},
-	{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Name of the owner.", NULL, NULL},
-	{"uid", &type_uid, FIELD_ALWAYS | FIELD_MANDATORY, "uid of the owner: a later object of the same name is no owner.",
-		NULL, NULL},
-	{"controller", &type_bool, FIELD_KEEP_EMPTY,
+	{"apiVersion", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(5), "API version of the owner.", NULL, NULL},
+	{"kind", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1), "Kind of the owner.", NULL, NULL},
+	{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(3), "Name of the owner.", NULL, NULL},
+	{"uid", &type_uid, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(4),
+		"uid of the owner: a later object of the same name is no owner.", NULL, NULL},
+	{"controller", &type_bool, FIELD_KEEP_EMPTY | FIELD_NUMBER(6),
 		"Whether the owner is the one that manages this object; at most one may be.", NULL, NULL},
-	{"blockOwnerDeletion", &type_bool, FIELD_KEEP_EMPTY,
+	{"blockOwnerDeletion", &type_bool, FIELD_KEEP_EMPTY | FIELD_NUMBER(7),
 		"Whether a foreground deletion of the owner waits until this object is gone.", NULL, NULL},
 	{0},
 };
@@ -74,13 +74,14 @@ const struct type type_owner_reference = {
 };
 
 static const struct field managed_fields_entry_fields[] = {
-	{"manager", &type_string, 0, "Who manages these fields.", NULL, NULL},
-	{"operation", &type_operation, 0, "How they came to be managed: Apply or Update.", NULL, NULL},
-	{"apiVersion", &type_string, 0, "The API version in which the fields are named.", NULL, NULL},
-	{"time", &type_time, 0, "When the manager last changed the set of fields or their values.", NULL, NULL},
-	{"fieldsType", &type_string, 0, "The format of the set; the only one is FieldsV1.", NULL, NULL},
-	{"fieldsV1", &type_fields_v1, 0, "The set of fields.", NULL, NULL},
-	{"subresource", &type_string, 0, "The subresource the manager wrote to, empty for the object itself.", NULL, NULL},
+	{"manager", &type_string, FIELD_NUMBER(1), "Who manages these fields.", NULL, NULL},
+	{"operation", &type_operation, FIELD_NUMBER(2), "How they came to be managed: Apply or Update.", NULL, NULL},
+	{"apiVersion", &type_string, FIELD_NUMBER(3), "The API version in which the fields are named.", NULL, NULL},
+	{"time", &type_time, FIELD_NUMBER(4), "When the manager last changed the set of fields or their values.", NULL, NULL},
+	{"fieldsType", &type_string, FIELD_NUMBER(6), "The format of the set; the only one is FieldsV1.", NULL, NULL},
+	{"fieldsV1", &type_fields_v1, FIELD_NUMBER(7), "The set of fields.", NULL, NULL},
+	{"subresource", &type_string, FIELD_NUMBER(8), "The subresource the manager wrote to, empty for the object itself.",
+		NULL, NULL},
 	{0},
 };
 
@@ -101,41 +102,46 @@ static const struct type type_owner_references = {
 static const struct type type_managed_fields = {.kind = TYPE_LIST, .elem = &type_managed_fields_entry};
 
 static const struct field object_meta_fields[] = {
-	{"name", &type_string, FIELD_UNOWNED, "Name of the object, unique among its kind in its namespace. Cannot be changed.",
-		NULL, NULL},
-	{"generateName", &type_string, 0, "Prefix from which the server makes a name where none is given.", NULL, NULL},
-	{"namespace", &type_string, FIELD_UNOWNED, "Namespace the object lives in. Cannot be changed.", NULL, NULL},
-	{"selfLink", &type_string, FIELD_UNOWNED, "No longer filled in.", NULL, NULL},
-	{"uid", &type_uid, FIELD_UNOWNED,
+	{"name", &type_string, FIELD_UNOWNED | FIELD_NUMBER(1),
+		"Name of the object, unique among its kind in its namespace. Cannot be changed.", NULL, NULL},
+	{"generateName", &type_string, FIELD_NUMBER(2), "Prefix from which the server makes a name where none is given.", NULL,
+		NULL},
+	{"namespace", &type_string, FIELD_UNOWNED | FIELD_NUMBER(3), "Namespace the object lives in. Cannot be changed.", NULL,
+		NULL},
+	{"selfLink", &type_string, FIELD_UNOWNED | FIELD_NUMBER(4), "No longer filled in.", NULL, NULL},
+	{"uid", &type_uid, FIELD_UNOWNED | FIELD_NUMBER(5),
 		"Distinguishes this object from all others, also from earlier ones of its name. Set by the "
 		"server.",
 		NULL, NULL},
-	{"resourceVersion", &type_string, FIELD_UNOWNED,
+	{"resourceVersion", &type_string, FIELD_UNOWNED | FIELD_NUMBER(6),
 		"Version of the stored object; sent back with a write, it must still be "
 		"the current one. Compare for equality only.",
 		NULL, NULL},
-	{"generation", &type_int64, FIELD_UNOWNED, "Counts the states that the object's author wished for. Set by the server.",
+	{"generation", &type_int64, FIELD_UNOWNED | FIELD_NUMBER(7),
+		"Counts the states that the object's author wished for. Set by the server.", NULL, NULL},
+	{"creationTimestamp", &type_time, FIELD_UNOWNED | FIELD_NUMBER(8), "When the object was created. Set by the server.",
 		NULL, NULL},
-	{"creationTimestamp", &type_time, FIELD_UNOWNED, "When the object was created. Set by the server.", NULL, NULL},
-	{"deletionTimestamp", &type_time, 0,
+	{"deletionTimestamp", &type_time, FIELD_NUMBER(9),
 		"When deletion was asked for. The object goes when its finalizers are gone. Set by the "
 		"server.",
 		NULL, NULL},
-	{"deletionGracePeriodSeconds", &type_int64, FIELD_KEEP_EMPTY,
+	{"deletionGracePeriodSeconds", &type_int64, FIELD_KEEP_EMPTY | FIELD_NUMBER(10),
 		"How long the object may take to stop before it is deleted. "
 		"Set by the server.",
 		NULL, NULL},
-	{"labels", &type_string_map, 0, "Keys and values to select objects by.", NULL, NULL},
-	{"annotations", &type_string_map, 0, "Keys and values that tools keep with the object; not for selecting.", NULL, NULL},
-	{"ownerReferences", &type_owner_references, FIELD_PATCH_MERGE,
+	{"labels", &type_string_map, FIELD_NUMBER(11), "Keys and values to select objects by.", NULL, NULL},
+	{"annotations", &type_string_map, FIELD_NUMBER(12),
+		"Keys and values that tools keep with the object; not for selecting.", NULL, NULL},
+	{"ownerReferences", &type_owner_references, FIELD_PATCH_MERGE | FIELD_NUMBER(13),
 		"The objects this one belongs to; it is garbage when all of "
 		"them are gone.",
 		"uid", NULL},
-	{"finalizers", &type_string_set, FIELD_PATCH_MERGE,
+	{"finalizers", &type_string_set, FIELD_PATCH_MERGE | FIELD_NUMBER(14),
 		"Who must agree before the object is removed from the store. Nothing can "
 		"be added once deletion has begun.",
 		NULL, NULL},
-	{"managedFields", &type_managed_fields, FIELD_UNOWNED | FIELD_KEEP_EMPTY, "Who set which fields. Kept by the server.", NULL, NULL},
+	{"managedFields", &type_managed_fields, FIELD_UNOWNED | FIELD_KEEP_EMPTY | FIELD_NUMBER(17),
+		"Who set which fields. Kept by the server.", NULL, NULL},
 	{0},
 };
 
@@ -161,4 +167,42 @@ const struct type type_list_meta = {
 	.go_type = "v1.ListMeta",
 	.doc = "What every list has.",
 	.fields = list_meta_fields,
+};
+
+static const struct field preconditions_fields[] = {
+	{"resourceVersion", &type_string, FIELD_NUMBER(2), "The version the object must have.", NULL, NULL},
+	{"uid", &type_string, FIELD_NUMBER(1), "The uid the object must have.", NULL, NULL},
+	{0},
+};
+
+static const struct type type_preconditions = {
+	.kind = TYPE_OBJECT,
+	.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.Preconditions",
+	.go_type = "v1.Preconditions",
+	.doc = "What must hold of an object for it to be deleted.",
+	.fields = preconditions_fields,
+};
+
+static const struct field delete_options_fields[] = {
+	{"apiVersion", &type_string, 0, "The version of the API in which the options are written.", NULL, NULL},
+	{"dryRun", &type_string_list, FIELD_NUMBER(5), "[\"All\"]: go through all steps, but store nothing.", NULL, NULL},
+	{"gracePeriodSeconds", &type_int64, FIELD_NUMBER(1), "How long the object may take to stop.", NULL, NULL},
+	{"kind", &type_string, 0, "DeleteOptions.", NULL, NULL},
+	{"orphanDependents", &type_bool, FIELD_NUMBER(3), "Whether dependents are kept. Superseded by propagationPolicy.", NULL,
+		NULL},
+	{"preconditions", &type_preconditions, FIELD_NUMBER(2), "What must hold of the object; otherwise 409 Conflict.", NULL,
+		NULL},
+	{"propagationPolicy", &type_string, FIELD_NUMBER(4),
+		"What happens to dependents: Orphan keeps them, Background deletes them later, Foreground before the object "
+		"itself.",
+		NULL, NULL},
+	{0},
+};
+
+const struct type type_delete_options = {
+	.kind = TYPE_OBJECT,
+	.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+	.go_type = "v1.DeleteOptions",
+	.doc = "How an object is to be deleted.",
+	.fields = delete_options_fields,
 };

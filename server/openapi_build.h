@@ -39,7 +39,7 @@ struct json *openapi_define_list(struct openapi_builder *b, const struct kind *k
 struct json *openapi_gvk(struct openapi_builder *b, const char *group, const char *version, const char *kind);
 
 /* Types of the machinery (openapi_types.c), as openapi_schema() wants them. */
-extern const struct type type_delete_options, type_status, type_patch, type_version_info;
+extern const struct type type_status, type_patch, type_version_info;
 /* Those two belong to every group: a list of all group versions with that kind. */
 struct json *openapi_define_options(struct openapi_builder *b);
 struct json *openapi_define_status(struct openapi_builder *b);

@@ -3,40 +3,6 @@
 
 #define META "io.k8s.apimachinery.pkg.apis.meta.v1."
 
-static const struct type type_preconditions = {
-	.kind = TYPE_OBJECT,
-	.definition = META "Preconditions",
-	.doc = "What must hold of an object for it to be deleted.",
-	.fields =
-		(const struct field[]){
-			{"resourceVersion", &type_string, 0, "The version the object must have.", NULL, NULL},
-			{"uid", &type_string, 0, "The uid the object must have.", NULL, NULL},
-			{0},
-		},
-};
-
-const struct type type_delete_options = {
-	.kind = TYPE_OBJECT,
-	.definition = META "DeleteOptions",
-	.doc = "How an object is to be deleted.",
-	.fields =
-		(const struct field[]){
-			{"apiVersion", &type_string, 0, "The version of the API in which the options are written.", NULL, NULL},
-			{"dryRun", &type_string_list, 0, "[\"All\"]: go through all steps, but store nothing.", NULL, NULL},
-			{"gracePeriodSeconds", &type_int64, 0, "How long the object may take to stop.", NULL, NULL},
-			{"kind", &type_string, 0, "DeleteOptions.", NULL, NULL},
-			{"orphanDependents", &type_bool, 0, "Whether dependents are kept. Superseded by propagationPolicy.",
-				NULL, NULL},
-			{"preconditions", &type_preconditions, 0, "What must hold of the object; otherwise 409 Conflict.", NULL,
-				NULL},
-			{"propagationPolicy", &type_string, 0,
-				"What happens to dependents: Orphan keeps them, Background deletes them later, Foreground "
-				"before the object itself.",
-				NULL, NULL},
-			{0},
-		},
-};
-
 static const struct type type_status_cause = {
 	.kind = TYPE_OBJECT,
 	.definition = META "StatusCause",

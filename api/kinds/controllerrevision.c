@@ -3,9 +3,9 @@
 
 static const struct field revision_fields[] = {
 	OBJECT_FIELDS,
-	{"data", &type_raw, FIELD_ALWAYS, "The state: any JSON object.", NULL, NULL},
-	{"revision", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY, "Which state this is: the highest number is the newest.",
-		NULL, NULL},
+	{"data", &type_raw, FIELD_ALWAYS | FIELD_NUMBER(2), "The state: any JSON object.", NULL, NULL},
+	{"revision", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(3),
+		"Which state this is: the highest number is the newest.", NULL, NULL},
 	{0},
 };
 

@@ -9,12 +9,12 @@ static const struct type condition_type_type = {.kind = TYPE_STRING, .go_type = 
 static const struct type condition_status_type = {.kind = TYPE_STRING, .go_type = "v1.ConditionStatus"};
 
 static const struct field condition_fields[] = {
-	{"type", &condition_type_type, FIELD_ALWAYS | FIELD_MANDATORY, "What was observed.", NULL, NULL},
-	{"status", &condition_status_type, FIELD_ALWAYS | FIELD_MANDATORY, "Whether it holds: True, False or Unknown.", NULL,
-		NULL},
-	{"lastTransitionTime", &type_time, FIELD_ALWAYS, "When the status last changed.", NULL, NULL},
-	{"reason", &type_string, 0, "Why, as one word for programs.", NULL, NULL},
-	{"message", &type_string, 0, "Why, as a sentence for people.", NULL, NULL},
+	{"type", &condition_type_type, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1), "What was observed.", NULL, NULL},
+	{"status", &condition_status_type, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(2),
+		"Whether it holds: True, False or Unknown.", NULL, NULL},
+	{"lastTransitionTime", &type_time, FIELD_ALWAYS | FIELD_NUMBER(4), "When the status last changed.", NULL, NULL},
+	{"reason", &type_string, FIELD_NUMBER(5), "Why, as one word for programs.", NULL, NULL},
+	{"message", &type_string, FIELD_NUMBER(6), "Why, as a sentence for people.", NULL, NULL},
 	{0},
 };
 
@@ -34,8 +34,8 @@ static const struct type conditions_type = {
 };
 
 static const struct field spec_fields[] = {
-	{"finalizers", &finalizers_type, 0, "Who must agree before the namespace is removed; changed through finalize only.",
-		NULL, NULL},
+	{"finalizers", &finalizers_type, FIELD_NUMBER(1),
+		"Who must agree before the namespace is removed; changed through finalize only.", NULL, NULL},
 	{0},
 };
 
@@ -48,9 +48,9 @@ static const struct type spec_type = {
 };
 
 static const struct field status_fields[] = {
-	{"phase", &phase_type, 0, "Active, or Terminating once deletion was asked for.", NULL, NULL},
-	{"conditions", &conditions_type, FIELD_PATCH_MERGE, "What was observed while the namespace was being emptied.", "type",
-		NULL},
+	{"phase", &phase_type, FIELD_NUMBER(1), "Active, or Terminating once deletion was asked for.", NULL, NULL},
+	{"conditions", &conditions_type, FIELD_PATCH_MERGE | FIELD_NUMBER(2),
+		"What was observed while the namespace was being emptied.", "type", NULL},
 	{0},
 };
 
@@ -64,8 +64,8 @@ static const struct type status_type = {
 
 static const struct field namespace_fields[] = {
 	OBJECT_FIELDS,
-	{"spec", &spec_type, FIELD_ALWAYS, "What keeps the namespace.", NULL, NULL},
-	{"status", &status_type, FIELD_ALWAYS, "Where the namespace is in its life.", NULL, NULL},
+	{"spec", &spec_type, FIELD_ALWAYS | FIELD_NUMBER(2), "What keeps the namespace.", NULL, NULL},
+	{"status", &status_type, FIELD_ALWAYS | FIELD_NUMBER(3), "Where the namespace is in its life.", NULL, NULL},
 	{0},
 };
 
