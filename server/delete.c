@@ -2,6 +2,7 @@
 #include "server/list.h"
 #include "server/write.h"
 
+#include "api/protobuf.h"
 #include "base/clock.h"
 
 #define FINALIZER_ORPHAN STR("orphan")
@@ -117,13 +118,25 @@ static void delete_finish(struct request *q, struct write *w)
 	}
 }
 
+static int delete_parse_protobuf(struct request *q, struct json **ret)
+{
+	struct str reason;
+
+	if (protobuf_decode(ret, "DeleteOptions", &type_delete_options, http_body(q->x), q->a, &reason)) {
+		status_bad_request(&q->st, STR_FMT, STR_ARG(reason));
+		return 1;
+	}
+	return 0;
+}
+
 static int delete_read_body(struct request *q, struct json **ret)
 {
 	enum media_format format;
 	struct str kind;
 
-	if (media_of_body(&format, http_header(q->x, "Content-Type"), q->a, &q->st) ||
-	    media_parse_body(ret, format, http_body(q->x), q->a, &q->st)) {
+	if (media_of_body(&format, http_header(q->x, "Content-Type"), &type_delete_options, q->a, &q->st) ||
+		(format == MEDIA_PROTOBUF ? delete_parse_protobuf(q, ret)
+					  : media_parse_body(ret, format, http_body(q->x), q->a, &q->st))) {
 		return 1;
 	}
 	kind = json_text(json_gets(*ret, "kind"));

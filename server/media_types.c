@@ -1,22 +1,33 @@
 #include "server/media_types.h"
 
-const struct media_type media_types[N_MEDIA_TYPES] = {
+const struct media_type media_types[N_BODY_TYPES] = {
 	{"application", "json", MEDIA_JSON, true},
 	{"application", "yaml", MEDIA_YAML, false},
+	{"application", "vnd.kubernetes.protobuf", MEDIA_PROTOBUF, false},
 };
 
-struct str media_type_names(struct arena *a, bool plain, bool streams)
+static struct str add_name(struct arena *a, struct str text, const struct media_type *t, const char *parameters)
+{
+	return arena_printf(a, STR_FMT "%s%s/%s%s", STR_ARG(text), text.n > 0 ? ", " : "", t->type, t->subtype, parameters);
+}
+
+struct str media_body_type_names(struct arena *a, size_t n)
 {
 	struct str text = {NULL, 0};
 
-	for (int pass = 0; pass < 2; pass++) {
-		for (size_t i = 0; i < N_MEDIA_TYPES; i++) {
-			const struct media_type *s = &media_types[i];
-			if (pass == 0 ? !plain : !streams || !s->streams) {
-				continue;
-			}
-			text = arena_printf(a, STR_FMT "%s%s/%s%s", STR_ARG(text), text.n > 0 ? ", " : "", s->type, s->subtype,
-				pass == 0 ? "" : ";stream=watch");
+	for (size_t i = 0; i < n; i++) {
+		text = add_name(a, text, &media_types[i], "");
+	}
+	return text;
+}
+
+struct str media_type_names(struct arena *a, bool plain, bool streams)
+{
+	struct str text = plain ? media_body_type_names(a, N_MEDIA_TYPES) : (struct str){NULL, 0};
+
+	for (size_t i = 0; streams && i < N_MEDIA_TYPES; i++) {
+		if (media_types[i].streams) {
+			text = add_name(a, text, &media_types[i], ";stream=watch");
 		}
 	}
 	return text;

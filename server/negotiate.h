@@ -4,9 +4,9 @@
 #define SERVER_NEGOTIATE_H
 
 #include "api/patch.h"
-#include "api/status.h"
+#include "api/schema.h"
 
-enum media_format { MEDIA_JSON, MEDIA_YAML };
+enum media_format { MEDIA_JSON, MEDIA_YAML, MEDIA_PROTOBUF /* bodies of requests only */ };
 enum media_as { AS_OBJECT, AS_TABLE, AS_PARTIAL, AS_PARTIAL_LIST, AS_DISCOVERY };
 
 struct media {
@@ -41,17 +41,18 @@ int media_prefer(struct str accept, const char *const *types, size_t n);
 /* JSON text to what the client wants: compact with a final newline, indented, or YAML. */
 bool media_write(struct buf *out, const struct media *m, struct str json_text);
 
-/* Request bodies of POST, PUT, DELETE: JSON or YAML by Content-Type (empty: JSON). 0, or 1 with 415 in st. */
-int media_of_body(enum media_format *ret, struct str content_type, struct arena *a, struct status *st);
+/* Request bodies of POST, PUT, DELETE: JSON, YAML or Kubernetes' protobuf by Content-Type (empty: JSON). Protobuf takes a type that
+ * protobuf_knows(). 0, or 1 with 415 in st. */
+int media_of_body(enum media_format *ret, struct str content_type, const struct type *type, struct arena *a, struct status *st);
 /* Those of PATCH, which are looked at before Accept is. 0, or 1 with 415 in st. */
 int media_of_patch(enum patch_type *ret, struct str content_type, struct status *st);
 
-/* The body as one JSON tree; body must outlive it. YAML is turned into JSON text first (base/yaml.h); where a YAML body is
+/* A body in JSON or YAML as one JSON tree; body must outlive it. YAML is turned into JSON text first (base/yaml.h); where a YAML body is
  * JSON without repeated keys, it is read as such and keeps its spelling. 0, or 1 with 400 in st, whose message is the
  * parser's bare sentence: the caller knows what to say around it. */
 int media_parse_body(struct json **ret, enum media_format format, struct str body, struct arena *a, struct status *st);
 /* What fieldValidation has against keys that a YAML body repeats, in one text: "yaml: unmarshal errors:\n  line 2: key ...".
- * Empty: nothing, or the format is JSON, where object_decode() finds them. */
+ * Empty: nothing, or the format is another, where object_decode() finds them. */
 struct str media_repeated_keys(enum media_format format, struct str body, struct arena *a);
 
 #endif

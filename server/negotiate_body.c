@@ -1,3 +1,4 @@
+#include "api/protobuf.h"
 #include "base/yaml.h"
 #include "server/media_types.h"
 #include "server/negotiate.h"
@@ -101,7 +102,7 @@ static bool mime_parameters_are_valid(struct str s)
 	return false;
 }
 
-static bool find_body_format(enum media_format *ret, struct str content_type)
+static bool find_body_format(enum media_format *ret, struct str content_type, size_t n_types)
 {
 	const char *semicolon = content_type.n > 0 ? memchr(content_type.p, ';', content_type.n) : NULL;
 	size_t n = semicolon ? (size_t)(semicolon - content_type.p) : content_type.n;
@@ -111,7 +112,7 @@ static bool find_body_format(enum media_format *ret, struct str content_type)
 	if (!mime_parameters_are_valid((struct str){content_type.p + n, content_type.n - n})) {
 		return false;
 	}
-	for (size_t i = 0; i < N_MEDIA_TYPES; i++) {
+	for (size_t i = 0; i < n_types; i++) {
 		if (str_eq_nocase(type, str_of(media_types[i].type)) &&
 			str_eq_nocase(subtype, str_of(media_types[i].subtype))) {
 			*ret = media_types[i].format;
@@ -121,18 +122,20 @@ static bool find_body_format(enum media_format *ret, struct str content_type)
 	return false;
 }
 
-int media_of_body(enum media_format *ret, struct str content_type, struct arena *a, struct status *st)
+int media_of_body(enum media_format *ret, struct str content_type, const struct type *type, struct arena *a, struct status *st)
 {
+	size_t n_types = protobuf_knows(type) ? N_BODY_TYPES : N_MEDIA_TYPES;
+
 	if (content_type.n == 0) {
 		*ret = media_types[0].format;
 		return 0;
 	}
-	if (find_body_format(ret, content_type)) {
+	if (find_body_format(ret, content_type, n_types)) {
 		return 0;
 	}
 	status_set(st, 415, REASON_UNSUPPORTED_MEDIA_TYPE,
 		"the body of the request was in an unknown format - accepted media types include: " STR_FMT,
-		STR_ARG(media_type_names(a, true, false)));
+		STR_ARG(media_body_type_names(a, n_types)));
 	return 1;
 }
 
@@ -223,7 +226,7 @@ struct str media_repeated_keys(enum media_format format, struct str body, struct
 	struct json *j;
 	struct buf json;
 
-	if (format == MEDIA_JSON || is_json(&j, body, a)) {
+	if (format != MEDIA_YAML || is_json(&j, body, a)) {
 		return repeated;
 	}
 	buf_init(&json, YAML_JSON_MAX);

@@ -2,6 +2,7 @@
 #include "server/write.h"
 
 #include "admission/admission.h"
+#include "api/protobuf.h"
 #include "api/validate.h"
 #include "base/clock.h"
 
@@ -15,13 +16,32 @@ struct str write_now(struct request *q)
 
 /* ---- bodies ---- */
 
+static int read_protobuf(struct request *q, struct json **ret)
+{
+	const struct route *r = &q->route;
+	struct json *json = NULL;
+	struct str reason;
+	int error = protobuf_decode(&json, r->kind->kind, door_type(r->kind, r->door), http_body(q->x), q->a, &reason);
+
+	if (error) {
+		object_refuse(&q->st, r->kind, r->door, http_body(q->x), json, error, reason);
+		return 1;
+	}
+	*ret = json;
+	return 0;
+}
+
 int write_read_body(struct request *q, struct body *ret)
 {
 	struct str text = http_body(q->x);
 	enum media_format format;
 
-	if (media_of_body(&format, http_header(q->x, "Content-Type"), q->a, &q->st)) {
+	if (media_of_body(&format, http_header(q->x, "Content-Type"), door_type(q->route.kind, q->route.door), q->a, &q->st)) {
 		return 1;
+	}
+	if (format == MEDIA_PROTOBUF) {
+		ret->repeated = (struct str){NULL, 0};
+		return read_protobuf(q, &ret->json);
 	}
 	if (media_parse_body(&ret->json, format, text, q->a, &q->st)) {
 		object_refuse_body(&q->st, q->route.kind, text, q->st.message);

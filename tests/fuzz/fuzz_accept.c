@@ -30,7 +30,7 @@ static void fuzz_content_type(struct str header, struct arena *a)
 	struct status st;
 
 	status_init(&st, a);
-	check(media_of_body(&format, header, a, &st) == (st.code == 415));
+	check(media_of_body(&format, header, &type_delete_options, a, &st) == (st.code == 415));
 	status_init(&st, a);
 	check(media_of_patch(&type, header, &st) == (st.code == 415));
 }

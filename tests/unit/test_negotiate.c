@@ -297,7 +297,10 @@ static const struct {
 	{"application/", -1},
 	{"text/plain", -1},
 	{"application/merge-patch+json", -1},
-	{PROTOBUF, -1},
+	{PROTOBUF, MEDIA_PROTOBUF},
+	{PROTOBUF "; charset=utf-8", MEDIA_PROTOBUF},
+	{"application/vnd.kubernetes.protobuf;stream=watch, application/json", -1},
+	{"application/vnd.google.protobuf", -1},
 };
 
 static void test_body_format__by_content_type(void **state)
@@ -306,14 +309,29 @@ static void test_body_format__by_content_type(void **state)
 	enum media_format format;
 
 	for (size_t i = 0; i < ARRAY_SIZE(body_cases); i++) {
-		int r = media_of_body(&format, str_of(body_cases[i].content_type), &f->arena, &f->st);
+		int r = media_of_body(&format, str_of(body_cases[i].content_type), &type_delete_options, &f->arena, &f->st);
 		assert_int_equal(r ? -1 : (int)format, body_cases[i].format);
 	}
 	assert_int_equal(f->st.code, 415);
 	assert_str(f->st.message,
 		"the body of the request was in an unknown format - accepted media types include: "
-		"application/json, application/yaml");
+		"application/json, application/yaml, " PROTOBUF);
 	assert_false(f->st.has_details);
+}
+
+static void test_body_format__protobuf_takes_numbers(void **state)
+{
+	static const struct field fields[] = {OBJECT_FIELDS, {"colour", &type_string, 0, "", NULL, NULL}, {0}};
+	static const struct type type = {.kind = TYPE_OBJECT, .fields = fields};
+	struct fixture *f = *state;
+	enum media_format format;
+
+	assert_int_equal(media_of_body(&format, STR("application/json"), &type, &f->arena, &f->st), 0);
+	assert_int_equal(media_of_body(&format, STR(PROTOBUF), &type, &f->arena, &f->st), 1);
+	assert_int_equal(f->st.code, 415);
+	assert_str(f->st.message,
+		"the body of the request was in an unknown format - accepted media types include: "
+		"application/json, application/yaml");
 }
 
 static void test_patch_format__exact_type_from_a_list(void **state)
@@ -384,6 +402,7 @@ int main(void)
 		WITH_FIXTURE(test_status_form__is_never_a_table),
 		TEST(test_write__json_compact_indented_and_yaml),
 		WITH_FIXTURE(test_body_format__by_content_type),
+		WITH_FIXTURE(test_body_format__protobuf_takes_numbers),
 		WITH_FIXTURE(test_patch_format__exact_type_from_a_list),
 		WITH_FIXTURE(test_parse_body__json_and_yaml),
 		WITH_FIXTURE(test_parse_body__says_what_is_wrong),
