@@ -31,8 +31,8 @@ SANITIZER_REPORT = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|ru
 
 
 def etcd_binaries():
-    """All etcds of this machine: Debian's and, where built, the newest."""
-    found = [shutil.which("etcd"), PEERS / "etcd"]
+    """All etcds of this machine: Debian's, where built the newest, and the one that $ANNALS_TEST_ETCD names."""
+    found = [shutil.which("etcd"), PEERS / "etcd", os.environ.get("ANNALS_TEST_ETCD")]
     return [str(path) for path in found if path and pathlib.Path(path).exists()]
 
 
