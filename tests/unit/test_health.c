@@ -83,13 +83,15 @@ static void test_health__is_alive_but_not_ready_while_loading(void **state)
 		{"/livez", 200, "ok"},
 		{"/livez/etcd", 200, "ok"},
 		{"/readyz", 500,
-			"[+]ping ok\n[-]etcd failed: etcd has not been read yet\n[-]etcd-readiness failed: etcd has not been read yet\n"
+			"[+]ping ok\n[-]etcd failed: etcd has not been read yet\n[-]etcd-readiness failed: etcd has not been "
+			"read yet\n"
 			"[+]shutdown ok\nreadyz check failed\n"},
 		{"/readyz/etcd", 500, "internal server error: etcd has not been read yet\n"},
 		{"/readyz/ping", 200, "ok"},
 		{"/readyz?exclude=etcd&exclude=etcd-readiness", 200, "ok"},
 		{"/readyz?exclude=etcd", 500,
-			"[+]ping ok\n[+]etcd excluded: ok\n[-]etcd-readiness failed: etcd has not been read yet\n[+]shutdown ok\n"
+			"[+]ping ok\n[+]etcd excluded: ok\n[-]etcd-readiness failed: etcd has not been read yet\n[+]shutdown "
+			"ok\n"
 			"readyz check failed\n"},
 		{"/healthz", 500, "[+]ping ok\n[-]etcd failed: etcd has not been read yet\nhealthz check failed\n"},
 	};
