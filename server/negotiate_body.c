@@ -102,7 +102,7 @@ static bool mime_parameters_are_valid(struct str s)
 	return false;
 }
 
-static bool find_body_format(enum media_format *ret, struct str content_type, size_t n_types)
+static bool find_body_format(enum media_format *ret, struct str content_type)
 {
 	const char *semicolon = content_type.n > 0 ? memchr(content_type.p, ';', content_type.n) : NULL;
 	size_t n = semicolon ? (size_t)(semicolon - content_type.p) : content_type.n;
@@ -112,7 +112,7 @@ static bool find_body_format(enum media_format *ret, struct str content_type, si
 	if (!mime_parameters_are_valid((struct str){content_type.p + n, content_type.n - n})) {
 		return false;
 	}
-	for (size_t i = 0; i < n_types; i++) {
+	for (size_t i = 0; i < N_BODY_TYPES; i++) {
 		if (str_eq_nocase(type, str_of(media_types[i].type)) &&
 			str_eq_nocase(subtype, str_of(media_types[i].subtype))) {
 			*ret = media_types[i].format;
@@ -124,18 +124,19 @@ static bool find_body_format(enum media_format *ret, struct str content_type, si
 
 int media_of_body(enum media_format *ret, struct str content_type, const struct type *type, struct arena *a, struct status *st)
 {
-	size_t n_types = protobuf_knows(type) ? N_BODY_TYPES : N_MEDIA_TYPES;
+	enum media_format format;
 
 	if (content_type.n == 0) {
 		*ret = media_types[0].format;
 		return 0;
 	}
-	if (find_body_format(ret, content_type, n_types)) {
+	if (find_body_format(&format, content_type) && (format != MEDIA_PROTOBUF || protobuf_knows(type))) {
+		*ret = format;
 		return 0;
 	}
 	status_set(st, 415, REASON_UNSUPPORTED_MEDIA_TYPE,
 		"the body of the request was in an unknown format - accepted media types include: " STR_FMT,
-		STR_ARG(media_body_type_names(a, n_types)));
+		STR_ARG(media_body_type_names(a, protobuf_knows(type) ? N_BODY_TYPES : N_MEDIA_TYPES)));
 	return 1;
 }
 
