@@ -1,0 +1,44 @@
+"""Fixtures: those of tests/integration serve here, too. `twins` are a kube-apiserver and an annals, shared by all tests."""
+
+import importlib.util
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+INTEGRATION = HERE.parent / "integration"
+sys.path[:0] = [str(HERE), str(INTEGRATION)]
+
+spec = importlib.util.spec_from_file_location("integration_fixtures", INTEGRATION / "conftest.py")
+fixtures = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(fixtures)
+
+certificates = fixtures.certificates
+folder = fixtures.folder
+no_troubles = fixtures.no_troubles
+pytest_runtest_makereport = fixtures.pytest_runtest_makereport
+
+
+@pytest.fixture(scope="session")
+def twins(certificates):
+    from twins import Twins
+
+    path = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
+    both = Twins(path, certificates)
+    yield both
+    both.stop()
+    troubles = [trouble for process in both.everything for trouble in process.troubles()]
+    shutil.rmtree(path, ignore_errors=True)
+    assert not troubles, "\n".join(troubles)
+
+
+@pytest.fixture(scope="session")
+def differences(twins, request):
+    """Starts all chosen cases at once (most of their time is waiting): differences(case) are those of one of them."""
+    chosen = {item.callspec.params["case"].name: item.callspec.params["case"] for item in request.session.items
+              if "differences" in item.fixturenames}
+    futures = {name: twins.pool.submit(twins.differences, case.steps) for name, case in chosen.items()}
+    return lambda case: futures[case.name].result()

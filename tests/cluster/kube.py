@@ -1,0 +1,57 @@
+"""A real kube-apiserver for tests: started with files of its own, ready when it says so, stopped by process id."""
+
+import os
+import pathlib
+import socket
+
+import processes
+
+KUBE_APISERVER = processes.PEERS / "kube-apiserver"
+KUBECTL = processes.PEERS / "kubectl"
+NEWEST_ETCD = processes.PEERS / "etcd"
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{url}", certificate-authority: {ca}}}}}]
+users: [{{name: u, user: {{client-certificate: {cert}, client-key: {key}}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def write_kubeconfig(path, server, certificates):
+    cert, key = certificates.admin
+    path.write_text(KUBECONFIG.format(url=server.url, ca=certificates.ca, cert=cert, key=key))
+    return path
+
+
+class KubeApiserver(processes.Server):
+    """On an etcd and a folder of its own, as the recordings were made: RBAC, default admission but ServiceAccount, no controllers."""
+
+    def __init__(self, etcd_endpoint, certificates, directory, *flags):
+        cert, key = certificates.server
+        directory = pathlib.Path(directory)
+        directory.mkdir(parents=True, exist_ok=True)
+        # It refuses port 0. A port that somebody else takes first ends it, which wait_ready() tells.
+        self.port = free_port()
+        super().__init__([KUBE_APISERVER, f"--etcd-servers={etcd_endpoint}", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
+                          "--advertise-address=127.0.0.1", f"--cert-dir={directory}", f"--tls-cert-file={cert}", f"--tls-private-key-file={key}",
+                          f"--client-ca-file={certificates.ca}", f"--service-account-key-file={cert}",
+                          f"--service-account-signing-key-file={key}", "--service-account-issuer=https://kubernetes.default.svc",
+                          "--service-cluster-ip-range=10.0.0.0/24", "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
+                          "--endpoint-reconciler-type=none", *flags],
+                         env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ})
+        self._attach(f"https://127.0.0.1:{self.port}", certificates.ca, *certificates.admin)
+        processes.retry_until(self._is_ready_or_dead, f"{self.url}/readyz", interval=0.05)
+        if self.popen.poll() is not None:
+            raise AssertionError(f"kube-apiserver ended with {self.wait()}:\n{self.stderr.text[-4000:]}")
+
+    def _is_ready_or_dead(self):
+        return self.popen.poll() is not None or (self.is_ready() and self.get("/api/v1/namespaces/kube-public").status == 200)

@@ -1,0 +1,122 @@
+"""Makes two servers' answers comparable: what each chooses by itself becomes a label that keeps identity and order."""
+
+import json
+import re
+
+COMPARED_HEADERS = ("allow", "cache-control", "content-encoding", "content-type", "location", "retry-after", "vary", "warning",
+                    "www-authenticate", "x-content-type-options")
+PRESENT_HEADERS = ("audit-id", "etag", "last-modified")
+
+UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+AGE = re.compile(r"(\d+[ydhms])+|<invalid>")
+NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"  # of a generated name
+LONGEST_PREFIX = 58
+TIMES = ("creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime")
+
+
+def is_list(node):
+    return "items" in node or "rows" in node or str(node.get("kind", "")).endswith("List")
+
+
+def is_bookmark(event):
+    return event.get("type") == "BOOKMARK" and not (event["object"].get("metadata") or {}).get("annotations")
+
+
+class Normalizer:
+    """For all results that one server gave in one case. sent: everything that the case itself says, as text; prefixes: of generated names."""
+
+    def __init__(self, results, ns, url, sent, prefixes):
+        self.ns, self.url, self.sent = ns, url.partition("://")[2], sent
+        self.uids, self.names, self.tokens = {}, {}, {}
+        prefixes = {form[:LONGEST_PREFIX].replace(ns, "<ns>") for prefix in prefixes for form in (prefix, json.dumps(prefix, ensure_ascii=False)[1:-1])}
+        self.prefixes = [re.compile(f"(?<![a-z0-9])({re.escape(prefix)}){SUFFIX}(?![a-z0-9])") for prefix in prefixes]
+        versions = set()
+        for result in results:
+            for node in [result.body] + (result.events or []):
+                self._learn(node, versions)
+        self.versions = sorted(versions)
+
+    def _learn(self, node, versions):
+        if isinstance(node, list):
+            for item in node:
+                self._learn(item, versions)
+        elif isinstance(node, dict):
+            metadata = node.get("metadata")
+            if isinstance(metadata, dict) and isinstance(metadata.get("uid"), str):
+                version = metadata.get("resourceVersion", "")
+                if version.isdigit() and version != "0":
+                    versions.add(int(version))
+            if isinstance(node.get("uid"), str) and UID.fullmatch(node["uid"]) and node["uid"] not in self.sent:
+                self.uids.setdefault(node["uid"], f"<uid {len(self.uids) + 1}>")
+            for value in node.values():
+                self._learn(value, versions)
+
+    def result(self, result):
+        headers = {name: [self._text(value) for value in result.headers[name]] for name in COMPARED_HEADERS if name in result.headers}
+        headers.update({name: "present" for name in PRESENT_HEADERS if name in result.headers})
+        out = {"status": result.status, "headers": headers, "layout": result.layout}
+        if result.events is None:
+            out["body"] = self._value(result.body, "", False)
+        else:
+            out["events"] = [self._value(event, "", False) for event in result.events if not is_bookmark(event)]
+        return out
+
+    def _value(self, node, key, floor):
+        if isinstance(node, str):
+            return self._string(node, key, floor)
+        if isinstance(node, list):
+            items = [self._value(item, key, floor) for item in node]
+            return sorted(items, key=str) if key == "managedFields" else items
+        if not isinstance(node, dict):
+            return node
+        if isinstance(node.get("gitVersion"), str):
+            return {name: "<version>" for name in node}
+        if isinstance(node.get("rows"), list):
+            node = {**node, "rows": [hide_age(row) for row in node["rows"]]}
+        if isinstance(node.get("columnDefinitions"), list):
+            # The texts are those of the API's documentation, which is not ours.
+            node = {**node, "columnDefinitions": [{**column, "description": ""} for column in node["columnDefinitions"]]}
+        if key != "metadata":
+            metadata = node.get("metadata")
+            floor = is_list(node) or (isinstance(metadata, dict) and "uid" not in metadata)
+        return {self._text(name): self._value(value, name, floor) for name, value in node.items()}
+
+    def _string(self, text, key, floor):
+        if key == "resourceVersion" and text.isdigit() and text != "0":
+            return self._version(int(text), floor)
+        if key in TIMES and TIME.fullmatch(text) and text not in self.sent:
+            return "<time>"
+        if key == "continue" and text:
+            return f"<continue {self.tokens.setdefault(text, len(self.tokens) + 1)}>"
+        if key == "serverAddress":
+            return "<server>"
+        return self._text(text)
+
+    def _version(self, number, floor):
+        """An object's place among all versions of the case; for others, behind which of them they are."""
+        below = [rank for rank, version in enumerate(self.versions, 1) if version <= number]
+        exact = not floor and number in self.versions
+        return f"<version {'' if exact else '>= '}{below[-1] if below else 0}>"
+
+    def _text(self, text):
+        text = text.replace(self.ns, "<ns>").replace(self.url, "<server>")
+        for prefix in self.prefixes:
+            text = prefix.sub(self._generated, text)
+        text = UID.sub(lambda match: self.uids.get(match[0], match[0] if match[0] in self.sent else "<uid>"), text)
+        text = TIME.sub(lambda match: match[0] if match[0] in self.sent else "<time>", text)
+        text = re.sub(r"\bhash=[0-9A-F]{32,}", "hash=<hash>", text)
+        if re.search(r"resource ?version", text, re.I):
+            text = NUMBER.sub(lambda match: match[0] if match[0] == "0" or match[0] in self.sent else self._version(int(match[0]), True), text)
+        return text
+
+    def _generated(self, match):
+        return f"{match[1]}<generated {self.names.setdefault(match[0], len(self.names) + 1)}>"
+
+
+def hide_age(row):
+    cells = list(row.get("cells") or [])
+    if cells and isinstance(cells[-1], str) and AGE.fullmatch(cells[-1]):
+        cells[-1] = "<age>"
+    return {**row, "cells": cells}

@@ -1,0 +1,2 @@
+def cases(n_steps, seed):
+    return []
