@@ -27,14 +27,20 @@ class Relay:
     def _accept(self, listener):
         try:
             while True:
-                near, _ = listener.accept()
-                far = socket.socket(socket.AF_UNIX)
-                far.connect(self.target)
-                self.connections += [near, far]
-                for source, sink in ((near, far), (far, near)):
-                    threading.Thread(target=pump, args=[source, sink], daemon=True).start()
+                self._lead(listener.accept()[0])
         except OSError:
             pass  # it was cut
+
+    def _lead(self, near):
+        far = socket.socket(socket.AF_UNIX)
+        try:
+            far.connect(self.target)
+        except OSError:  # nobody is there just now
+            near.close()
+            return
+        self.connections += [near, far]
+        for source, sink in ((near, far), (far, near)):
+            threading.Thread(target=pump, args=[source, sink], daemon=True).start()
 
 
 def shut(end):

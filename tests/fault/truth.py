@@ -7,6 +7,10 @@ import http.client
 import json
 import math
 import socket
+import threading
+import time
+
+import processes
 
 PREFIX = "/annals/"
 REVISIONS = "/annals/objects/annals.dev/controllerrevisions/"
@@ -81,10 +85,10 @@ class Gateway:
         self.compact(revision)
         return revision
 
-    def changes(self):
-        """All changes there ever were and will be, in etcd's order; ends only with the connection. Values are None for keys that are
-        not objects."""
-        connection, response = self._post("/v3/watch", {"create_request": {**everything(), "start_revision": 1}})
+    def changes(self, start=1):
+        """All changes from that revision on, in etcd's order; ends only with the connection. Values are None for keys that are not
+        objects."""
+        connection, response = self._post("/v3/watch", {"create_request": {**everything(), "start_revision": start}})
         try:
             while line := response.readline():
                 result = json.loads(line).get("result")
@@ -112,6 +116,28 @@ def change_of(event):
     key = decode(kv["key"])
     is_object = event.get("type") != "DELETE" and key.startswith(REVISIONS)
     return Change(int(kv["mod_revision"]), key, json.loads(decode(kv["value"])) if is_object else None)
+
+
+class Recorder:
+    """etcd's own watch from the first revision on, open before anything can be compacted. Goes on where it was when etcd comes back."""
+
+    def __init__(self, gateway):
+        self.gateway, self.found, self.is_over = gateway, [], False
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        while not self.is_over:
+            try:
+                for change in self.gateway.changes(self.found[-1].revision + 1 if self.found else 1):
+                    self.found.append(change)
+            except (OSError, http.client.HTTPException):
+                time.sleep(0.01)  # etcd is away
+
+    def truth(self):
+        """Everything up to now."""
+        last = self.gateway.revision()
+        processes.retry_until(lambda: self.found[-1].revision >= last, "etcd's own watch")
+        return Truth(list(self.found))
 
 
 class Truth:
