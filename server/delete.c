@@ -255,15 +255,10 @@ static void collection_found(struct request *q, struct listing *l)
 void verb_delete_collection(struct request *q)
 {
 	struct collection *c = arena_new(q->a, struct collection);
-	struct str version = params_get(&q->route.params, "resourceVersion");
 
 	if (delete_parse(q, &c->deletion.options)) {
 		reply_status(q);
 		return;
-	}
-	if (http_body(q->x).n == 0 && version.n > 0) {
-		c->deletion.options.has_version = true;
-		c->deletion.options.version = version;
 	}
 	c->arena = q->a;
 	arena_init(&c->scratch, (size_t)64 << 20);

@@ -12,11 +12,12 @@ static const char expired_continue[] =
 	"token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was "
 	"returned and now may show up in the list.";
 
-int selectors_parse(struct request *q, const struct list_options *o, struct label_selector *labels, struct field_selector *fields,
+int selectors_parse(struct request *q, struct list_options *o, struct label_selector *labels, struct field_selector *fields,
 		    struct cache_filter *filter)
 {
 	if (label_selector_parse(labels, o->label_selector, q->a, &q->st) ||
-	    field_selector_parse(fields, o->field_selector, q->route.kind, q->route.door, q->a, &q->st)) {
+	    field_selector_parse(fields, o->field_selector, q->route.kind, q->route.door, q->a, &q->st) ||
+	    list_options_validate(o, q->a, &q->st)) {
 		return 1;
 	}
 	*filter = (struct cache_filter){
@@ -43,8 +44,16 @@ static void listing_add(struct listing *l, const struct cached *o)
 	l->items[l->n_items++] = o;
 }
 
-/* One object beyond the limit tells whether there is another page. */
-static void listing_collect(struct listing *l)
+/* Upstream reads a single object where selector and scope name it. */
+static bool listing_is_single(const struct request *q, const struct listing *l)
+{
+	struct str name;
+
+	return field_selector_requires(&l->fields, FIELD_TERM_NAME, &name) && (l->filter.ns.n > 0 || !q->route.kind->is_namespaced);
+}
+
+/* There is another page when there are more objects, selected or not. */
+static void listing_collect(const struct request *q, struct listing *l)
 {
 	size_t limit = l->options.limit > 0 ? (size_t)l->options.limit : SIZE_MAX;
 	struct cache_iter it;
@@ -55,14 +64,14 @@ static void listing_collect(struct listing *l)
 		listing_add(l, o);
 	}
 	if (l->n_items == limit) {
-		l->n_remaining = cache_iter_remaining(&it);
-		l->is_limited = cache_iter_next(&it) != NULL;
+		l->n_remaining = listing_is_single(q, l) ? 0 : cache_iter_remaining(&it);
+		l->is_limited = l->n_remaining > 0;
 	}
 }
 
 static void listing_found(struct request *q, struct listing *l)
 {
-	listing_collect(l);
+	listing_collect(q, l);
 	if (l->is_limited) {
 		cache_snapshot_pin(q->server->options.cache, l->snapshot);
 	}
@@ -77,12 +86,17 @@ static void listing_newest(struct request *q)
 	listing_found(q, l);
 }
 
+/* Across namespaces, tokens name one. */
+static bool listing_is_wide(const struct request *q)
+{
+	return q->route.kind->is_namespaced && request_ns(q).n == 0;
+}
+
 static void listing_expired(struct request *q, struct listing *l)
 {
 	if (l->token.revision > 0) {
 		status_expired(&q->st, "%s", expired_continue);
-		q->st.continue_token =
-			continue_token_make(-1, l->token.ns, l->token.name, q->route.kind->is_namespaced, q->a);
+		q->st.continue_token = continue_token_make(-1, l->token.ns, l->token.name, listing_is_wide(q), q->a);
 	} else {
 		status_expired(&q->st, "The resourceVersion for the provided list is too old.");
 	}
@@ -158,7 +172,7 @@ static void listing_choose(struct request *q, struct listing *l)
 	}
 	if (l->token.revision > 0) {
 		listing_at_least(q, l->token.revision, listing_exact, listing_waited_exact);
-	} else if (l->token.revision < 0 || !has_version) {
+	} else if (l->token.revision < 0 || !has_version || (is_exact && o->version == 0)) {
 		request_wait_fresh(q, listing_waited_fresh);
 	} else if (is_exact) {
 		listing_at_least(q, o->version, listing_exact, listing_waited_exact);
@@ -167,21 +181,31 @@ static void listing_choose(struct request *q, struct listing *l)
 	}
 }
 
+static int listing_parse_token(struct request *q, struct listing *l)
+{
+	struct list_options *o = &l->options;
+
+	if (continue_token_parse(&l->token, o->continue_token, listing_is_wide(q), q->a, &q->st)) {
+		return 1;
+	}
+	if (o->resource_version.n > 0 && !str_is(o->resource_version, "0")) {
+		status_bad_request(&q->st, "specifying resource version is not allowed when using continue");
+		return 1;
+	}
+	if (!listing_is_wide(q)) {
+		l->token.ns = request_ns(q);
+	}
+	return 0;
+}
+
 static int listing_parse(struct request *q, struct listing *l)
 {
 	struct list_options *o = &l->options;
 
-	if (list_options_parse(o, &q->route.params, false, q->a, &q->st) || selectors_parse(q, o, &l->labels, &l->fields, &l->filter)) {
+	if (list_options_parse(o, &q->route.params, false, &q->st) || selectors_parse(q, o, &l->labels, &l->fields, &l->filter)) {
 		return 1;
 	}
-	if (o->continue_token.n == 0) {
-		return 0;
-	}
-	if (o->version > 0) {
-		status_bad_request(&q->st, "specifying resource version is not allowed when using continue");
-		return 1;
-	}
-	return continue_token_parse(&l->token, o->continue_token, q->route.kind->is_namespaced, q->a, &q->st);
+	return o->continue_token.n > 0 ? listing_parse_token(q, l) : list_version_parse(o, false, &q->st);
 }
 
 void listing_run(struct request *q, struct listing *l, void (*next)(struct request *q, struct listing *l))
@@ -217,7 +241,7 @@ static struct str list_metadata(struct request *q, const struct listing *l)
 	if (!l->is_limited) {
 		return arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)revision);
 	}
-	token = continue_token_make(revision, last->ns, last->name, q->route.kind->is_namespaced, q->a);
+	token = continue_token_make(revision, last->ns, last->name, listing_is_wide(q), q->a);
 	if (!has_selector) {
 		remaining = arena_printf(q->a, ",\"remainingItemCount\":%zu", l->n_remaining);
 	}

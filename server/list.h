@@ -18,8 +18,8 @@ struct listing {
 	void (*next)(struct request *q, struct listing *l);
 };
 
-/* Selectors of list options. 0, or 1 with 400 in q->st. */
-int selectors_parse(struct request *q, const struct list_options *o, struct label_selector *labels, struct field_selector *fields,
+/* Selectors of list options, then what options fit together. 0, or 1 with 400 or 422 in q->st. */
+int selectors_parse(struct request *q, struct list_options *o, struct label_selector *labels, struct field_selector *fields,
 		    struct cache_filter *filter);
 /* Reads options and selectors, waits as they ask, takes the snapshot and the items of the page, then calls next. Answers errors itself. */
 void listing_run(struct request *q, struct listing *l, void (*next)(struct request *q, struct listing *l));

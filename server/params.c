@@ -130,12 +130,21 @@ bool params_bool(const struct params *p, const char *name)
 	return text_to_bool(params_get(p, name));
 }
 
+/* Options that upstream holds as pointers to booleans: there, an empty text is true (Convert_Slice_string_To_Pointer_bool). */
+static bool params_optional_bool(const struct params *p, const char *name, bool *ret)
+{
+	struct str text = params_get(p, name);
+
+	*ret = params_has(p, name) && (text.n == 0 || text_to_bool(text));
+	return params_has(p, name);
+}
+
 /* Go's strconv.ParseInt, as far as messages go. */
 static int params_int(const struct params *p, const char *name, bool *ret_has, int64_t *ret, struct status *st)
 {
 	struct str text = params_get(p, name);
 
-	*ret_has = text.n > 0;
+	*ret_has = params_has(p, name);
 	if (!*ret_has || str_to_int64(text, ret)) {
 		return 0;
 	}
@@ -198,11 +207,11 @@ static void validate_watch_match(const struct list_options *o, struct str match_
 		field_not_supported(e, path, match_text, supported, ARRAY_SIZE(supported));
 	}
 	if (o->continue_token.n > 0) {
-		field_forbidden(e, STR("continue"), "continue is forbidden for watch");
+		field_forbidden(e, path, "resourceVersionMatch is forbidden when continue is provided");
 	}
 }
 
-static int list_version_parse(struct list_options *o, bool is_watch, struct status *st)
+int list_version_parse(struct list_options *o, bool is_watch, struct status *st)
 {
 	uint64_t version = 0;
 
@@ -217,41 +226,43 @@ static int list_version_parse(struct list_options *o, bool is_watch, struct stat
 	return 1;
 }
 
-int list_options_parse(struct list_options *ret, const struct params *p, bool is_watch, struct arena *a, struct status *st)
+int list_options_parse(struct list_options *ret, const struct params *p, bool is_watch, struct status *st)
 {
 	struct list_options o = {
 		.label_selector = params_get(p, "labelSelector"),
 		.field_selector = params_get(p, "fieldSelector"),
 		.watch = is_watch,
 		.allow_bookmarks = params_bool(p, "allowWatchBookmarks"),
-		.has_send_initial = params_get(p, "sendInitialEvents").n > 0,
-		.send_initial = params_bool(p, "sendInitialEvents"),
 		.resource_version = params_get(p, "resourceVersion"),
+		.match_text = params_get(p, "resourceVersionMatch"),
 		.continue_token = params_get(p, "continue"),
 		.timeout_s = -1,
 	};
-	struct str match_text = params_get(p, "resourceVersionMatch");
-	struct field_errors errors;
 	bool has;
 
-	if (params_int(p, "limit", &has, &o.limit, st) || params_int(p, "timeoutSeconds", &has, &o.timeout_s, st)) {
+	o.has_send_initial = params_optional_bool(p, "sendInitialEvents", &o.send_initial);
+	if (params_int(p, "timeoutSeconds", &has, &o.timeout_s, st) || params_int(p, "limit", &has, &o.limit, st)) {
 		return 1;
 	}
-	bool is_known = match_parse(&o.match, match_text) == 0;
+	*ret = o;
+	return 0;
+}
+
+int list_options_validate(struct list_options *o, struct arena *a, struct status *st)
+{
+	struct field_errors errors;
+	bool is_known = match_parse(&o->match, o->match_text) == 0;
+
 	field_errors_init(&errors, a);
-	if (is_watch) {
-		validate_watch_match(&o, match_text, &errors);
+	if (o->watch) {
+		validate_watch_match(o, o->match_text, &errors);
 	} else {
-		validate_list_match(&o, match_text, is_known, &errors);
+		validate_list_match(o, o->match_text, is_known, &errors);
 	}
 	if (errors.n > 0) {
 		status_invalid(st, STR("meta.k8s.io"), STR("ListOptions"), STR(""), &errors);
 		return 1;
 	}
-	if (list_version_parse(&o, is_watch, st)) {
-		return 1;
-	}
-	*ret = o;
 	return 0;
 }
 
@@ -314,14 +325,13 @@ int write_options_parse(struct write_options *ret, const struct params *p, const
 {
 	struct write_options o = {
 		.field_manager = params_get(p, "fieldManager"),
-		.has_force = params_get(p, "force").n > 0,
-		.force = params_bool(p, "force"),
 		.field_validation = VALIDATE_WARN,
 	};
 	struct field_errors errors;
 	struct str *dry_runs;
 	size_t n = params_all(p, "dryRun", a, &dry_runs);
 
+	o.has_force = params_optional_bool(p, "force", &o.force);
 	field_errors_init(&errors, a);
 	if (!is_apply && o.has_force && !strcmp(options_kind, "PatchOptions")) {
 		field_forbidden(&errors, STR("force"), "may not be specified for non-apply patch");
@@ -337,14 +347,29 @@ int write_options_parse(struct write_options *ret, const struct params *p, const
 	return 0;
 }
 
+/* The query's uid and resourceVersion are preconditions, unless they are empty. */
+static struct json *delete_query_preconditions(const struct params *p, struct arena *a)
+{
+	static const char *const names[] = {"uid", "resourceVersion"};
+	struct json *o = json_object(a);
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct str value = params_get(p, names[i]);
+		if (value.n > 0) {
+			json_add(a, o, str_of(names[i]), json_string(a, value));
+		}
+	}
+	return o;
+}
+
 /* DeleteOptions as one JSON tree, from the body or made of the query, so that both are read by the same code. */
 static int delete_query_to_json(struct json **ret, const struct params *p, struct arena *a, struct status *st)
 {
 	struct json *o = json_object(a);
-	struct str *dry_runs, policy = params_get(p, "propagationPolicy"), orphan = params_get(p, "orphanDependents");
+	struct str *dry_runs;
 	size_t n = params_all(p, "dryRun", a, &dry_runs);
 	int64_t grace;
-	bool has;
+	bool has, orphan;
 
 	if (params_int(p, "gracePeriodSeconds", &has, &grace, st)) {
 		return 1;
@@ -352,12 +377,13 @@ static int delete_query_to_json(struct json **ret, const struct params *p, struc
 	if (n > 0) {
 		json_add(a, o, STR("dryRun"), strings_to_json(dry_runs, n, a));
 	}
-	if (policy.n > 0) {
-		json_add(a, o, STR("propagationPolicy"), json_string(a, policy));
+	if (params_has(p, "propagationPolicy")) {
+		json_add(a, o, STR("propagationPolicy"), json_string(a, params_get(p, "propagationPolicy")));
 	}
-	if (orphan.n > 0) {
-		json_add(a, o, STR("orphanDependents"), json_bool(a, text_to_bool(orphan)));
+	if (params_optional_bool(p, "orphanDependents", &orphan)) {
+		json_add(a, o, STR("orphanDependents"), json_bool(a, orphan));
 	}
+	json_add(a, o, STR("preconditions"), delete_query_preconditions(p, a));
 	*ret = o;
 	return 0;
 }
@@ -444,12 +470,31 @@ static int delete_propagation(struct delete_options *o, const struct json *body,
 	return 0;
 }
 
+/* Members without effect must be of their types all the same. */
+static int delete_ignored(const struct json *body, struct status *st)
+{
+	const struct json *grace, *ignore;
+	int64_t seconds;
+
+	if (delete_member(&grace, body, "gracePeriodSeconds", JSON_NUMBER, "int64", st) ||
+	    delete_member(&ignore, body, "ignoreStoreReadErrorWithClusterBreakingPotential", JSON_BOOL, "bool", st)) {
+		return 1;
+	}
+	if (grace && !json_to_int64(grace, &seconds)) {
+		status_bad_request(st,
+				   "json: cannot unmarshal number " STR_FMT
+				   " into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+				   STR_ARG(json_text(grace)));
+		return 1;
+	}
+	return 0;
+}
+
 int delete_options_parse(struct delete_options *ret, const struct params *p, const struct json *body, struct arena *a, struct status *st)
 {
 	struct delete_options o = {0};
 	struct field_errors errors;
 	struct json *query;
-	const struct json *grace;
 
 	if (!body) {
 		if (delete_query_to_json(&query, p, a, st)) {
@@ -458,8 +503,7 @@ int delete_options_parse(struct delete_options *ret, const struct params *p, con
 		body = query;
 	}
 	field_errors_init(&errors, a);
-	if (delete_member(&grace, body, "gracePeriodSeconds", JSON_NUMBER, "int64", st) || delete_preconditions(&o, body, st) ||
-	    delete_propagation(&o, body, &errors, st) || delete_dry_run(&o, body, &errors, st)) {
+	if (delete_ignored(body, st) || delete_preconditions(&o, body, st) || delete_propagation(&o, body, &errors, st) || delete_dry_run(&o, body, &errors, st)) {
 		return 1;
 	}
 	if (errors.n > 0) {
@@ -514,12 +558,12 @@ static bool base64url_decode(struct str in, struct arena *a, struct str *ret, si
 	return in.n % 4 != 1;
 }
 
-struct str continue_token_make(int64_t revision, struct str ns, struct str name, bool is_namespaced, struct arena *a)
+struct str continue_token_make(int64_t revision, struct str ns, struct str name, bool has_ns, struct arena *a)
 {
 	struct json *o = json_object(a);
 	struct buf text;
-	struct str start = is_namespaced ? arena_printf(a, STR_FMT "/" STR_FMT "%c", STR_ARG(ns), STR_ARG(name), 0)
-					 : arena_printf(a, STR_FMT "%c", STR_ARG(name), 0);
+	struct str start = has_ns ? arena_printf(a, STR_FMT "/" STR_FMT "%c", STR_ARG(ns), STR_ARG(name), 0)
+				  : arena_printf(a, STR_FMT "%c", STR_ARG(name), 0);
 
 	json_add(a, o, STR("v"), json_string(a, STR("meta.k8s.io/v1")));
 	json_add(a, o, STR("rv"), json_int(a, revision));
@@ -537,7 +581,7 @@ static int continue_token_bad(struct status *st, const char *why)
 	return 1;
 }
 
-int continue_token_parse(struct continue_token *ret, struct str text, bool is_namespaced, struct arena *a, struct status *st)
+int continue_token_parse(struct continue_token *ret, struct str text, bool has_ns, struct arena *a, struct status *st)
 {
 	struct str decoded, start;
 	struct json *j;
@@ -566,9 +610,10 @@ int continue_token_parse(struct continue_token *ret, struct str text, bool is_na
 	if (start.p[start.n - 1] == '\0') {
 		start.n--;
 	}
-	if (!is_namespaced || !str_cut(start, '/', &ret->ns, &ret->name)) {
-		ret->ns = STR("");
-		ret->name = start;
+	ret->ns = STR("");
+	ret->name = start;
+	if (has_ns) {
+		str_cut(start, '/', &ret->ns, &ret->name);
 	}
 	return 0;
 }

@@ -37,12 +37,16 @@ struct list_options {
 	int64_t version;                     /* parsed; 0 for "" and "0" */
 	enum version_match match;
 	int64_t limit;                       /* <= 0: none */
+	struct str match_text;               /* of resourceVersionMatch */
 	struct str continue_token;
 	int64_t timeout_s;                   /* -1: not given */
 };
 
-/* 0, or 1 with 400 or 422 in st. is_watch: also with the deprecated /watch/ paths. */
-int list_options_parse(struct list_options *ret, const struct params *p, bool is_watch, struct arena *a, struct status *st);
+/* Upstream reads the options' types first, then the selectors, then looks at which options fit together, and at the version last: the
+ * order decides which mistake is told. Each: 0, or 1 with 400 or 422 in st. is_watch: also with the deprecated /watch/ paths. */
+int list_options_parse(struct list_options *ret, const struct params *p, bool is_watch, struct status *st);
+int list_options_validate(struct list_options *o, struct arena *a, struct status *st);
+int list_version_parse(struct list_options *o, bool is_watch, struct status *st);
 
 enum field_validation { VALIDATE_WARN, VALIDATE_STRICT, VALIDATE_IGNORE };
 
@@ -68,12 +72,13 @@ struct delete_options {
 /* body: parsed DeleteOptions, or NULL: then the query counts. 0, or 1 with 400 or 422 in st. */
 int delete_options_parse(struct delete_options *ret, const struct params *p, const struct json *body, struct arena *a, struct status *st);
 
-/* Continue tokens, as kube spells them: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"ns/name\u0000"}. */
+/* Continue tokens, as kube spells them: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"ns/name\u0000"}. has_ns: the list is one across
+ * namespaces; within a namespace the token has the name alone, and carries on in any other namespace or resource. */
 struct continue_token {
 	int64_t revision;                    /* -1: carry on inconsistently with what is newest */
 	struct str ns, name;                 /* the last object of the page before */
 };
-struct str continue_token_make(int64_t revision, struct str ns, struct str name, bool is_namespaced, struct arena *a);
-int continue_token_parse(struct continue_token *ret, struct str text, bool is_namespaced, struct arena *a, struct status *st);
+struct str continue_token_make(int64_t revision, struct str ns, struct str name, bool has_ns, struct arena *a);
+int continue_token_parse(struct continue_token *ret, struct str text, bool has_ns, struct arena *a, struct status *st);
 
 #endif

@@ -462,6 +462,20 @@ static void watching_add_name(struct watching *w)
 	w->filter.fields = &w->fields;
 }
 
+/* A selector beside the name in the path must say the same. */
+static int watching_check_name(const struct watching *w)
+{
+	struct request *q = w->q;
+	struct str name;
+
+	if (q->route.name.n == 0 || w->fields.n == 0 ||
+	    (field_selector_requires(&w->fields, FIELD_TERM_NAME, &name) && str_eq(name, q->route.name))) {
+		return 0;
+	}
+	status_bad_request(&q->st, "fieldSelector metadata.name doesn't match requested name");
+	return 1;
+}
+
 static int64_t watch_duration_ms(const struct list_options *o)
 {
 	uint32_t random;
@@ -477,8 +491,9 @@ static int watching_parse(struct watching *w)
 {
 	struct request *q = w->q;
 
-	if (list_options_parse(&w->options, &q->route.params, true, q->a, &q->st) ||
-	    selectors_parse(q, &w->options, &w->labels, &w->fields, &w->filter)) {
+	if (list_options_parse(&w->options, &q->route.params, true, &q->st) ||
+	    selectors_parse(q, &w->options, &w->labels, &w->fields, &w->filter) || watching_check_name(w) ||
+	    list_version_parse(&w->options, true, &q->st)) {
 		return 1;
 	}
 	if (q->media.as == AS_TABLE && include_object_parse(&w->include, params_get(&q->route.params, "includeObject"), &q->st)) {

@@ -89,13 +89,20 @@ static void test_params_bool__everything_but_zero_and_false_is_true(void **state
 	assert_false(params_bool(&p, "f"));
 }
 
+/* All that is read of options without a selector, in kube's order. */
+static int parse_list(struct fixture *f, struct list_options *ret, const struct params *p, bool is_watch)
+{
+	return list_options_parse(ret, p, is_watch, &f->st) || list_options_validate(ret, &f->a, &f->st) ||
+	       list_version_parse(ret, is_watch, &f->st);
+}
+
 static void test_list_options__plain(void **state)
 {
 	struct fixture *f = *state;
 	struct params p = parse(f, "limit=5&resourceVersion=7&resourceVersionMatch=Exact&labelSelector=a%3Db");
 	struct list_options o;
 
-	assert_int_equal(list_options_parse(&o, &p, false, &f->a, &f->st), 0);
+	assert_int_equal(parse_list(f, &o, &p, false), 0);
 	assert_int_equal(o.limit, 5);
 	assert_int_equal(o.version, 7);
 	assert_int_equal(o.match, MATCH_EXACT);
@@ -109,8 +116,29 @@ static void test_list_options__numbers_must_be_numbers(void **state)
 	struct params p = parse(f, "limit=abc");
 	struct list_options o;
 
-	assert_int_equal(list_options_parse(&o, &p, false, &f->a, &f->st), 1);
+	assert_int_equal(parse_list(f, &o, &p, false), 1);
 	assert_message(f, 400, "strconv.ParseInt: parsing \"abc\": invalid syntax");
+}
+
+static void test_list_options__an_empty_number_is_none(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "limit=");
+	struct list_options o;
+
+	assert_int_equal(parse_list(f, &o, &p, false), 1);
+	assert_message(f, 400, "strconv.ParseInt: parsing \"\": invalid syntax");
+}
+
+static void test_list_options__an_empty_optional_boolean_is_true(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "sendInitialEvents=&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=");
+	struct list_options o;
+
+	assert_int_equal(parse_list(f, &o, &p, true), 0);
+	assert_true(o.has_send_initial && o.send_initial);
+	assert_false(o.allow_bookmarks);
 }
 
 static void test_list_options__match_needs_a_version(void **state)
@@ -119,7 +147,7 @@ static void test_list_options__match_needs_a_version(void **state)
 	struct params p = parse(f, "resourceVersionMatch=NotOlderThan&continue=x");
 	struct list_options o;
 
-	assert_int_equal(list_options_parse(&o, &p, false, &f->a, &f->st), 1);
+	assert_int_equal(parse_list(f, &o, &p, false), 1);
 	assert_message(f, 422,
 		       "ListOptions.meta.k8s.io \"\" is invalid: [resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless "
 		       "resourceVersion is provided, resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is "
@@ -133,13 +161,13 @@ static void test_list_options__watch_has_rules_of_its_own(void **state)
 	struct params p = parse(f, "sendInitialEvents=true");
 	struct list_options o;
 
-	assert_int_equal(list_options_parse(&o, &p, true, &f->a, &f->st), 1);
+	assert_int_equal(parse_list(f, &o, &p, true), 1);
 	assert_message(f, 422,
 		       "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting "
 		       "resourceVersionMatch to NotOlderThan");
 	status_init(&f->st, &f->a);
 	p = parse(f, "sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
-	assert_int_equal(list_options_parse(&o, &p, true, &f->a, &f->st), 0);
+	assert_int_equal(parse_list(f, &o, &p, true), 0);
 	assert_true(o.has_send_initial && o.send_initial);
 }
 
@@ -189,6 +217,44 @@ static void test_delete_options__body_beats_query(void **state)
 	assert_false(o.has_version);
 }
 
+static void test_delete_options__query_has_preconditions_too(void **state)
+{
+	struct fixture *f = *state;
+	struct params p = parse(f, "uid=u&resourceVersion=");
+	struct delete_options o;
+
+	assert_int_equal(delete_options_parse(&o, &p, NULL, &f->a, &f->st), 0);
+	assert_true(o.has_uid && str_is(o.uid, "u"));
+	assert_false(o.has_version);
+}
+
+static void test_delete_options__what_has_no_effect_is_checked(void **state)
+{
+	static const char *const bodies[] = {"{\"gracePeriodSeconds\":1.5}",
+					     "{\"ignoreStoreReadErrorWithClusterBreakingPotential\":\"x\"}"};
+	struct fixture *f = *state;
+	struct delete_options o;
+	struct json *body;
+	size_t at;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+		status_init(&f->st, &f->a);
+		assert_int_equal(json_parse(&body, &f->a, str_of(bodies[i]), JSON_LIMITS_DEFAULT, &at), 0);
+		assert_int_equal(delete_options_parse(&o, NULL, body, &f->a, &f->st), 1);
+		assert_int_equal(f->st.code, 400);
+	}
+}
+
+static void test_continue_token__within_a_namespace_has_the_name_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct continue_token t;
+	struct str text = continue_token_make(42, STR("ns"), STR("name"), false, &f->a);
+
+	assert_int_equal(continue_token_parse(&t, text, false, &f->a, &f->st), 0);
+	assert_true(str_is(t.ns, "") && str_is(t.name, "name"));
+}
+
 static void test_continue_token__comes_back(void **state)
 {
 	struct fixture *f = *state;
@@ -230,6 +296,11 @@ int main(void)
 		WITH_ARENA(test_write_options__dry_run_is_all_or_wrong),
 		WITH_ARENA(test_write_options__apply_needs_a_manager),
 		WITH_ARENA(test_delete_options__body_beats_query),
+		WITH_ARENA(test_list_options__an_empty_number_is_none),
+		WITH_ARENA(test_list_options__an_empty_optional_boolean_is_true),
+		WITH_ARENA(test_delete_options__query_has_preconditions_too),
+		WITH_ARENA(test_delete_options__what_has_no_effect_is_checked),
+		WITH_ARENA(test_continue_token__within_a_namespace_has_the_name_alone),
 		WITH_ARENA(test_continue_token__comes_back),
 		WITH_ARENA(test_continue_token__rubbish_is_a_400),
 	};
