@@ -197,15 +197,22 @@ struct str arena_printf(struct arena *a, const char *format, ...)
 	return s;
 }
 
+/* Formatting is the dear part: so first into what is left of the block, where it mostly fits and may stay. */
 struct str arena_vprintf(struct arena *a, const char *format, va_list ap)
 {
 	va_list again;
 	va_copy(again, ap);
-	int n = vsnprintf(NULL, 0, format, ap);
+	char *first = a->next;
+	size_t room = a->left;
+	ASAN_UNPOISON_MEMORY_REGION(first, room);
+	int n = vsnprintf(first, room, format, ap);
+	ASAN_POISON_MEMORY_REGION(first, room);
 	assert(n >= 0);
 
 	char *text = arena_text(a, (size_t)n + 1);
-	vsnprintf(text, (size_t)n + 1, format, again);
+	if (text != first) {
+		vsnprintf(text, (size_t)n + 1, format, again);
+	}
 	va_end(again);
 	return (struct str){text, (size_t)n};
 }
