@@ -13,6 +13,9 @@ enum {
 	TEXT_MAX = 512,          /* bytes of one value: clients choose them */
 	LINE_WORST = 32 * 1024,  /* bytes of a line with every value full of what must be escaped */
 	QUEUE_MAX = 1024 * 1024, /* bytes waiting to be written */
+	LINE_USUAL = 512,
+	GATHER_MS = 50,            /* lines wait this long for others to be written with, */
+	GATHER_BYTES = 256 * 1024, /* or until there are so many */
 };
 
 /* Requests append to `queue`; the writer takes it as a whole and writes it without the lock. */
@@ -21,7 +24,7 @@ struct accesslog {
 	enum log_format format;
 	pthread_t writer;
 	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t wake;
+	pthread_cond_t wake; /* the queue is not empty any more, or long; closing */
 	struct buf queue;
 	uint64_t n_lost;
 	bool is_closing;
@@ -87,6 +90,15 @@ static struct str without_query(struct str path)
 	return head;
 }
 
+/* Milliseconds, to the microsecond. */
+static void add_ms(struct buf *out, int64_t ns)
+{
+	int64_t us = (ns + 500) / 1000;
+	char digits[] = {'.', (char)('0' + us / 100 % 10), (char)('0' + us / 10 % 10), (char)('0' + us % 10)};
+	buf_add_int(out, us / 1000);
+	buf_add(out, digits, sizeof(digits));
+}
+
 static void add_value(struct buf *out, enum value_kind kind, const void *value, enum log_format format)
 {
 	switch (kind) {
@@ -103,7 +115,7 @@ static void add_value(struct buf *out, enum value_kind kind, const void *value, 
 		buf_add_int(out, (int64_t) * (const uint64_t *)value);
 		break;
 	case VALUE_NS:
-		buf_printf(out, "%.3f", (double)*(const int64_t *)value / 1e6);
+		add_ms(out, *(const int64_t *)value);
 		break;
 	case VALUE_MARK:
 		BUF_LITERAL(out, "true");
@@ -117,7 +129,9 @@ static void add_column(struct buf *out, const struct column *c, const struct acc
 	if (c->kind == VALUE_MARK && !*(const bool *)value) {
 		return;
 	}
-	buf_printf(out, format == LOG_JSON ? ",\"%s\":" : " %s=", c->name);
+	buf_adds(out, format == LOG_JSON ? ",\"" : " ");
+	buf_adds(out, c->name);
+	buf_adds(out, format == LOG_JSON ? "\":" : "=");
 	add_value(out, c->kind, value, format);
 }
 
@@ -132,19 +146,45 @@ static void add_line(struct buf *out, const struct accesslog_entry *e, enum log_
 	buf_adds(out, format == LOG_JSON ? "}\n" : "\n");
 }
 
-void accesslog_write(struct accesslog *l, const struct accesslog_entry *e)
+/* The writer is woken for the first line of many, not for each. */
+static void accesslog_append(struct accesslog *l, struct str line)
 {
 	pthread_mutex_lock(&l->lock);
-	if (l->queue.n + LINE_WORST > QUEUE_MAX) {
+	size_t before = l->queue.n;
+	if (before + line.n > QUEUE_MAX) {
 		l->n_lost++;
 	} else {
-		add_line(&l->queue, e, l->format);
-		pthread_cond_signal(&l->wake);
+		buf_add_str(&l->queue, line);
+		if (before == 0 || (before < GATHER_BYTES && l->queue.n >= GATHER_BYTES)) {
+			pthread_cond_signal(&l->wake);
+		}
 	}
 	pthread_mutex_unlock(&l->lock);
 }
 
+void accesslog_write(struct accesslog *l, const struct accesslog_entry *e)
+{
+	struct buf line;
+	buf_init(&line, LINE_WORST);
+	buf_reserve(&line, LINE_USUAL);
+	add_line(&line, e, l->format);
+	accesslog_append(l, buf_str(&line));
+	buf_done(&line);
+}
+
 /* ---- the writer ---- */
+
+/* Lock held. */
+static void accesslog_gather(struct accesslog *l)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += GATHER_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	while (l->queue.n < GATHER_BYTES && !l->is_closing && pthread_cond_timedwait(&l->wake, &l->lock, &until) == 0) {
+	}
+}
 
 /* Takes what waits; false when there will be no more. */
 static bool accesslog_take(struct accesslog *l, struct buf *ret, uint64_t *ret_n_lost)
@@ -153,6 +193,7 @@ static bool accesslog_take(struct accesslog *l, struct buf *ret, uint64_t *ret_n
 	while (l->queue.n == 0 && l->n_lost == 0 && !l->is_closing) {
 		pthread_cond_wait(&l->wake, &l->lock);
 	}
+	accesslog_gather(l);
 	struct buf taken = l->queue;
 	l->queue = *ret;
 	*ret = taken;
@@ -196,8 +237,12 @@ static int open_log(const char *path)
 
 static int accesslog_start(struct accesslog *l)
 {
+	pthread_condattr_t monotonic;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_mutex_init(&l->lock, NULL);
-	pthread_cond_init(&l->wake, NULL);
+	pthread_cond_init(&l->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	buf_init(&l->queue, QUEUE_MAX);
 	return -pthread_create(&l->writer, NULL, write_lines, l);
 }

@@ -1,5 +1,5 @@
-/* One line per request, text or JSON, to a file or stderr; written by a thread of its own from a bounded queue (lines
- * beyond it are counted, not waited for). No query values, headers or bodies: nothing secret. */
+/* One line per request, text or JSON, to a file or stderr; written many at once, within 50 ms, by a thread of its own from
+ * a bounded queue (lines beyond it are counted, not waited for). No query values, headers or bodies: nothing secret. */
 #ifndef SERVER_ACCESSLOG_H
 #define SERVER_ACCESSLOG_H
 
