@@ -24,7 +24,7 @@ struct accesslog {
 	enum log_format format;
 	pthread_t writer;
 	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t wake; /* the queue is not empty any more, or long; closing */
+	pthread_cond_t wake;  /* the queue is not empty any more, or long; closing */
 	struct buf queue;
 	uint64_t n_lost;
 	bool is_closing;
