@@ -2,6 +2,7 @@
 #include "server/list.h"
 
 #include "server/gzip.h"
+#include "server/gzip_list.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 #define STREAM_MIN_BYTES ((size_t)64 << 10)
@@ -228,8 +229,11 @@ struct list_stream {
 	struct str head;             /* up to and including `"items":[` */
 	size_t piece;                /* which piece is being written */
 	struct str rest;             /* of it */
-	struct gzip *gzip;
+	bool is_gzip;
+	struct gzip_list gzip;
 };
+
+#define LIST_TAIL STR("]}\n")
 
 static struct str list_metadata(struct request *q, const struct listing *l)
 {
@@ -259,7 +263,7 @@ static bool list_piece(const struct list_stream *s, size_t i, struct str *ret)
 	} else if (item < s->listing.n_items) {
 		*ret = i % 2 == 0 ? s->listing.items[item]->body : item == 0 ? STR("{") : STR(",{");
 	} else if (i == 2 * s->listing.n_items + 1) {
-		*ret = STR("]}\n");
+		*ret = LIST_TAIL;
 	} else {
 		return false;
 	}
@@ -303,13 +307,8 @@ static ssize_t list_read_plain(struct list_stream *s, char *p, size_t max)
 
 static ssize_t list_read_gzip(struct list_stream *s, char *p, size_t max)
 {
-	size_t n = 0;
-	bool is_end = false;
+	size_t n = gzip_list_read(&s->gzip, p, max);
 
-	while (n == 0 && !is_end) {
-		bool is_last = !list_next_piece(s);
-		n += gzip_write(s->gzip, &s->rest, is_last, p + n, max - n, &is_end);
-	}
 	return n > 0 ? (ssize_t)n : -1;
 }
 
@@ -318,7 +317,7 @@ static ssize_t list_read(void *ctx, struct http_exchange *x, char *p, size_t max
 	struct list_stream *s = ctx;
 
 	(void)x;
-	return s->gzip ? list_read_gzip(s, p, max) : list_read_plain(s, p, max);
+	return s->is_gzip ? list_read_gzip(s, p, max) : list_read_plain(s, p, max);
 }
 
 static void list_closed(void *ctx, struct http_exchange *x)
@@ -326,8 +325,8 @@ static void list_closed(void *ctx, struct http_exchange *x)
 	struct list_stream *s = ctx;
 
 	(void)x;
+	gzip_list_done(&s->gzip);
 	listing_done(&s->listing);
-	s->gzip = gzip_free(s->gzip);
 }
 
 static const struct http_stream_ops list_stream_ops = {.read = list_read, .closed = list_closed};
@@ -336,7 +335,14 @@ static void reply_list_stream(struct request *q, struct list_stream *s, uint64_t
 {
 	reply_headers(q, media_content_type(&q->media));
 	if (q->media.accepts_gzip && length >= GZIP_MIN_BYTES) {
-		s->gzip = gzip_new();
+		s->is_gzip = true;
+		s->gzip = (struct gzip_list){
+			.runs = q->server->gzip_runs,
+			.head = s->head,
+			.tail = LIST_TAIL,
+			.items = s->listing.items,
+			.n_items = s->listing.n_items,
+		};
 		length = HTTP_LENGTH_UNKNOWN;
 		http_add_header(q->x, "Content-Encoding", STR("gzip"));
 		http_add_header(q->x, "Vary", STR("Accept-Encoding"));

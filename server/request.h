@@ -34,6 +34,7 @@ struct server {
 	struct openapi *openapi;
 	struct metrics *metrics;
 	struct accesslog *accesslog;           /* may be NULL */
+	struct gzip_runs *gzip_runs;
 	struct str objects_prefix;             /* PREFIX/objects/ */
 	struct arena arena;                    /* what lives as long as the server */
 	const struct kind *namespaces;         /* standalone: the kind admission looks at */

@@ -2,6 +2,7 @@
 
 #include "api/validate.h"
 #include "base/clock.h"
+#include "server/gzip_list.h"
 #include "storage/keys.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #define READS_DEFAULT 400
 #define WRITES_DEFAULT 200
 #define WATCHES_DEFAULT 16384
+#define LIST_GZIP_BYTES ((size_t)16 << 20) /* what lists of 100 MiB and more are when compressed */
 
 /* ---- metrics that others hold ---- */
 
@@ -48,6 +50,18 @@ static void write_cache_metrics(void *ctx, struct buf *out)
 	metrics_counter(out, "annals_read_index_rounds_total", "Quorum requests made for consistent reads.",
 			(double)stats.n_read_index_rounds);
 	metrics_counter(out, "annals_read_index_fences_total", "Writes made to see the cache catch up.", (double)stats.n_fences);
+}
+
+static void write_list_metrics(void *ctx, struct buf *out)
+{
+	struct server *s = ctx;
+	uint64_t n_found, n_made;
+	size_t n_bytes;
+
+	gzip_runs_stats(s->gzip_runs, &n_bytes, &n_found, &n_made);
+	metrics_gauge(out, "annals_list_gzip_bytes", "Compressed pieces of lists kept for the next client.", (double)n_bytes);
+	metrics_counter(out, "annals_list_gzip_found_total", "Pieces of lists that were there already.", (double)n_found);
+	metrics_counter(out, "annals_list_gzip_made_total", "Pieces of lists that were compressed.", (double)n_made);
 }
 
 static void write_object_metrics(void *ctx, struct buf *out)
@@ -147,6 +161,7 @@ static int server_open_logs(struct server *s, struct buf *err)
 	s->metrics = metrics_new();
 	metrics_add_source(s->metrics, write_http_metrics, s);
 	metrics_add_source(s->metrics, write_cache_metrics, s);
+	metrics_add_source(s->metrics, write_list_metrics, s);
 	metrics_add_source(s->metrics, write_object_metrics, s);
 	metrics_add_source(s->metrics, write_process_metrics, s);
 	return s->options.access_log ? accesslog_new(&s->accesslog, s->options.access_log, s->options.log_format, err) : 0;
@@ -177,6 +192,7 @@ int server_new(struct server **ret, const struct server_options *options, struct
 	pthread_mutex_init(&s->gate, NULL);
 	arena_init(&s->arena, (size_t)1 << 20);
 	server_set_defaults(s);
+	s->gzip_runs = gzip_runs_new(LIST_GZIP_BYTES);
 	s->namespaces = s->options.is_standalone ? kind_by_hub(STR(""), STR("namespaces")) : NULL;
 	r = server_open_security(s, err);
 	if (r) {
@@ -234,6 +250,7 @@ struct server *server_free(struct server *s)
 	s->openapi = openapi_free(s->openapi);
 	s->discovery = discovery_free(s->discovery);
 	s->metrics = metrics_free(s->metrics);
+	s->gzip_runs = gzip_runs_free(s->gzip_runs);
 	s->authz = authz_free(s->authz);
 	s->authn = authn_free(s->authn);
 	arena_done(&s->arena);

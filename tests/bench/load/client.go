@@ -15,6 +15,7 @@ import (
 type request struct {
 	method, path, contentType string
 	body                      []byte
+	gzip                      bool // take it compressed
 }
 
 // client is one connection that carries one request at a time. It is written by hand because net/http costs more than the servers
@@ -72,6 +73,9 @@ func (c *client) send(r *request) error {
 	b = append(b, r.path...)
 	b = append(b, " HTTP/1.1\r\n"...)
 	b = append(b, c.fixed...)
+	if r.gzip {
+		b = append(b, "Accept-Encoding: gzip\r\n"...)
+	}
 	if r.body != nil {
 		kind := r.contentType
 		if kind == "" {

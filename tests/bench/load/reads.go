@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/rand"
 	"os"
 	"os/exec"
@@ -121,6 +124,47 @@ func (b *bench) chunks(s *subject) (*sample, error) {
 		next[w] = member(body, "continue")
 		return len(body), err
 	}), nil
+}
+
+// gzipFirst reads compressed pages of 500 of objects that nobody has listed before.
+func (b *bench) gzipFirst(s *subject) (*sample, error) {
+	ns := fmt.Sprintf("bench-gzip-%d", b.nextSpace())
+	if err := s.fill(ns, 0, manyObjects, true); err != nil {
+		return nil, err
+	}
+	all, err := dialMany(s, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer all.close()
+	first := s.collection(ns) + "?limit=500"
+	next := ""
+	out := closedLoop(s, all, 0, time.Minute, func(w int, c *client) (int, error) {
+		path := first + next
+		if path == "" {
+			return 0, errNothingLeft
+		}
+		body, err := c.must(200, &request{method: "GET", path: path, gzip: true})
+		if err != nil {
+			return 0, err
+		}
+		text, err := inflate(body)
+		if token := member(text, "continue"); token != "" {
+			next = "&continue=" + token
+		} else {
+			first, next = "", ""
+		}
+		return len(body), err
+	})
+	return out, s.clear(ns)
+}
+
+func inflate(text []byte) ([]byte, error) {
+	z, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(z)
 }
 
 func (b *bench) fillForReads(s *subject) error {

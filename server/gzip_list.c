@@ -1,0 +1,345 @@
+#include "server/gzip_list.h"
+
+#include "api/kind.h"
+#include "base/list.h"
+#include "base/map.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <zlib.h>
+
+enum {
+	RUN_MIN = 32 << 10,  /* bytes of text: so that compressing without what is before costs little */
+	RUN_MAX = 256 << 10, /* unless one object is larger */
+	RUN_CUT = 16,        /* from RUN_MIN on, one object in so many ends a run */
+	LEVEL = 1,           /* kube-apiserver's */
+	RAW_WINDOW = -15,    /* the largest, without header and trailer: runs are parts of one stream */
+	STORED_HEAD = 5,     /* bytes before an uncompressed block */
+	STORED_MAX = 65535,
+	MAX_RUNS = 1 << 20,
+};
+
+/* ---- runs ---- */
+
+/* Objects are immutable, and one of a kind at one revision under one name is one object. Collisions (2^-64, seeded) are not looked for. */
+struct run_id {
+	uint64_t hash;
+	uint64_t text_n;
+};
+
+struct packed {
+	struct bytes *bytes; /* a reference; ends at a byte's end */
+	unsigned long crc;   /* of the text */
+	size_t text_n;
+};
+
+struct run {
+	struct list link;
+	struct run_id id;
+	struct packed packed;
+};
+
+struct gzip_runs {
+	pthread_mutex_t lock;
+	struct map by_id;
+	struct list used; /* longest ago first */
+	size_t n_bytes, max_bytes;
+	uint64_t n_found, n_made;
+};
+
+struct gzip_runs *gzip_runs_new(size_t max_bytes)
+{
+	struct gzip_runs *r = mem_new(struct gzip_runs);
+
+	pthread_mutex_init(&r->lock, NULL);
+	map_init(&r->by_id, MAX_RUNS);
+	list_init(&r->used);
+	r->max_bytes = max_bytes;
+	return r;
+}
+
+static struct str id_str(const struct run_id *id)
+{
+	return (struct str){(const char *)id, sizeof(*id)};
+}
+
+static void runs_drop(struct gzip_runs *r, struct run *run)
+{
+	map_remove(&r->by_id, id_str(&run->id));
+	list_remove(&run->link);
+	r->n_bytes -= run->packed.bytes->n;
+	bytes_unref(run->packed.bytes);
+	mem_free(run);
+}
+
+struct gzip_runs *gzip_runs_free(struct gzip_runs *r)
+{
+	if (r) {
+		while (!list_is_empty(&r->used)) {
+			runs_drop(r, list_entry(r->used.next, struct run, link));
+		}
+		map_done(&r->by_id);
+		pthread_mutex_destroy(&r->lock);
+	}
+	return mem_free(r);
+}
+
+void gzip_runs_stats(struct gzip_runs *r, size_t *ret_n_bytes, uint64_t *ret_n_found, uint64_t *ret_n_made)
+{
+	pthread_mutex_lock(&r->lock);
+	*ret_n_bytes = r->n_bytes;
+	*ret_n_found = r->n_found;
+	*ret_n_made = r->n_made;
+	pthread_mutex_unlock(&r->lock);
+}
+
+static bool runs_find(struct gzip_runs *r, const struct run_id *id, struct packed *ret)
+{
+	pthread_mutex_lock(&r->lock);
+	struct run *run = map_get(&r->by_id, id_str(id));
+	if (run) {
+		list_remove(&run->link);
+		list_append(&r->used, &run->link);
+		*ret = run->packed;
+		bytes_ref(ret->bytes);
+		r->n_found++;
+	}
+	pthread_mutex_unlock(&r->lock);
+	return run != NULL;
+}
+
+/* Two threads may have made the same: the first one's stays. */
+static void runs_add(struct gzip_runs *r, const struct run_id *id, const struct packed *packed)
+{
+	pthread_mutex_lock(&r->lock);
+	r->n_made++;
+	if (packed->bytes->n <= r->max_bytes && !map_get(&r->by_id, id_str(id))) {
+		struct run *run = mem_new(struct run);
+
+		*run = (struct run){.id = *id, .packed = *packed};
+		bytes_ref(packed->bytes);
+		list_init(&run->link);
+		list_append(&r->used, &run->link);
+		map_set(&r->by_id, id_str(id), run, NULL);
+		r->n_bytes += packed->bytes->n;
+		while (r->n_bytes > r->max_bytes || r->by_id.n >= MAX_RUNS) {
+			runs_drop(r, list_entry(r->used.next, struct run, link));
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- compressing one ---- */
+
+struct packer {
+	z_stream z;
+	char *out; /* of the largest run so far */
+	size_t out_size;
+};
+
+static struct packer *packer_new(void)
+{
+	struct packer *p = mem_new(struct packer);
+	int r = deflateInit2(&p->z, LEVEL, Z_DEFLATED, RAW_WINDOW, 8, Z_DEFAULT_STRATEGY);
+
+	assert(r == Z_OK);
+	(void)r;
+	return p;
+}
+
+static void packer_free(struct packer *p)
+{
+	if (p) {
+		deflateEnd(&p->z);
+		mem_free(p->out);
+		mem_free(p);
+	}
+}
+
+static void packer_begin(struct packer *p, size_t text_n)
+{
+	size_t bound;
+
+	deflateReset(&p->z);
+	bound = deflateBound(&p->z, text_n) + 64; /* for the flush */
+	if (bound > p->out_size) {
+		p->out = mem_realloc(p->out, bound);
+		p->out_size = bound;
+	}
+	p->z.next_out = (Bytef *)p->out;
+	p->z.avail_out = (uInt)p->out_size;
+}
+
+static void packer_add(struct packer *p, struct str text, int flush, struct packed *to)
+{
+	p->z.next_in = (Bytef *)(uintptr_t)text.p;
+	p->z.avail_in = (uInt)text.n;
+	to->crc = crc32_z(to->crc, (const Bytef *)text.p, text.n);
+	int r = deflate(&p->z, flush);
+	assert(r == Z_OK && p->z.avail_in == 0 && p->z.avail_out > 0);
+	(void)r;
+}
+
+/* ---- which items are a run ---- */
+
+static struct str item_opening(size_t i)
+{
+	return i == 0 ? STR("{") : STR(",{");
+}
+
+static uint64_t hash_add(uint64_t hash, const struct cached *o, uint64_t name_hash)
+{
+	uint64_t parts[] = {hash, name_hash, (uint64_t)o->revision, o->body.n};
+
+	return str_hash((struct str){(const char *)parts, sizeof(parts)});
+}
+
+/* The run that begins with g's next item. Returns the item behind it. */
+static size_t run_measure(const struct gzip_list *g, struct run_id *id)
+{
+	const struct cached *first = g->items[g->item];
+	uint64_t place[] = {first->kind->index, g->item == 0, str_hash(first->ns)};
+	struct str ns = first->ns;
+	size_t i = g->item;
+	bool is_end = false;
+
+	*id = (struct run_id){.hash = str_hash((struct str){(const char *)place, sizeof(place)})};
+	while (i < g->n_items && !is_end && str_eq(g->items[i]->ns, ns)) {
+		const struct cached *o = g->items[i];
+		uint64_t name_hash = str_hash(o->name);
+
+		id->hash = hash_add(id->hash, o, name_hash);
+		id->text_n += item_opening(i).n + o->body.n;
+		is_end = id->text_n >= RUN_MAX || (id->text_n >= RUN_MIN && name_hash % RUN_CUT == 0);
+		i++;
+	}
+	return i;
+}
+
+static struct packed run_pack(struct gzip_list *g, size_t end, size_t text_n)
+{
+	struct packed packed = {.text_n = text_n};
+
+	if (!g->packer) {
+		g->packer = packer_new();
+	}
+	packer_begin(g->packer, text_n);
+	for (size_t i = g->item; i < end; i++) {
+		packer_add(g->packer, item_opening(i), Z_NO_FLUSH, &packed);
+		packer_add(g->packer, g->items[i]->body, i + 1 < end ? Z_NO_FLUSH : Z_SYNC_FLUSH, &packed);
+	}
+	packed.bytes = bytes_dup((struct str){g->packer->out, g->packer->out_size - g->packer->z.avail_out});
+	return packed;
+}
+
+/* ---- the stream: head, runs, tail ---- */
+
+static void put_le(char *p, uint32_t n, size_t size)
+{
+	for (size_t i = 0; i < size; i++) {
+		p[i] = (char)(n >> (8 * i));
+	}
+}
+
+static void count_text(struct gzip_list *g, unsigned long crc, size_t n)
+{
+	g->crc = crc32_combine(g->crc, crc, (z_off_t)n);
+	g->text_n += (uint32_t)n;
+}
+
+/* Text as it is, in a block of its own. */
+static char *put_stored(struct gzip_list *g, char *p, struct str text, bool is_last)
+{
+	assert(text.n <= STORED_MAX);
+	p[0] = is_last ? 1 : 0;
+	put_le(p + 1, (uint32_t)text.n, 2);
+	put_le(p + 3, ~(uint32_t)text.n, 2);
+	memcpy(p + STORED_HEAD, text.p, text.n);
+	count_text(g, crc32_z(0, (const Bytef *)text.p, text.n), text.n);
+	return p + STORED_HEAD + text.n;
+}
+
+static struct bytes *make_head(struct gzip_list *g)
+{
+	static const char gzip_head[] = {
+		0x1f, (char)0x8b, Z_DEFLATED, 0, 0, 0, 0, 0, 4 /* fastest */, (char)255 /* no system */};
+	struct bytes *b = bytes_new(sizeof(gzip_head) + STORED_HEAD + g->head.n);
+
+	memcpy(b->p, gzip_head, sizeof(gzip_head));
+	put_stored(g, b->p + sizeof(gzip_head), g->head, false);
+	return b;
+}
+
+static struct bytes *make_tail(struct gzip_list *g)
+{
+	struct bytes *b = bytes_new(STORED_HEAD + g->tail.n + 8);
+	char *p = put_stored(g, b->p, g->tail, true);
+
+	put_le(p, (uint32_t)g->crc, 4);
+	put_le(p + 4, g->text_n, 4);
+	return b;
+}
+
+static struct bytes *next_run(struct gzip_list *g)
+{
+	struct run_id id;
+	size_t end = run_measure(g, &id);
+	struct packed packed;
+
+	if (!runs_find(g->runs, &id, &packed)) {
+		packed = run_pack(g, end, id.text_n);
+		runs_add(g->runs, &id, &packed);
+	}
+	g->item = end;
+	count_text(g, packed.crc, packed.text_n);
+	return packed.bytes;
+}
+
+static struct bytes *next_chunk(struct gzip_list *g)
+{
+	if (!g->has_head) {
+		g->has_head = true;
+		return make_head(g);
+	}
+	if (g->item < g->n_items) {
+		return next_run(g);
+	}
+	if (!g->has_tail) {
+		g->has_tail = true;
+		return make_tail(g);
+	}
+	return NULL;
+}
+
+static bool has_chunk(struct gzip_list *g)
+{
+	if (!g->chunk) {
+		g->chunk = next_chunk(g);
+		g->chunk_at = 0;
+	}
+	return g->chunk != NULL;
+}
+
+size_t gzip_list_read(struct gzip_list *g, char *p, size_t max)
+{
+	size_t n = 0;
+
+	while (n < max && has_chunk(g)) {
+		size_t part = MIN(max - n, g->chunk->n - g->chunk_at);
+
+		memcpy(p + n, g->chunk->p + g->chunk_at, part);
+		n += part;
+		g->chunk_at += part;
+		if (g->chunk_at == g->chunk->n) {
+			g->chunk = bytes_unref(g->chunk);
+		}
+	}
+	return n;
+}
+
+void gzip_list_done(struct gzip_list *g)
+{
+	g->chunk = bytes_unref(g->chunk);
+	packer_free(g->packer);
+	g->packer = NULL;
+}
