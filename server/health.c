@@ -24,6 +24,13 @@ static const char *check_etcd_alive(const struct server *s)
 	return NULL;
 }
 
+/* Who is told "ready" may create objects at once. */
+static const char *check_namespaces(const struct server *s)
+{
+	bool is_missing = s->options.is_standalone && !atomic_load(&s->has_namespaces);
+	return is_missing ? "the first namespaces have not been made yet" : NULL;
+}
+
 static const char *check_shutdown(const struct server *s)
 {
 	return atomic_load(&s->is_draining) ? "the server is shutting down" : NULL;
@@ -38,6 +45,7 @@ static const struct check {
 	{"etcd", LIVEZ, check_etcd_alive},
 	{"etcd", HEALTHZ | READYZ, check_etcd},
 	{"etcd-readiness", READYZ, check_etcd},
+	{"namespaces", READYZ, check_namespaces},
 	{"shutdown", READYZ, check_shutdown},
 };
 

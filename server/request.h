@@ -39,6 +39,7 @@ struct server {
 	struct arena arena;                    /* what lives as long as the server */
 	const struct kind *namespaces;         /* standalone: the kind admission looks at */
 	_Atomic size_t n_reads, n_writes, n_watches;
+	_Atomic bool has_namespaces;           /* standalone: the first ones are there */
 	_Atomic bool is_draining;
 	_Atomic bool is_open;                  /* everything below http is there; until then, behind the gate */
 	pthread_mutex_t gate;

@@ -301,5 +301,6 @@ int server_bootstrap(struct server *s, struct buf *err)
 			return r;
 		}
 	}
+	atomic_store(&s->has_namespaces, true);
 	return 0;
 }

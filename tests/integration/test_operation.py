@@ -28,7 +28,7 @@ def test_version_says_what_and_from_where(annals):
     assert version["platform"].startswith("linux/")
 
 
-@pytest.mark.parametrize("path, checks", [("/livez", ["ping", "etcd"]), ("/readyz", ["ping", "etcd", "etcd-readiness", "shutdown"]), ("/healthz", ["ping", "etcd"])])
+@pytest.mark.parametrize("path, checks", [("/livez", ["ping", "etcd"]), ("/readyz", ["ping", "etcd", "etcd-readiness", "namespaces", "shutdown"]), ("/healthz", ["ping", "etcd"])])
 def test_health_is_ok_and_names_its_checks(annals, path, checks):
     assert (annals.get(path).status, annals.get(path).text) == (200, "ok")
     report = annals.get(path + "?verbose").text
@@ -333,7 +333,7 @@ def test_idle_connections_do_not_delay_the_end(etcd, serve):
 
 def test_streams_of_every_kind_end_cleanly(etcd, serve):
     server = serve(etcd().endpoint)
-    server.post(revisions(door=BETA), revision(door=BETA))
+    assert server.post(revisions(door=BETA), revision(door=BETA)).status == 201
     watches = [server.watch(PATH + query, headers=headers) for query, headers in [
         ("?watch=1", None), ("?watch=1&allowWatchBookmarks=true", None), ("?watch=1", {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}),
         ("?watch=1&labelSelector=no%3Done", None)]]

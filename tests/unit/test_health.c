@@ -45,6 +45,13 @@ static void finish_loading(struct site *s)
 	assert_int_equal(world_wait_fresh(s->cache, LOAD_PATIENCE_MS), STORAGE_OK);
 }
 
+static void make_namespaces(struct site *s)
+{
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	assert_int_equal(server_bootstrap(s->server, &err), STORAGE_OK);
+}
+
 static int close_site(void **state)
 {
 	struct site *s = *state;
@@ -77,24 +84,41 @@ static void check_answers(struct site *s, const struct expected *rows, size_t n)
 	}
 }
 
+#define NOT_READ "etcd has not been read yet\n"
+#define NO_NAMESPACES "the first namespaces have not been made yet\n"
+
 static void test_health__is_alive_but_not_ready_while_loading(void **state)
 {
 	static const struct expected rows[] = {
 		{"/livez", 200, "ok"},
 		{"/livez/etcd", 200, "ok"},
 		{"/readyz", 500,
-			"[+]ping ok\n[-]etcd failed: etcd has not been read yet\n[-]etcd-readiness failed: etcd has not been "
-			"read yet\n"
+			"[+]ping ok\n"
+			"[-]etcd failed: " NOT_READ "[-]etcd-readiness failed: " NOT_READ "[-]namespaces failed: " NO_NAMESPACES
 			"[+]shutdown ok\nreadyz check failed\n"},
-		{"/readyz/etcd", 500, "internal server error: etcd has not been read yet\n"},
+		{"/readyz/etcd", 500, "internal server error: " NOT_READ},
 		{"/readyz/ping", 200, "ok"},
-		{"/readyz?exclude=etcd&exclude=etcd-readiness", 200, "ok"},
-		{"/readyz?exclude=etcd", 500,
-			"[+]ping ok\n[+]etcd excluded: ok\n[-]etcd-readiness failed: etcd has not been read yet\n[+]shutdown "
-			"ok\n"
-			"readyz check failed\n"},
-		{"/healthz", 500, "[+]ping ok\n[-]etcd failed: etcd has not been read yet\nhealthz check failed\n"},
+		{"/readyz?exclude=etcd&exclude=etcd-readiness&exclude=namespaces", 200, "ok"},
+		{"/readyz?exclude=etcd&exclude=namespaces", 500,
+			"[+]ping ok\n[+]etcd excluded: ok\n"
+			"[-]etcd-readiness failed: " NOT_READ
+			"[+]namespaces excluded: ok\n[+]shutdown ok\nreadyz check failed\n"},
+		{"/healthz", 500, "[+]ping ok\n[-]etcd failed: " NOT_READ "healthz check failed\n"},
 	};
+	check_answers(*state, rows, ARRAY_SIZE(rows));
+}
+
+static void test_health__is_not_ready_without_the_first_namespaces(void **state)
+{
+	static const struct expected rows[] = {
+		{"/healthz", 200, "ok"},
+		{"/readyz/etcd", 200, "ok"},
+		{"/readyz/namespaces", 500, "internal server error: " NO_NAMESPACES},
+		{"/readyz", 500,
+			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[-]namespaces failed: " NO_NAMESPACES
+			"[+]shutdown ok\nreadyz check failed\n"},
+	};
+	finish_loading(*state);
 	check_answers(*state, rows, ARRAY_SIZE(rows));
 }
 
@@ -111,14 +135,15 @@ static void test_health__resources_are_unavailable_while_loading(void **state)
 	answer_done(&answer);
 }
 
-static void test_health__is_ready_when_everything_is_read(void **state)
+static void test_health__is_ready_when_everything_is_there(void **state)
 {
 	static const struct expected rows[] = {
 		{"/livez", 200, "ok"},
 		{"/readyz", 200, "ok"},
 		{"/healthz", 200, "ok"},
-		{"/healthz/", 200, "ok"},
-		{"/readyz?verbose", 200, "[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]shutdown ok\nreadyz check passed\n"},
+		{"/readyz?verbose", 200,
+			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]namespaces ok\n[+]shutdown ok\nreadyz check "
+			"passed\n"},
 		{"/livez?verbose=false", 200, "[+]ping ok\n[+]etcd ok\nlivez check passed\n"},
 		{"/livez?exclude=nothing", 200, "ok"},
 		{"/livez?verbose&exclude=nothing", 200,
@@ -129,6 +154,7 @@ static void test_health__is_ready_when_everything_is_read(void **state)
 		{"/livezz", 404, "404 page not found\n"},
 	};
 	finish_loading(*state);
+	make_namespaces(*state);
 	check_answers(*state, rows, ARRAY_SIZE(rows));
 }
 
@@ -138,8 +164,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_health__is_alive_but_not_ready_while_loading),
+		CASE(test_health__is_not_ready_without_the_first_namespaces),
 		CASE(test_health__resources_are_unavailable_while_loading),
-		CASE(test_health__is_ready_when_everything_is_read),
+		CASE(test_health__is_ready_when_everything_is_there),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
