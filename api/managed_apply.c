@@ -3,6 +3,7 @@
 
 #include "api/last_applied.h"
 #include "api/managers.h"
+#include "api/unstructured.h"
 
 #include <stdlib.h>
 
@@ -330,7 +331,8 @@ int managed_apply(struct object **ret, const struct object *live, const struct j
 	}
 
 	struct str error;
-	if (object_decode(ret, kind, door, or_empty(merged, a), live, a, NULL, &error)) {
+	const struct json *settled = unstructured_settle(or_empty(merged, a), kind, door, a);
+	if (object_decode(ret, kind, door, settled, live, a, NULL, &error)) {
 		status_bad_request(st,
 			"failed to convert new object (" STR_FMT
 			") to proper version: unable to convert unstructured object to " STR_FMT ": " STR_FMT,

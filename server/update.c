@@ -2,6 +2,7 @@
 #include "server/write.h"
 
 #include "api/patch.h"
+#include "api/unstructured.h"
 #include "api/validate.h"
 
 struct update {
@@ -11,6 +12,7 @@ struct update {
 	struct body body;                /* PUT */
 	enum patch_type patch_type;      /* PATCH */
 	struct json *patch;              /* NULL until the object was found */
+	struct decode_report patch_strict; /* what is odd in it: said together with what is odd in the result */
 };
 
 static enum decision update_not_found(struct request *q, const struct write *w)
@@ -177,6 +179,20 @@ static struct str report_text(struct request *q, const struct decode_report *rep
 	return arena_printf(q->a, "strict decoding error: " STR_FMT, STR_ARG(text));
 }
 
+static const struct decode_report *report_join(const struct decode_report *first, const struct decode_report *second, struct arena *a)
+{
+	struct decode_report *all = arena_new(a, struct decode_report);
+
+	all->strict = arena_array(a, struct str, first->n_strict + second->n_strict);
+	for (size_t i = 0; i < first->n_strict; i++) {
+		all->strict[all->n_strict++] = first->strict[i];
+	}
+	for (size_t i = 0; i < second->n_strict; i++) {
+		all->strict[all->n_strict++] = second->strict[i];
+	}
+	return all;
+}
+
 static int patch_report(struct request *q, const struct update *u, const struct json *patched, const struct decode_report *report)
 {
 	if (report->n_strict == 0 || u->options.field_validation == VALIDATE_IGNORE) {
@@ -194,19 +210,7 @@ static int patch_report(struct request *q, const struct update *u, const struct 
 /* The body is looked at only when the object is there (api/patch.h). */
 static int patch_read(struct request *q, struct update *u)
 {
-	struct decode_report report = {0};
-
-	if (u->patch) {
-		return 0;
-	}
-	if (patch_parse(&u->patch, u->patch_type, http_body(q->x), BODY_JSON_LIMITS, q->a, &report, &q->st)) {
-		return 1;
-	}
-	if (patch_report(q, u, u->patch, &report)) {
-		return 1;
-	}
-	u->write.n_warnings = q->n_warnings;
-	return 0;
+	return u->patch ? 0 : patch_parse(&u->patch, u->patch_type, http_body(q->x), BODY_JSON_LIMITS, q->a, &u->patch_strict, &q->st);
 }
 
 /* kube decodes an object without apiVersion into a type that has no other members: they are unknown, and the name is gone with them.
@@ -245,10 +249,11 @@ static int patch_make(struct request *q, struct update *u, struct object **ret)
 	if (patch_check_version(q, u, patched)) {
 		return 1;
 	}
-	if (object_decode(ret, r->kind, r->door, patched, u->write.present, q->a, &report, &reason)) {
+	const struct json *settled = u->patch_type == PATCH_STRATEGIC ? unstructured_settle(patched, r->kind, r->door, q->a) : patched;
+	if (object_decode(ret, r->kind, r->door, settled, u->write.present, q->a, &report, &reason)) {
 		return patch_refuse_result(q, patched, reason);
 	}
-	return patch_report(q, u, patched, &report);
+	return patch_report(q, u, patched, report_join(&u->patch_strict, &report, q->a));
 }
 
 static enum decision patch_decide(struct request *q, struct write *w)
@@ -294,6 +299,12 @@ static int apply_read(struct request *q, struct update *u)
 
 static enum decision apply_create(struct request *q, struct update *u, struct object *applied)
 {
+	if (applied->meta.uid.n > 0) {
+		status_conflict(&q->st, request_group(q), q->route.resource, u->write.name,
+				"uid mismatch: the provided object specified uid " STR_FMT ", and no existing object was found",
+				STR_ARG(applied->meta.uid));
+		return DECIDE_REFUSE;
+	}
 	applied->meta.resource_version = STR("");
 	u->write.object = applied;
 	return write_admit_create(q, &u->write, &u->rules) ? DECIDE_REFUSE : DECIDE_PUT;

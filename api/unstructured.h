@@ -1,0 +1,13 @@
+/* Objects that upstream converts from its unstructured form rather than decoding their text: what a strategic merge patch or an apply has
+ * made. The conversion is more forgiving than the decoder. */
+#ifndef API_UNSTRUCTURED_H
+#define API_UNSTRUCTURED_H
+
+#include "api/kind.h"
+
+/* The object as object_decode() should see it: kind and apiVersion are the door's whatever text they were, and where an integer is
+ * expected, 1.0 and 1e2 are integers; a whole number beyond int64 is INT64_MIN, as Go's conversion of floats has it on amd64. Shares
+ * what is right already with `in`. */
+const struct json *unstructured_settle(const struct json *in, const struct kind *kind, const struct door *door, struct arena *a);
+
+#endif
