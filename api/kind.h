@@ -88,6 +88,9 @@ struct kind {
 	bool create_on_update;      /* PUT of what is not there creates it */
 	bool keeps_generation;      /* generation is the client's (ControllerRevision); otherwise see bumps_generation */
 	bool delete_answers_object; /* DELETE answers the object rather than a Status */
+	/* Deletion is the kind's own code upstream (registry/core/namespace), which words failed preconditions as the store does, and takes
+	 * orphanDependents=false for Foreground. */
+	bool has_own_delete;
 	const char *const *retired_versions; /* "apps/v1beta1": once named the kind; NULL-terminated or NULL */
 	/* Top-level members that writes through the resource itself never change ("status"), so nobody comes to own them that way. */
 	const char *const *reset_fields;

@@ -15,35 +15,42 @@ struct deletion {
 
 /* ---- one object ---- */
 
+static int delete_refuse_precondition(struct request *q, const struct deletion *d, const char *what, struct str wanted, struct str present,
+				      const char *why)
+{
+	if (q->route.kind->has_own_delete) {
+		status_conflict(&q->st, request_group(q), q->route.resource, d->write.name,
+				"Precondition failed: %s in precondition: " STR_FMT ", %s in object meta: " STR_FMT, what, STR_ARG(wanted),
+				what, STR_ARG(present));
+	} else {
+		status_conflict(&q->st, request_group(q), str_of(q->route.kind->kind), d->write.name,
+				"the %s in the precondition (" STR_FMT ") does not match the %s in record (" STR_FMT
+				"). The object might have been %s",
+				what, STR_ARG(wanted), what, STR_ARG(present), why);
+	}
+	return 1;
+}
+
 static int delete_check_preconditions(struct request *q, const struct deletion *d)
 {
 	const struct delete_options *o = &d->options;
 	const struct meta *present = &d->write.present->meta;
-	struct str kind = str_of(q->route.kind->kind);
 
 	if (o->has_uid && !str_eq(o->uid, present->uid)) {
-		status_conflict(&q->st, request_group(q), kind, d->write.name,
-				"the UID in the precondition (" STR_FMT ") does not match the UID in record (" STR_FMT
-				"). The object might have been deleted and then recreated",
-				STR_ARG(o->uid), STR_ARG(present->uid));
-		return 1;
+		return delete_refuse_precondition(q, d, "UID", o->uid, present->uid, "deleted and then recreated");
 	}
 	if (o->has_version && !str_eq(o->version, present->resource_version)) {
-		status_conflict(&q->st, request_group(q), kind, d->write.name,
-				"the ResourceVersion in the precondition (" STR_FMT
-				") does not match the ResourceVersion in record (" STR_FMT "). The object might have been modified",
-				STR_ARG(o->version), STR_ARG(present->resource_version));
-		return 1;
+		return delete_refuse_precondition(q, d, "ResourceVersion", o->version, present->resource_version, "modified");
 	}
 	return 0;
 }
 
 /* What a propagation policy makes of the collector's two finalizers. Without a policy they stay as they are. */
-static void delete_set_finalizers(struct meta *m, const struct delete_options *o, struct arena *a)
+static void delete_set_finalizers(struct meta *m, const struct delete_options *o, bool has_own_delete, struct arena *a)
 {
 	bool has_policy = o->propagation != PROPAGATE_DEFAULT || o->has_orphan_dependents;
 	bool orphans = o->propagation == PROPAGATE_ORPHAN || (o->has_orphan_dependents && o->orphan_dependents);
-	bool is_foreground = o->propagation == PROPAGATE_FOREGROUND;
+	bool is_foreground = o->propagation == PROPAGATE_FOREGROUND || (has_own_delete && o->has_orphan_dependents && !orphans);
 
 	if (!has_policy) {
 		return;
@@ -102,7 +109,7 @@ static enum decision delete_decide(struct request *q, struct write *w)
 		return DECIDE_REFUSE;
 	}
 	w->object = object_copy(w->present, q->a);
-	delete_set_finalizers(&w->object->meta, &d->options, q->a);
+	delete_set_finalizers(&w->object->meta, &d->options, q->route.kind->has_own_delete, q->a);
 	return delete_settle(q, w);
 }
 

@@ -244,12 +244,6 @@ static struct str select_phase(const struct object *o, struct arena *a)
 	return phase(o);
 }
 
-static struct str select_name(const struct object *o, struct arena *a)
-{
-	(void)a;
-	return o->meta.name;
-}
-
 static const char *const resets_status[] = {"status", NULL};
 static const char *const resets_spec[] = {"spec", NULL};
 
@@ -261,7 +255,6 @@ static const struct column columns[] = {
 
 static const struct selectable_field selectable[] = {
 	{"status.phase", select_phase, false},
-	{"name", select_name, false},
 };
 
 static const struct subresource subresources[] = {
@@ -288,6 +281,7 @@ static struct kind namespaces = {
 	.unconditional_update = true,
 	.keeps_generation = true,
 	.delete_answers_object = true,
+	.has_own_delete = true,
 	.reset_fields = resets_status,
 	.set_defaults = set_defaults,
 	.prepare_create = prepare_create,

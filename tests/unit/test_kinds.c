@@ -225,7 +225,6 @@ static void test_namespace__columns_and_fields(void **state)
 	struct object *o = world_decode(w, NS, "{\"metadata\":{\"name\":\"x\"}}");
 	assert_cell(o, "Status", "\"Active\"");
 	assert_selects(w, o, "status.phase", "Active");
-	assert_selects(w, o, "name", "x");
 }
 
 int main(void)
