@@ -137,6 +137,13 @@ static struct str bearer_token(struct str authorization)
 	return token;
 }
 
+bool authn_token_is_misplaced(struct http_exchange *x)
+{
+	struct str scheme, token, rest;
+	return str_cut(str_trim(http_header(x, "Authorization")), ' ', &scheme, &rest) && str_eq_nocase(scheme, STR("bearer")) &&
+		str_cut(rest, ' ', &token, &rest) && token.n == 0;
+}
+
 static enum answer ask_token(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a)
 {
 	struct str token = bearer_token(http_header(x, "Authorization"));

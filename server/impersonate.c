@@ -187,7 +187,27 @@ static void wanted_complete(struct wanted *w, struct arena *a)
 	}
 }
 
-int impersonate(struct authz *authz, const struct http_exchange *x, struct user **user, struct arena *a, struct status *st)
+/* Upstream then tries constrained impersonation, which needs "impersonate-on:MODE:VERB" on what the request is about, and says that this
+ * is missing. No policy here names such verbs: whoever has them all could impersonate anyway. */
+static void refuse_constrained(const struct asking *q, const struct wanted *w, const struct authz_attributes *what)
+{
+	struct str ns, account;
+	const char *mode = split_service_account(w->name, &ns, &account) ? "serviceaccount"
+		: str_starts(w->name, STR("system:node:"))		 ? "arbitrary-node"
+									 : "user-info";
+	struct authz_attributes on = *what;
+	struct status st;
+
+	on.user = q->who;
+	on.verb = arena_printf(q->arena, "impersonate-on:%s:" STR_FMT, mode, STR_ARG(what->verb));
+	status_init(&st, q->arena);
+	if (authz_check(q->authz, &on, q->arena, &st)) {
+		*q->st = st;
+	}
+}
+
+int impersonate(struct authz *authz, const struct http_exchange *x, const struct authz_attributes *what, struct user **user,
+	struct arena *a, struct status *st)
 {
 	if (!has_headers(x)) {
 		return 0;
@@ -204,6 +224,7 @@ int impersonate(struct authz *authz, const struct http_exchange *x, struct user 
 	}
 	struct asking q = {.authz = authz, .who = *user, .arena = a, .st = st};
 	if (ask_all(&q, &w)) {
+		refuse_constrained(&q, &w, what);
 		return 1;
 	}
 

@@ -218,10 +218,30 @@ static unsigned media_allowed(const struct route *r)
 	}
 }
 
-static int request_authorize(struct request *q)
+/* A list or watch of the one object that its field selector names is authorized as of that name, as RequestInfo has it. */
+static struct str authorized_name(struct request *q)
 {
 	const struct route *r = &q->route;
-	struct authz_attributes attributes = {
+	struct str text = params_get(&r->params, "fieldSelector"), name;
+	struct field_selector fields;
+	struct status ignored;
+
+	if (r->name.n > 0 || text.n == 0 || !r->kind || r->method != METHOD_GET) {
+		return r->name;
+	}
+	status_init(&ignored, q->a);
+	if (field_selector_parse(&fields, text, r->kind, r->door, q->a, &ignored) ||
+	    !field_selector_requires(&fields, FIELD_TERM_NAME, &name)) {
+		return r->name;
+	}
+	return name;
+}
+
+static struct authz_attributes request_attributes(struct request *q)
+{
+	const struct route *r = &q->route;
+
+	return (struct authz_attributes){
 		.user = q->user,
 		.verb = str_of(r->verb),
 		.is_resource = r->is_resource,
@@ -230,11 +250,20 @@ static int request_authorize(struct request *q)
 		.resource = r->resource,
 		.subresource = r->subresource,
 		.ns = r->ns,
-		.name = r->name,
+		.name = authorized_name(q),
 		.path = r->path,
 	};
+}
 
-	return authz_check(q->server->authz, &attributes, q->a, &q->st);
+static int request_authorize(struct request *q)
+{
+	struct authz_attributes what = request_attributes(q);
+
+	if (impersonate(q->server->authz, q->x, &what, &q->user, q->a, &q->st)) {
+		return 1;
+	}
+	what.user = q->user;
+	return authz_check(q->server->authz, &what, q->a, &q->st);
 }
 
 /* --request-timeout, or less where the client says so: ?timeout=30s, as kubectl --request-timeout sends it. */
@@ -291,7 +320,10 @@ static int request_admit_head(struct request *q)
 	if (authn_request(q->server->authn, q->x, &q->user, q->a, &q->st)) {
 		return 1;
 	}
-	if (impersonate(q->server->authz, q->x, &q->user, q->a, &q->st) || request_authorize(q)) {
+	if (str_eq(q->user->name, USER_ANONYMOUS) && authn_token_is_misplaced(q->x)) {
+		request_warn(q, STR("the provided Authorization header contains extra space before the bearer token, and is ignored"));
+	}
+	if (request_authorize(q)) {
 		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
 		return 1;
 	}

@@ -268,8 +268,9 @@ static void test_authz__broken_policy_names_the_line(void **state _unused_)
 static int act_as(struct scene *s, struct user *who, const struct http_header *headers, size_t n, struct user **ret)
 {
 	struct http_exchange x = {.headers = headers, .n_headers = n};
+	struct authz_attributes what = {.verb = STR("get"), .path = STR("/version")};
 	*ret = who;
-	return impersonate(s->authz, &x, ret, &s->arena, &s->st);
+	return impersonate(s->authz, &x, &what, ret, &s->arena, &s->st);
 }
 
 #define ACT_AS(s, who, ret, ...)                                       \
@@ -351,9 +352,27 @@ static void test_impersonate__every_part_needs_permission(void **state _unused_)
 		ACT_AS(&s, alice, &as, HEADER("Impersonate-User", "bob"), HEADER("Impersonate-Group", "system:masters")), 1);
 	assert_ptr_equal(as, &alice);
 	assert_says(&s,
-		"groups \"system:masters\" is forbidden: User \"alice\" cannot impersonate resource \"groups\" in API group "
-		"\"\" at the cluster scope");
+		"forbidden: User \"alice\" cannot impersonate-on:user-info:get path \"/version\"");
 	close_scene(&s);
+}
+
+static void test_impersonate__refusal_tells_what_constrained_impersonation_needs(void **state _unused_)
+{
+	static const struct {
+		const char *user, *sentence;
+	} rows[] = {
+		{"bob", "forbidden: User \"alice\" cannot impersonate-on:user-info:get path \"/version\""},
+		{"system:node:n", "forbidden: User \"alice\" cannot impersonate-on:arbitrary-node:get path \"/version\""},
+		{"system:serviceaccount:a:b", "forbidden: User \"alice\" cannot impersonate-on:serviceaccount:get path \"/version\""},
+	};
+	struct user alice = ALICE, *as;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scene s;
+		open_scene(&s, "");
+		assert_int_equal(ACT_AS(&s, alice, &as, HEADER("Impersonate-User", rows[i].user)), 1);
+		assert_says(&s, rows[i].sentence);
+		close_scene(&s);
+	}
 }
 
 int main(void)
@@ -377,6 +396,7 @@ int main(void)
 		TEST(test_impersonate__anonymous_is_unauthenticated),
 		TEST(test_impersonate__group_without_user_is_400),
 		TEST(test_impersonate__every_part_needs_permission),
+		TEST(test_impersonate__refusal_tells_what_constrained_impersonation_needs),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
