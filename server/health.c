@@ -142,12 +142,12 @@ void health_serve(struct request *q)
 	} rows[] = {{"healthz", HEALTHZ}, {"livez", LIVEZ}, {"readyz", READYZ}};
 	struct str path = {q->route.path.p + 1, q->route.path.n - 1}, head, rest;
 
-	str_cut(path, '/', &head, &rest);
+	bool is_one = str_cut(path, '/', &head, &rest);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (!str_is(head, rows[i].path)) {
 			continue;
 		}
-		if (rest.n > 0) {
+		if (is_one) {
 			serve_one(q, rows[i].endpoint, rest);
 		} else {
 			serve_all(q, rows[i].endpoint, rows[i].path);

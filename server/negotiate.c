@@ -384,7 +384,7 @@ static unsigned form_bit(enum media_as as)
 
 static int choose_or_refuse(struct media *ret, struct str accept, unsigned allowed, struct arena *a, struct status *st)
 {
-	if (!route_accepts(accept)) {
+	if (!(allowed & ALLOW_UNROUTED) && !route_accepts(accept)) {
 		return refuse_route(a, allowed, st);
 	}
 	if ((allowed & ALLOW_DISCOVERY) && choose(ret, accept, ALLOW_DISCOVERY)) {

@@ -24,6 +24,7 @@ enum {
 	ALLOW_PARTIAL_LIST = 1 << 2,
 	ALLOW_STREAM_ONLY = 1 << 3, /* watch: YAML is not acceptable */
 	ALLOW_DISCOVERY = 1 << 4,   /* aggregated discovery (AS_DISCOVERY) if any clause asks for it, else a plain document */
+	ALLOW_UNROUTED = 1 << 5,    /* no router looks first: application/wildcard will do */
 };
 
 /* 0; or 1 with 406 in st, and *ret as media_of_status() makes it. accept and the others may be empty. Clauses are tried by

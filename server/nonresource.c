@@ -109,7 +109,9 @@ static void serve_discovery(struct request *q)
 		return;
 	}
 	bool has_aggregated = discovery_find(&answer, d, path, true);
-	if (negotiate(q, has_aggregated ? ALLOW_DISCOVERY : 0)) {
+	/* Upstream's aggregator answers for the groups, without a router's look at Accept. */
+	unsigned unrouted = answer.only_get || str_is(path, "/api") ? 0 : ALLOW_UNROUTED;
+	if (negotiate(q, unrouted | (has_aggregated ? ALLOW_DISCOVERY : 0))) {
 		reply_status(q);
 		return;
 	}
@@ -154,12 +156,36 @@ static void serve_openapi(struct request *q)
 
 /* ---- version, metrics, the index ---- */
 
+/* Upstream's route makes JSON only, and writes it indented. */
+static int version_admit(struct request *q)
+{
+	if (q->route.path.n > strlen("/version/")) {
+		status_route_not_found(&q->st);
+		return 1;
+	}
+	if (q->route.method != METHOD_GET) {
+		status_method_not_allowed(&q->st);
+		return 1;
+	}
+	if (negotiate(q, 0) || q->media.format != MEDIA_JSON) {
+		status_set(&q->st, 406, REASON_NOT_ACCEPTABLE, "406: Not Acceptable\n\nAvailable representations: application/json");
+		q->st.has_details = true;
+		return 1;
+	}
+	q->media.pretty = true;
+	return 0;
+}
+
 static void serve_version(struct request *q)
 {
 	struct utsname machine;
 	struct json *v = json_object(q->a);
 	struct str version = q->server->options.version;
 
+	if (version_admit(q)) {
+		reply_status(q);
+		return;
+	}
 	uname(&machine);
 	const struct {
 		const char *name;
@@ -237,8 +263,9 @@ static const struct {
 	{"/index.html", false, true, serve_index},
 	{"/api", true, true, serve_discovery},
 	{"/apis", true, true, serve_discovery},
-	{"/openapi", true, false, serve_openapi},
-	{"/version", false, true, serve_version},
+	{"/openapi/v2", false, true, serve_openapi},
+	{"/openapi/v3", true, true, serve_openapi},
+	{"/version", true, true, serve_version},
 	{"/metrics", false, true, serve_metrics},
 	{"/healthz", true, true, health_serve},
 	{"/livez", true, true, health_serve},

@@ -141,6 +141,7 @@ static void test_health__is_ready_when_everything_is_there(void **state)
 		{"/livez", 200, "ok"},
 		{"/readyz", 200, "ok"},
 		{"/healthz", 200, "ok"},
+		{"/healthz/", 404, "404 page not found\n"},
 		{"/readyz?verbose", 200,
 			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]namespaces ok\n[+]shutdown ok\nreadyz check "
 			"passed\n"},
