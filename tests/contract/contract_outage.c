@@ -123,8 +123,8 @@ static void test_outage__a_watch_resumes_where_it_was(void **state)
 	struct etcd_process *p = *state;
 	struct contract *c = open_case(p, 0);
 	struct recorder *r = recorder_new(c, contract_revision(c) + 1);
-	recorder_wait_connected(r);
 	for (int i = 0; i < 3; i++) {
+		recorder_wait_connected(r); /* what is not there cannot be interrupted */
 		contract_put(c, "a", "1");
 		contract_put(c, "b", "1");
 		contract_delete(c, "b");
