@@ -470,6 +470,9 @@ void request_on_done(void *server, struct http_exchange *x)
 		return;
 	}
 	duration_ns = clock_mono_ns() - http_started_ns(x);
+	if (q->is_cache_waiter) { /* the client went away meanwhile */
+		cache_wait_settled(q->server->options.cache);
+	}
 	request_leave(q);
 	request_count(q, duration_ns);
 	request_log(q, duration_ns);

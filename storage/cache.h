@@ -96,7 +96,7 @@ struct cache_wait {
 void cache_wait_fresh(struct cache *c, struct cache_wait *w);                       /* read index */
 void cache_wait_revision(struct cache *c, struct cache_wait *w, int64_t revision);  /* at least this revision */
 /* Once for each wait, after it has ended and its caller has looked at the cache (or given up): the next round of the read index starts
- * when all have, or 2 ms later, so that those they make room for can share it. */
+ * when all have, or some ms later, so that those they make room for can share it. */
 void cache_wait_settled(struct cache *c);
 
 /* Look-ups; none blocks beyond a short lock. */

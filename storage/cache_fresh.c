@@ -4,6 +4,7 @@ enum {
 	ROUND_TIMEOUT_MS = 5000,
 	FENCE_RETRY_MS = 250,
 	HOLD_MS = 2, /* of the next round, for readers that are still looking */
+	LATE_MS = 20, /* then the timer ends a hold that nobody else has ended; each time costs two switches */
 };
 
 /* Several waits may end at once, each with its own result; their `done` runs when no lock is held. Lock held. */
@@ -108,10 +109,17 @@ void cache_fresh_advance(struct cache *c)
 static void round_done(struct storage_op *op);
 
 /* Readers whom the last round let go are about to answer, and their clients about to ask again: a round started at once would be for
- * the few who came meanwhile, and most would wait for the one after it. Lock held. */
-static bool round_is_held(const struct fresh *f)
+ * the few who came meanwhile, and most would wait for the one after it. Who looks for too long is not waited for again. Lock held. */
+static bool round_is_held(struct fresh *f)
 {
-	return atomic_load_explicit(&f->n_looking, memory_order_relaxed) > 0 && clock_mono_ms() < f->hold_until_ms;
+	if (atomic_load_explicit(&f->n_looking, memory_order_relaxed) == 0) {
+		return false;
+	}
+	if (clock_mono_ms() < f->hold_until_ms) {
+		return true;
+	}
+	atomic_store_explicit(&f->n_looking, 0, memory_order_relaxed);
+	return false;
 }
 
 /* Lock held. True: the caller submits, without it. */
@@ -123,7 +131,7 @@ static bool round_prepare(struct cache *c)
 		return false;
 	}
 	if (round_is_held(f)) {
-		cache_timer_by(c, f->hold_until_ms);
+		cache_timer_by(c, f->hold_until_ms + LATE_MS);
 		return false;
 	}
 	list_splice(&f->asking, &f->joining);
@@ -187,7 +195,13 @@ static void round_done(struct storage_op *op)
 
 void cache_wait_settled(struct cache *c)
 {
-	if (atomic_fetch_sub_explicit(&c->fresh.n_looking, 1, memory_order_relaxed) == 1) {
+	unsigned n = atomic_load_explicit(&c->fresh.n_looking, memory_order_relaxed);
+
+	while (n > 0 &&
+		!atomic_compare_exchange_weak_explicit(
+			&c->fresh.n_looking, &n, n - 1, memory_order_relaxed, memory_order_relaxed)) {
+	}
+	if (n == 1) {
 		pthread_mutex_lock(&c->lock);
 		round_start(c);
 		pthread_mutex_unlock(&c->lock);
@@ -198,7 +212,7 @@ void cache_wait_settled(struct cache *c)
 static int64_t round_tick(struct cache *c)
 {
 	round_start(c);
-	return c->fresh.is_asking || list_is_empty(&c->fresh.joining) ? INT64_MAX : c->fresh.hold_until_ms;
+	return c->fresh.is_asking || list_is_empty(&c->fresh.joining) ? INT64_MAX : c->fresh.hold_until_ms + LATE_MS;
 }
 
 /* ---- the fence ---- */

@@ -189,7 +189,7 @@ struct fresh {
 	struct list asking;  /* their round is under way */
 	struct list waiting; /* know their revision */
 	bool is_asking, is_fencing;
-	_Atomic int n_looking; /* waits that have ended and are not settled: while there are, the next round is held */
+	_Atomic unsigned n_looking; /* waits that have ended and are not settled: while there are, the next round is held */
 	int64_t hold_until_ms; /* but not longer */
 	struct storage_range round;
 	struct storage_txn fence;

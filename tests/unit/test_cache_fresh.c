@@ -182,6 +182,21 @@ static void test_cache_fresh__a_slow_reader_does_not_hold_others_for_long(void *
 	cache_wait_settled(f->cache);
 }
 
+static void test_cache_fresh__who_never_settles_is_waited_for_once(void **state)
+{
+	struct fixture *f = *state;
+	struct pending lost, other;
+	start(f, (struct cache_options){0});
+	pending_start(&lost, f, LONG_MS);
+	assert_int_equal(pending_await(&lost), STORAGE_OK);
+	pending_start(&other, f, LONG_MS);
+	assert_int_equal(pending_end(&other), STORAGE_OK);
+	uint64_t rounds = stats_of(f).n_read_index_rounds;
+	pending_start(&other, f, LONG_MS);
+	assert_int_equal(stats_of(f).n_read_index_rounds, rounds + 1);
+	assert_int_equal(pending_end(&other), STORAGE_OK);
+}
+
 static void test_cache_fresh__late_joiners_see_writes_made_before_them(void **state)
 {
 	struct fixture *f = *state;
@@ -406,6 +421,7 @@ int main(void)
 		FRESH_TEST(test_cache_fresh__those_who_wait_share_a_round),
 		FRESH_TEST(test_cache_fresh__those_whom_readers_make_room_for_share_a_round),
 		FRESH_TEST(test_cache_fresh__a_slow_reader_does_not_hold_others_for_long),
+		FRESH_TEST(test_cache_fresh__who_never_settles_is_waited_for_once),
 		FRESH_TEST(test_cache_fresh__late_joiners_see_writes_made_before_them),
 		FRESH_TEST(test_cache_fresh__a_fence_covers_revisions_of_others),
 		FRESH_TEST(test_cache_fresh__a_lost_fence_is_written_again),
