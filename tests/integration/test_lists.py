@@ -168,8 +168,11 @@ def test_compacted_versions_are_410(up):
 
 
 def test_continue_tokens_are_kubernetes_own(annals, path):
+    """And name the version, so that another one is refused."""
     create(annals, path, "a", "b")
     token = annals.get(path + "?limit=1").json["metadata"]["continue"]
+    refused = annals.get(f"{path}?continue={token}&resourceVersion=1")
+    assert (refused.status, refused.json["message"]) == (400, "specifying resource version is not allowed when using continue")
     said = json.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
     assert said["v"] == "meta.k8s.io/v1" and said["start"].endswith("a\0")
 

@@ -144,7 +144,6 @@ REFUSED = {
     "unknown-match": Refused("GET", "?resourceVersion=1&resourceVersionMatch=Roughly", 422, "Invalid", "resourceVersionMatch",
                              causes={("FieldValueNotSupported", "resourceVersionMatch")}),
     "continue": Refused("GET", "?continue=nonsense", 400, "BadRequest", "continue"),
-    "continue-and-version": Refused("GET", "?continue=nonsense&resourceVersion=1", 400, "BadRequest", "specifying resource version is not allowed when using continue"),
     "limit": Refused("GET", "?limit=x", 400, "BadRequest", ""),
     "initial-events-without-match": Refused("GET", "?watch=1&sendInitialEvents=true", 422, "Invalid", "sendInitialEvents",
                                             causes={("FieldValueForbidden", "resourceVersionMatch")}),
