@@ -43,13 +43,24 @@ struct column {
 /* The first and the last column of every kind. */
 void column_write_name(const struct object *o, int64_t now_s, struct buf *out);
 void column_write_age(const struct object *o, int64_t now_s, struct buf *out);
-#define COLUMN_NAME                                                                          \
-	{                                                                                    \
-		"Name", "string", "name", "Name of the object.", 0, column_write_name, false \
+/* Upstream's descriptions (metav1.ObjectMeta), which clients get to see in every table. */
+#define COLUMN_NAME_TEXT                                                                                                   \
+	"Name must be unique within a namespace. Is required when creating resources, although some resources may allow a " \
+	"client to request the generation of an appropriate name automatically. Name is primarily intended for creation "   \
+	"idempotence and configuration definition. Cannot be updated. More info: "                                          \
+	"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+#define COLUMN_AGE_TEXT                                                                                                    \
+	"CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed " \
+	"to be set in happens-before order across separate operations. Clients may not set this value. It is represented "  \
+	"in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "                 \
+	"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+#define COLUMN_NAME                                                                     \
+	{                                                                               \
+		"Name", "string", "name", COLUMN_NAME_TEXT, 0, column_write_name, false \
 	}
-#define COLUMN_AGE                                                                                    \
-	{                                                                                             \
-		"Age", "string", "", "Time since the object was created.", 0, column_write_age, false \
+#define COLUMN_AGE                                                                \
+	{                                                                         \
+		"Age", "string", "", COLUMN_AGE_TEXT, 0, column_write_age, false \
 	}
 
 /* A field selector beyond metadata.name and metadata.namespace. */

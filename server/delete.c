@@ -121,6 +121,10 @@ static void delete_finish(struct request *q, struct write *w)
 	if (w->decision == DECIDE_REMOVE && !q->route.kind->delete_answers_object) {
 		reply_json(q, 200, status_success(q->a, request_group(q), q->route.resource, w->name, w->present->meta.uid));
 	} else {
+		/* The object as it went: its last version is that of its deletion. */
+		if (w->decision == DECIDE_REMOVE && !q->is_dry_run) {
+			w->object->mod_revision = w->revision;
+		}
 		write_reply(q, w->decision != DECIDE_REMOVE && is_accepted_only ? 202 : 200, w);
 	}
 }
@@ -267,6 +271,7 @@ void verb_delete_collection(struct request *q)
 		reply_status(q);
 		return;
 	}
+	c->listing.is_in_pages = true;
 	c->arena = q->a;
 	arena_init(&c->scratch, (size_t)64 << 20);
 	request_on_cleanup(q, collection_cleanup, c);

@@ -166,7 +166,8 @@ static void listing_choose(struct request *q, struct listing *l)
 	const struct list_options *o = &l->options;
 	bool has_version = o->resource_version.n > 0;
 	bool is_any = has_version && o->version == 0;
-	bool is_exact = o->match == MATCH_EXACT || (o->match == MATCH_UNSET && has_version && !is_any && o->limit > 0);
+	bool is_paged = o->limit > 0 || l->is_in_pages;
+	bool is_exact = o->match == MATCH_EXACT || (o->match == MATCH_UNSET && has_version && !is_any && is_paged);
 
 	if (is_any && o->match != MATCH_EXACT) {
 		l->options.limit = 0;

@@ -15,6 +15,8 @@ struct listing {
 	size_t n_items, cap_items;
 	size_t n_remaining;                  /* behind the page, without regard to selectors */
 	bool is_limited;                     /* the page ended at the limit */
+	/* Set before: upstream's deletecollection reads in pages of its own, so that a version means exactly that one, as with a limit. */
+	bool is_in_pages;
 	void (*next)(struct request *q, struct listing *l);
 };
 

@@ -23,7 +23,7 @@
 
 #define BODY_JSON_LIMITS JSON_LIMITS_DEFAULT
 #define RESPONSE_CEILING ((size_t)1 << 30) /* bytes: of answers that must be made in memory (Table, YAML, indented) */
-#define WARNINGS_MAX 64
+#define WARNINGS_MAX 128
 
 struct server {
 	struct server_options options;

@@ -30,7 +30,7 @@ static struct segments path_split(struct str path)
 	if (rest.n > 0 && rest.p[0] == '/') {
 		rest = (struct str){rest.p + 1, rest.n - 1};
 	}
-	if (rest.n > 0 && rest.p[rest.n - 1] == '/') {
+	while (rest.n > 0 && rest.p[rest.n - 1] == '/') {
 		rest.n--;
 	}
 	while (rest.n > 0 && s.n < SEGMENTS_MAX) {

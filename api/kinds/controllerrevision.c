@@ -91,8 +91,8 @@ static void write_size(const struct object *o, int64_t now_s, struct buf *out)
 /* upstream declares the number a string, too */
 static const struct column columns[] = {
 	COLUMN_NAME,
-	{"Controller", "string", "", "The object whose state this is.", 0, write_controller, false},
-	{"Revision", "string", "", "Which state this is: the highest number is the newest.", 0, write_revision, false},
+	{"Controller", "string", "", "Controller of the object", 0, write_controller, false},
+	{"Revision", "string", "", "Revision indicates the revision of the state represented by Data.", 0, write_revision, false},
 	{"Size", "integer", "", "Size of the data in bytes.", 0, write_size, true},
 	COLUMN_AGE,
 };

@@ -249,7 +249,7 @@ static const char *const resets_spec[] = {"spec", NULL};
 
 static const struct column columns[] = {
 	COLUMN_NAME,
-	{"Status", "string", "", "Where the namespace is in its life.", 0, write_status, false},
+	{"Status", "string", "", "The status of the namespace", 0, write_status, false},
 	COLUMN_AGE,
 };
 
