@@ -15,7 +15,8 @@ CASES = {
     "revision-merge": [create("a")] + [merge("{crs}/a", '{"revision":%s}' % number) for number in NUMBERS],
     "revision-strategic": [create("a")] + [strategic("{crs}/a", '{"revision":%s}' % number) for number in NUMBERS],
     "revision-json-patch": [create("a")] + [json_patch("{crs}/a", '[{"op":"replace","path":"/revision","value":%s}]' % number) for number in NUMBERS],
-    "revision-apply": [create("a")] + [apply("{crs}/a?fieldManager=m&force=true", '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"},"revision":%s}' % number) for number in NUMBERS],
+    "revision-apply": [create("a")] + [apply("{crs}/a?fieldManager=m&force=true", '{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"a"},"revision":%s}' % number) for number in NUMBERS
+                                         if number != "9223372036854775808"],  # which Go's YAML reads as unsigned
     "change-put": [create("a", {"a": 1})] + [put("{crs}/a", {**revision("a"), "data": data}) for data in CHANGES] + [put("{crs}/a", {**CR, "metadata": {"name": "a"}}), put("{crs}/a", {**CR, "metadata": {"name": "a"}, "data": {"a": 1}}), put("{crs}/a", {**CR, "metadata": {"name": "a"}, "data": {"a": 2}, "revision": -1})],
     "change-merge": [create("a", {"a": 1})] + [merge("{crs}/a", {"data": data}) for data in CHANGES] + [merge("{crs}/a", {"data": {"a": 2}, "revision": -1, "metadata": {"labels": {"a b": "c"}}})],
     "change-strategic": [create("a", {"a": 1})] + [strategic("{crs}/a", {"data": data}) for data in CHANGES] + [strategic("{crs}/a", {"data": {"$patch": "replace"}}), strategic("{crs}/a", {"$patch": "replace"}), strategic("{crs}/a", {"$patch": "delete"}), strategic("{crs}/a", {"data": {"a": 1}})],

@@ -27,11 +27,13 @@ def twins(certificates):
     from twins import Twins
 
     path = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
-    both = Twins(path, certificates)
-    yield both
-    both.stop()
-    troubles = [trouble for process in both.everything for trouble in process.troubles()]
-    shutil.rmtree(path, ignore_errors=True)
+    try:
+        both = Twins(path, certificates)
+        yield both
+        both.stop()
+        troubles = [trouble for process in both.everything for trouble in process.troubles()]
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
     assert not troubles, "\n".join(troubles)
 
 

@@ -12,7 +12,6 @@ import typing
 class Deviation:
     why: str
     applies: typing.Callable  # (step, kube's answer, annals' answer)
-    everywhere: bool = True  # else only at steps that name it
 
 
 def message(answer):
@@ -38,7 +37,7 @@ GO_TEXTS = re.compile("|".join([
     r"strconv\.", r"json: ", r"cannot unmarshal", r"invalid character", r"unexpected end of JSON", r"error decoding", r"json patch", r"jsonpatch",
     r"unable to decode", r"into Go ", r"\bv1\.\w+", r"map\[", r"yaml: ", r"unable to parse", r"couldn't get version/kind", r"illegal base64",
     r"converting \(", r"base64", r"ReadObject", r"ReadString", r"readObject", r"expect ", r"unexpected EOF", r"\*\w+\.\w+", r"must be one of",
-    r"continue key is not valid", r"invalid JSON document", r"error in our request", r"delta from previous",
+    r"continue key is not valid", r"invalid JSON document", r"error in our request", r"delta from previous", r"is registered for version", r"StorageError",
 ]))
 
 
@@ -54,14 +53,56 @@ def is_data_by_value(step, kube, annals):
     return kube["status"] == 422 and annals["status"] == 200 and re.search(r"\bdata: .*field is immutable", message(kube))
 
 
+def asks_for(step, kind):
+    return kind in (step.headers.get("Accept") or "")
+
+
+def is_late_refusal(step, kube, annals):
+    """kube notices that the form does not fit when it has the answer, which may then be another refusal."""
+    return asks_for(step, "PartialObjectMetadataList") and annals["status"] == 406 and kube["status"] in (404, 422)
+
+
+def is_protobuf(step, kube, annals):
+    return asks_for(step, "protobuf") and annals["status"] in (404, 406)
+
+
+def lists_kinds(step):
+    path = step.path.partition("?")[0].rstrip("/")
+    return path in ("/api", "/apis", "/api/v1", "/apis/apps/v1", "/openapi/v2", "/openapi/v3", "/") or path.startswith("/openapi/v3/")
+
+
+def is_other_kinds(step, kube, annals):
+    return lists_kinds(step) and kube["status"] == annals["status"] == 200
+
+
+def is_health_report(step, kube, annals):
+    path, _, query = step.path.partition("?")
+    is_health = path.startswith(("/healthz", "/livez", "/readyz"))
+    return is_health and (query.startswith("verbose") and kube["status"] == annals["status"] or path.endswith("/log"))
+
+
+def is_bare_watch(step, kube, annals):
+    return step.path.endswith("/v1/watch") and kube["status"] == 500 and annals["status"] == 404
+
+
+def is_left_behind(step, kube, annals):
+    return kube["status"] == 404 and annals["status"] == 200
+
+
 GO_TEXT = Deviation("the text is one of Go's parsers, or shows Go's types", is_go_text)
 CLIENTS_MISTAKE = Deviation("500 says the server is broken, and alerts fire on it", is_clients_mistake)
 DATA_BY_VALUE = Deviation("data that means the same may be written back", is_data_by_value)
 MEDIA_TYPES = Deviation("lists of media types name protobuf and others that annals does not have",
-                        lambda step, kube, annals: "media type" in message(kube) + " media type" and kube["status"] in (406, 415)
+                        lambda step, kube, annals: kube["status"] in (406, 415)
                         and without_texts(kube) == without_texts(annals))
+LATE_REFUSAL = Deviation("a refused request should have done nothing, so the form is looked at first", is_late_refusal)
+PROTOBUF = Deviation("answers come as JSON or YAML", is_protobuf)
+OTHER_KINDS = Deviation("annals has other kinds, so other documents about them; storageVersionHash is that of another storage version", is_other_kinds)
+HEALTH_REPORT = Deviation("other servers have other checks", is_health_report)
+BARE_WATCH = Deviation("500 for a path that does not exist", is_bare_watch)
+LEFT_BEHIND = Deviation("finalizers can be taken off objects left in a namespace that is gone", is_left_behind)
 
-EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES]
+EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES, LATE_REFUSAL, PROTOBUF, OTHER_KINDS, HEALTH_REPORT, BARE_WATCH]
 
 
 def find(step, kube, annals):

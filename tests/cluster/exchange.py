@@ -16,6 +16,7 @@ import threading
 import urllib.parse
 
 PATIENCE = 60  # seconds; a broken test ends
+http.client._MAXHEADERS = 1000  # each warning is one
 PATHS = {"crs": "/apis/apps/v1/namespaces/{ns}/controllerrevisions", "allcrs": "/apis/apps/v1/controllerrevisions",
          "nss": "/api/v1/namespaces"}
 PLACEHOLDER = re.compile(r"\{(ns|crs|allcrs|nss|continue|listrv|(?:rv|rv0|uid):[^{}]*)\}")

@@ -63,21 +63,23 @@ class Normalizer:
             out["events"] = [self._value(event, "", False) for event in result.events if not is_bookmark(event)]
         return out
 
+    def _list(self, items, key, floor):
+        items = [self._value(item, key, floor) for item in items]
+        # kube's own order is that of Go's maps, or of times that may be the same.
+        is_unordered = key == "managedFields" or any(isinstance(item, dict) and item.get("reason") == "FieldManagerConflict" for item in items)
+        return sorted(items, key=str) if is_unordered else items
+
     def _value(self, node, key, floor):
         if isinstance(node, str):
             return self._string(node, key, floor)
         if isinstance(node, list):
-            items = [self._value(item, key, floor) for item in node]
-            return sorted(items, key=str) if key == "managedFields" else items
+            return self._list(node, key, floor)
         if not isinstance(node, dict):
             return node
         if isinstance(node.get("gitVersion"), str):
             return {name: "<version>" for name in node}
         if isinstance(node.get("rows"), list):
             node = {**node, "rows": [hide_age(row) for row in node["rows"]]}
-        if isinstance(node.get("columnDefinitions"), list):
-            # The texts are those of the API's documentation, which is not ours.
-            node = {**node, "columnDefinitions": [{**column, "description": ""} for column in node["columnDefinitions"]]}
         if key != "metadata":
             metadata = node.get("metadata")
             floor = is_list(node) or (isinstance(metadata, dict) and "uid" not in metadata)
@@ -107,6 +109,7 @@ class Normalizer:
         text = UID.sub(lambda match: self.uids.get(match[0], match[0] if match[0] in self.sent else "<uid>"), text)
         text = TIME.sub(lambda match: match[0] if match[0] in self.sent else "<time>", text)
         text = re.sub(r"\bhash=[0-9A-F]{32,}", "hash=<hash>", text)
+        text = re.sub(r"^(  - )\d+s$", r"\1<age>", text, flags=re.M)  # of a table in YAML
         if re.search(r"resource ?version", text, re.I):
             text = NUMBER.sub(lambda match: match[0] if match[0] == "0" or match[0] in self.sent else self._version(int(match[0]), True), text)
         return text

@@ -19,21 +19,32 @@ class Twins:
     """A kube-apiserver and an annals, each with an etcd of its own, of the version that Kubernetes uses."""
 
     def __init__(self, folder, certificates):
+        self.everything, self.pool = [], None
+        try:
+            self._start(folder, certificates)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _add(self, process):
+        process.is_shared = True
+        self.everything.append(process)
+        return process
+
+    def _start(self, folder, certificates):
         tokens = folder / "tokens"
         tokens.write_text('secret-of-alice,alice,alice-uid,"dev,ops"\n')
-        etcds = [processes.Etcd(folder / name, kube.NEWEST_ETCD) for name in ("k", "a")]
-        self.kube = kube.KubeApiserver(etcds[0].endpoint, certificates, folder / "kube", f"--token-auth-file={tokens}")
-        self.annals = processes.Serve(etcds[1].endpoint, certificates, f"--token-auth-file={tokens}")
+        etcds = [self._add(processes.Etcd(folder / name, kube.NEWEST_ETCD)) for name in ("k", "a")]
+        self.kube = self._add(kube.KubeApiserver(etcds[0].endpoint, certificates, folder / "kube", f"--token-auth-file={tokens}"))
+        self.annals = self._add(processes.Serve(etcds[1].endpoint, certificates, f"--token-auth-file={tokens}"))
         processes.retry_until(lambda: self.annals.get("/api/v1/namespaces/kube-public").status == 200, "the first namespaces")
         self.kubeconfigs = {server: kube.write_kubeconfig(folder / f"{name}.kubeconfig", server, certificates)
                             for name, server in (("kube", self.kube), ("annals", self.annals))}
-        self.everything = [*etcds, self.kube, self.annals]
-        for process in self.everything:
-            process.is_shared = True
         self.pool = concurrent.futures.ThreadPoolExecutor(6)
 
     def stop(self):
-        self.pool.shutdown(cancel_futures=True)
+        if self.pool:
+            self.pool.shutdown(cancel_futures=True)
         for process in reversed(self.everything):
             process.stop()
 

@@ -1,0 +1,186 @@
+"""kubectl v1.36 says the same of annals as of kube-apiserver: every command goes to both, and what it prints is compared."""
+
+import json
+import os
+import re
+
+import pytest
+
+import kube
+import processes
+
+REVISION = """\
+apiVersion: apps/v1
+kind: ControllerRevision
+metadata:
+  name: web-1
+  labels: {{app: {app}}}
+data: {{image: "{image}", size: 1}}
+revision: {revision}
+"""
+
+PATTERNS = [(r"https://127\.0\.0\.1:\d+", "<server>"), (r"127\.0\.0\.1:\d+", "<server>"), (r"[0-9a-f]{8}-[0-9a-f-]{27}", "<uid>"), (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<time>"),
+            (r'(resourceVersion"?: ?"?)\d+', r"\1<version>"), (r"/tmp/\S+/", "<folder>/"), (r"\t?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}", " <time>"), (r" +\d+[smh]$", " <age>"),
+            (r"\b\d+[smh] *$", "<age>"), (r"(LIVE|MERGED)-\d+", r"\1-<n>"), (r"/?\S*kubectl-edit-\S+", "<file>")]
+
+
+def plain(text):
+    for pattern, by in PATTERNS:
+        text = re.sub(pattern, by, text, flags=re.M)
+    return "\n".join(line.rstrip() for line in text.split("\n"))
+
+
+class Both:
+    """kubectl against both servers in a namespace: k("get", "controllerrevisions") is what both printed."""
+
+    def __init__(self, twins, folder):
+        self.twins, self.folder, self.namespace = twins, folder, twins.make_namespace()
+        self.servers = (twins.kube, twins.annals)
+
+    def env(self, server, **more):
+        home = self.folder / str(self.servers.index(server))
+        home.mkdir(exist_ok=True)
+        return {**os.environ, "KUBECONFIG": str(self.twins.kubeconfigs[server]), "HOME": str(home), **more}
+
+    def __call__(self, *arguments, input=None, **env):
+        outputs = [self._run(server, arguments, input, env) for server in self.servers]
+        assert outputs[0] == outputs[1], f"kubectl {' '.join(arguments)}: kube-apiserver, then annals"
+        return outputs[0][1]
+
+    def _run(self, server, arguments, input, env):
+        done = processes.run([kube.KUBECTL, "--namespace", self.namespace, *arguments], env=self.env(server, **env), input=input)
+        return done.returncode, plain(done.stdout), plain(done.stderr)
+
+    def start(self, *arguments):
+        return [processes.Process([kube.KUBECTL, "--namespace", self.namespace, *arguments], env=self.env(server)) for server in self.servers]
+
+    def apply(self, *flags, app="web", image="nginx:1", revision=1):
+        return self("apply", "-f", "-", *flags, input=REVISION.format(app=app, image=image, revision=revision))
+
+
+@pytest.fixture
+def k(twins, folder):
+    return Both(twins, folder)
+
+
+def test_kubectl__apply_creates_configures_and_leaves_alone(k):
+    assert "created" in k.apply()
+    assert "unchanged" in k.apply()
+    assert "configured" in k.apply(revision=2)
+    assert "configured" in k.apply(app="db", revision=2)
+    k("get", "controllerrevision", "web-1", "-o", "yaml", "--show-managed-fields")
+
+
+def test_kubectl__apply_of_other_data_is_refused(k):
+    k.apply()
+    k.apply(image="nginx:2")
+    k.apply("--server-side", image="nginx:2")
+    k("get", "controllerrevision", "web-1", "-o", "jsonpath={.data}")
+
+
+def test_kubectl__server_side_apply_and_its_conflicts(k):
+    k.apply("--server-side", "--field-manager=one")
+    k.apply("--server-side", "--field-manager=two", revision=2)
+    k.apply("--server-side", "--field-manager=two", "--force-conflicts", revision=2)
+    k.apply("--server-side", "--field-manager=one", app="db", revision=2)
+    k("get", "controllerrevision", "web-1", "-o", "yaml", "--show-managed-fields")
+
+
+def test_kubectl__server_side_after_client_side(k):
+    k.apply()
+    k.apply("--server-side", revision=3)
+    k.apply(revision=4)
+    k("get", "controllerrevision", "web-1", "-o", "json")
+
+
+def test_kubectl__dry_runs(k):
+    k.apply("--dry-run=server", "-o", "yaml")
+    k.apply()
+    k.apply("--dry-run=server", revision=5)
+    k.apply("--dry-run=client", revision=5)
+    k("delete", "controllerrevision", "web-1", "--dry-run=server")
+
+
+def test_kubectl__diff(k):
+    k("diff", "-f", "-", input=REVISION.format(app="web", image="nginx:1", revision=1))
+    k.apply()
+    k("diff", "-f", "-", input=REVISION.format(app="db", image="nginx:1", revision=2))
+    k("diff", "--server-side", "-f", "-", input=REVISION.format(app="web", image="nginx:1", revision=1))
+
+
+def test_kubectl__edit(k):
+    k.apply()
+    k("edit", "controllerrevision", "web-1", EDITOR="sed -i s/app:.web/app:.edited/")
+    k("edit", "controllerrevision", "web-1", EDITOR="true")
+    k("get", "controllerrevision", "web-1", "--show-labels")
+
+
+def test_kubectl__get_in_every_form(k):
+    k.apply()
+    for form in ("wide", "yaml", "json", "name", "jsonpath={.items[*].metadata.name}", "custom-columns=N:.metadata.name,R:.revision", "go-template={{len .items}}"):
+        k("get", "controllerrevisions", "-o", form)
+    k("get", "controllerrevisions", "-l", "app=web")
+    k("get", "controllerrevisions", "-l", "app!=web")
+    k("get", "controllerrevisions", "--field-selector", "metadata.name=web-1")
+    k("get", "controllerrevisions", "--field-selector", "revision=1")
+    k("get", "controllerrevisions", "-l", "a b")
+    k("get", "controllerrevisions", "--chunk-size=1")
+    k("get", "controllerrevision", "none")
+    k("get", "controllerrevision", "none", "--ignore-not-found")
+
+
+def test_kubectl__changes_of_metadata(k):
+    k.apply()
+    k("label", "controllerrevision", "web-1", "tier=front")
+    k("label", "controllerrevision", "web-1", "tier=back")
+    k("label", "controllerrevision", "web-1", "tier=back", "--overwrite")
+    k("label", "controllerrevision", "web-1", "bad key=x")
+    k("annotate", "controllerrevision", "web-1", "note=it is so")
+    k("annotate", "controllerrevision", "web-1", "note-")
+    for kind, patch in (("merge", {"revision": 7}), ("strategic", {"metadata": {"finalizers": ["x.io/y"]}}), ("json", [{"op": "test", "path": "/revision", "value": 1}]), ("merge", {"data": {"x": 1}})):
+        k("patch", "controllerrevision", "web-1", "--type", kind, "-p", json.dumps(patch))
+    k("get", "controllerrevision", "web-1", "-o", "yaml")
+
+
+def test_kubectl__delete(k):
+    k.apply()
+    k("delete", "controllerrevision", "web-1", "--cascade=orphan", "--wait=false")
+    k("get", "controllerrevision", "web-1", "-o", "yaml")
+    k("patch", "controllerrevision", "web-1", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    k("delete", "controllerrevision", "web-1")
+    k.apply()
+    k("delete", "controllerrevisions", "--all")
+    k("delete", "controllerrevisions", "-l", "app=none")
+
+
+def test_kubectl__create_and_replace(k):
+    manifest = REVISION.format(app="web", image="nginx:1", revision=1)
+    k("create", "-f", "-", input=manifest)
+    k("create", "-f", "-", input=manifest)
+    k("replace", "-f", "-", input=manifest.replace("revision: 1", "revision: 9"))
+    k("create", "-f", "-", input=manifest + "bogus: 1\n")
+    k("create", "--validate=ignore", "-f", "-", input=manifest.replace("web-1", "Bad Name"))
+    k("create", "-f", "-", input=manifest.replace("data:", "date:"))
+
+
+def test_kubectl__namespaces(k):
+    k("get", "namespace", k.namespace)
+    k("get", "namespace", k.namespace, "-o", "yaml")
+    k("create", "namespace", k.namespace)
+    k("create", "namespace", "Bad_Name")
+    k("label", "namespace", k.namespace, "a=b")
+
+
+def test_kubectl__get_w_prints_each_change(k):
+    k.apply()
+    watching = k.start("get", "controllerrevisions", "-w", "--output-watch-events")
+    for process in watching:
+        assert process.stdout.wait("ADDED")
+    k.apply(revision=2)
+    k("delete", "controllerrevision", "web-1")
+    for process in watching:
+        assert process.stdout.wait("DELETED")
+    outputs = [plain(process.stdout.text) for process in watching]
+    for process in watching:
+        process.stop()
+    assert outputs[0] == outputs[1]
