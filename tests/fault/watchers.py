@@ -72,7 +72,7 @@ class Watcher:
         self.random = random.Random(number)
         self.segments, self.segment = [], None
         self.successes = self.failures = self.n_expired = 0
-        self.is_settling = self.is_busy = False
+        self.is_settling = False
 
     @property
     def position(self):

@@ -61,7 +61,7 @@ class World:
 
 class Crew:
     """Threads that each call step() of one member again and again until told to stop. What goes wrong in one is raised in the
-    main thread. A member counts in `successes` and `failures` how its steps went, and tells by `is_busy` that it waits for an answer."""
+    main thread. A member counts in `successes` and `failures` how its steps went."""
 
     def __init__(self, members):
         self.members, self.errors = members, []
@@ -90,7 +90,7 @@ class Crew:
         processes.retry_until(holds, what)
 
     def _wait_more(self, counter, n, members):
-        before = {member: getattr(member, counter) for member in members or self.members}
+        before = {member: getattr(member, counter) for member in (self.members if members is None else members)}
         self.wait(lambda member: member not in before or getattr(member, counter) >= before[member] + n, f"{n} more {counter} of each client")
 
     def wait_successes(self, n=1, members=None):
@@ -100,7 +100,7 @@ class Crew:
         self._wait_more("failures", n, members)
 
     def wait_stuck(self):
-        """Until each waits for an answer."""
+        """Until each waits for an answer, as its is_busy tells."""
         self.wait(lambda member: member.is_busy, "requests of each client")
 
     @contextlib.contextmanager

@@ -283,9 +283,9 @@ def test_initial_events_may_be_declined(annals, path):
 
 def test_bookmark_comes_before_the_end(annals, path):
     """Where something has changed, two seconds before the end; and then the end."""
-    before = create(annals, path, "a")
+    before, after = create(annals, path, "a"), create(annals, path, "b")
+    assert names(annals.get(path)) == ["a", "b"]
     with annals.watch(f"{path}?watch=1&timeoutSeconds=3&resourceVersion={before}&labelSelector=no%3Done{BOOKMARKS}") as watch:
-        after = create(annals, path, "b")
         events = list(watch)
     assert [summary(e) for e in events] == [("BOOKMARK", None)]
     assert int(events[0]["object"]["metadata"]["resourceVersion"]) >= int(after)
