@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
 # kube-controller-manager and kubectl v1.36.3, etcd and etcdctl v3.6.16. Minutes the first time; what is there in the right version
-# stays.
+# stays. Then the tests written in Go, which client-go and controller-runtime are part of.
 set -eu
 cd "$(dirname "$0")/peers"
 PEERS=${PEERS:-$HOME/.cache/peers}
@@ -43,3 +43,9 @@ while read -r name folder package module; do
 		(cd "$folder" && go build -ldflags "${stamps//$'\n'/ }" -o "$PEERS/$name" "$package")
 	fi
 done <<<"$peers"
+
+# Tests that are programs: their sources are the project's own, Go sees what has changed.
+cd ../clients
+for suite in clientgo; do
+	go test -c -o "$PEERS/$suite.test" "./$suite"
+done

@@ -1,4 +1,5 @@
-"""Fixtures: those of tests/integration serve here, too. `twins` are a kube-apiserver and an annals, shared by all tests."""
+"""Fixtures: those of tests/integration serve here, too. `twins` are a kube-apiserver and an annals, `alone` is an
+annals by itself; both are shared by all tests."""
 
 import importlib.util
 import pathlib
@@ -10,7 +11,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 INTEGRATION = HERE.parent / "integration"
-sys.path[:0] = [str(HERE), str(INTEGRATION)]
+sys.path[:0] = [str(HERE), str(INTEGRATION), str(HERE.parent / "fault")]
 
 spec = importlib.util.spec_from_file_location("integration_fixtures", INTEGRATION / "conftest.py")
 fixtures = importlib.util.module_from_spec(spec)
@@ -22,19 +23,33 @@ no_troubles = fixtures.no_troubles
 pytest_runtest_makereport = fixtures.pytest_runtest_makereport
 
 
+def shared(make, certificates):
+    """What make(folder, certificates) starts, for all tests of the session; it must not have had troubles when it ends."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
+    try:
+        running = make(path, certificates)
+        for process in running.everything:
+            process.is_shared = True
+        yield running
+        running.stop()
+        troubles = [trouble for process in running.everything for trouble in process.troubles()]
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+    assert not troubles, "\n".join(troubles)
+
+
 @pytest.fixture(scope="session")
 def twins(certificates):
     from twins import Twins
 
-    path = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
-    try:
-        both = Twins(path, certificates)
-        yield both
-        both.stop()
-        troubles = [trouble for process in both.everything for trouble in process.troubles()]
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
-    assert not troubles, "\n".join(troubles)
+    yield from shared(Twins, certificates)
+
+
+@pytest.fixture(scope="session")
+def alone(certificates):
+    from alone import Alone
+
+    yield from shared(Alone, certificates)
 
 
 @pytest.fixture(scope="session")
