@@ -1,9 +1,9 @@
 #include "base/base64.h"
 
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 void base64_encode(char *out, struct str in)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 	for (size_t i = 0; i < in.n; i += 3, out += 4) {
 		unsigned char bytes[3] = {0};
 		size_t n = MIN(in.n - i, sizeof(bytes));
@@ -15,4 +15,98 @@ void base64_encode(char *out, struct str in)
 		out[3] = digits[triple & 63];
 		memset(out + n + 1, '=', sizeof(bytes) - n);
 	}
+}
+
+static int digit_value(char c)
+{
+	if (c >= 'A' && c <= 'Z') {
+		return c - 'A';
+	}
+	if (c >= 'a' && c <= 'z') {
+		return c - 'a' + 26;
+	}
+	if (c >= '0' && c <= '9') {
+		return c - '0' + 52;
+	}
+	return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+static bool is_line_break(char c)
+{
+	return c == '\n' || c == '\r';
+}
+
+static size_t skip_line_breaks(struct str in, size_t at)
+{
+	while (at < in.n && is_line_break(in.p[at])) {
+		at++;
+	}
+	return at;
+}
+
+/* Up to four digits on their way to become bytes. */
+struct quantum {
+	unsigned bits, n;
+};
+
+/* The bytes that its digits hold: one fewer than there are. */
+static char *quantum_write(const struct quantum *q, char *out)
+{
+	unsigned triple = q->bits << 6 * (4 - q->n);
+
+	for (unsigned i = 0; i + 1 < q->n; i++) {
+		*out++ = (char)(triple >> (16 - 8 * i) & 255);
+	}
+	return out;
+}
+
+/* Of what begins with the first '=', behind which only line breaks may follow. */
+static bool is_padded(const struct quantum *q, struct str in, size_t at, size_t *ret_wrong)
+{
+	if (q->n < 2) {
+		*ret_wrong = at;
+		return false;
+	}
+	at++;
+	if (q->n == 2) {
+		at = skip_line_breaks(in, at);
+		if (at == in.n || in.p[at] != '=') {
+			*ret_wrong = at == in.n ? at : at - 1;
+			return false;
+		}
+		at++;
+	}
+	*ret_wrong = skip_line_breaks(in, at);
+	return *ret_wrong == in.n;
+}
+
+bool base64_decode(char *out, struct str in, size_t *ret)
+{
+	struct quantum q = {0, 0};
+	char *at = out;
+
+	for (size_t i = 0; i < in.n; i++) {
+		if (is_line_break(in.p[i])) {
+			continue;
+		}
+		if (in.p[i] == '=') {
+			if (!is_padded(&q, in, i, ret)) {
+				return false;
+			}
+			*ret = (size_t)(quantum_write(&q, at) - out);
+			return true;
+		}
+		int value = digit_value(in.p[i]);
+		if (value < 0) {
+			*ret = i;
+			return false;
+		}
+		q = (struct quantum){q.bits << 6 | (unsigned)value, q.n + 1};
+		if (q.n == 4) {
+			at = quantum_write(&q, at);
+			q = (struct quantum){0, 0};
+		}
+	}
+	*ret = q.n > 0 ? in.n - q.n : (size_t)(at - out);
+	return q.n == 0;
 }
