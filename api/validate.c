@@ -557,14 +557,13 @@ static void check_update(const struct meta *m, const struct meta *old, struct fi
 	check_managed_fields(m, errors);
 }
 
-/* kube-apiserver checks what all kinds share, then each kind checks it again, with the update's rules and with those of new objects. */
+/* kube-apiserver checks what all kinds share, then each kind checks it again. */
 void validate_meta_update(const struct kind *kind, const struct meta *m, const struct meta *old, struct field_errors *errors)
 {
 	check_meta(NAME_PATH_SEGMENT, kind->is_namespaced, m, errors);
 	check_update(m, old, errors);
 	check_update(m, old, errors);
 	check_finalizer_domains(m, errors);
-	validate_meta(kind, m, errors);
 }
 
 /* What the server owns. */

@@ -6,7 +6,8 @@
 
 /* ValidateObjectMeta; with generateName but no name the prefix is checked (surprises.md 12). */
 void validate_meta(const struct kind *kind, const struct meta *m, struct field_errors *errors);
-/* ValidateObjectMetaUpdate and its repetitions (surprises.md 13). */
+/* ValidateObjectMetaUpdate, twice as upstream has it (surprises.md 13). A third time, with the rules of new objects, is the matter of
+ * the kinds that do so: their validate_update calls validate_meta(). */
 void validate_meta_update(const struct kind *kind, const struct meta *m, const struct meta *old, struct field_errors *errors);
 /* One finalizer: what is wrong with its characters at `path`, that it needs a domain at `item_path` (they differ in metadata). */
 void validate_finalizer(struct str path, struct str item_path, struct str name, struct field_errors *errors);
@@ -22,6 +23,15 @@ size_t validate_qualified_name(struct str s, const char *ret[VALIDATE_MESSAGES_M
 size_t validate_label_value(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
 /* What every name must satisfy to be found again: "may not be '.'", "may not contain '/'" ... */
 size_t validate_path_segment(struct str s, const char *ret[VALIDATE_MESSAGES_MAX]);
+
+/* What ConfigMaps and Secrets hold (validate_data.c): util/validation IsConfigMapKey, of one key and of all in the map at `path`. */
+size_t validate_data_key(struct str key, const char *ret[VALIDATE_MESSAGES_MAX]);
+void validate_data_keys(const struct json *data, const char *path, struct field_errors *errors);
+/* What may not change once `immutable` is true: itself, data and binaryData. */
+void validate_immutable_data(const struct object *o, const struct object *old, struct field_errors *errors);
+/* Bytes of all values of a map of texts, and of one of bytes in normal form. NULL: 0. */
+size_t data_text_size(const struct json *data);
+size_t data_bytes_size(const struct json *data);
 
 /* rest.BeforeCreate / BeforeUpdate for metadata: what the server owns (uid, timestamps, generation, ...). */
 void meta_prepare_create(struct object *o, struct str ns, struct arena *a); /* fills uid, creationTimestamp, clears the rest */

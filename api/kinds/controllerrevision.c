@@ -1,5 +1,5 @@
 /* ControllerRevision: one state of a controller's object, kept for history. `data` never changes once written (an admission rule). */
-#include "api/kind.h"
+#include "api/validate.h"
 
 static const struct field revision_fields[] = {
 	OBJECT_FIELDS,
@@ -43,6 +43,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	(void)old;
+	validate_meta(o->kind, &o->meta, errors);
 	validate_revision(o, errors);
 }
 

@@ -176,6 +176,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	(void)old;
+	validate_meta(o->kind, &o->meta, errors);
 	validate_finalizers(o, false, errors);
 }
 

@@ -1,43 +1,4 @@
-#include "tests/unit/api_world.h"
-
-static struct field_errors errors_of(struct api_world *w, const struct object *o,
-	void (*rule)(const struct object *o, const struct object *old, struct field_errors *errors))
-{
-	struct field_errors e;
-	field_errors_init(&e, &w->a);
-	if (rule) {
-		rule(o, o, &e);
-	} else {
-		o->kind->validate(o, &e);
-	}
-	return e;
-}
-
-static void assert_cell(const struct object *o, const char *column, const char *expected)
-{
-	for (size_t i = 0; i < o->kind->n_columns; i++) {
-		if (strcmp(o->kind->columns[i].name, column) == 0) {
-			struct buf cell;
-			buf_init(&cell, 4096);
-			o->kind->columns[i].cell(o, 1577836800, &cell);
-			assert_str(buf_str(&cell), expected);
-			buf_done(&cell);
-			return;
-		}
-	}
-	fail_msg("no column %s", column);
-}
-
-static void assert_selects(struct api_world *w, const struct object *o, const char *path, const char *expected)
-{
-	for (size_t i = 0; i < o->kind->n_selectable; i++) {
-		if (strcmp(o->kind->selectable[i].path, path) == 0) {
-			assert_str(o->kind->selectable[i].value(o, &w->a), expected);
-			return;
-		}
-	}
-	fail_msg("no field %s", path);
-}
+#include "tests/unit/kind_world.h"
 
 static void test_revision__needs_data_that_is_an_object(void **state)
 {
@@ -67,7 +28,8 @@ static void test_revision__number_is_not_negative(void **state)
 {
 	struct api_world *w = *state;
 	assert_int_equal(errors_of(w, world_decode(w, CR, "{\"data\":{},\"revision\":0}"), NULL).n, 0);
-	struct object *o = world_decode(w, CR, "{\"data\":{},\"revision\":-1}");
+	struct object *o = world_decode(w, CR, "{\"metadata\":{\"name\":\"a\"},\"data\":{},\"revision\":-1}");
+	o->meta.ns = STR("default");
 	struct field_errors e = errors_of(w, o, NULL);
 	assert_int_equal(e.n, 1);
 	assert_str(e.v[0].path, "revision");

@@ -263,6 +263,7 @@ static size_t update_errors(struct api_world *w, const char *old_metadata, const
 	meta_prepare_update(o, old, &w->a);
 	field_errors_init(&e, &w->a);
 	validate_meta_update(o->kind, &o->meta, &old->meta, &e);
+	o->kind->validate_update(o, old, &e);
 	status_invalid(&w->st, STR("apps"), STR("ControllerRevision"), o->meta.name, &e);
 	for (size_t i = 0; i < w->st.n_causes; i++) {
 		assert_str(w->st.causes[i].field, expected_field);
