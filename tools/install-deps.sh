@@ -4,8 +4,9 @@ set -eu
 
 declare -A packages=(
 	[build]="gcc g++ libc6-dev make meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libgrpc-dev
-		libmicrohttpd-dev libgnutls28-dev libjansson-dev libyaml-dev zlib1g-dev libcmocka-dev"
-	[run]="etcd-server curl openssl"
+		libmicrohttpd-dev libgnutls28-dev libjansson-dev libyaml-dev zlib1g-dev libcmocka-dev
+		libcurl4-gnutls-dev"
+	[run]="etcd-server curl openssl libcurl3-gnutls"
 	[test]="etcd-client python3 python3-pytest python3-yaml curl openssl git clang-format"
 	[fuzz]="clang"
 	[bench]="wrk"

@@ -1,0 +1,630 @@
+#include "client/client.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum {
+	CONNECT_MS = 10 * 1000,
+	KEEPALIVE_S = 20, /* of a connection nothing comes from: a watch whose server is gone is noticed within minutes */
+	POLL_MAX_MS = 60 * 60 * 1000,
+	TOKEN_MAX = 64 * 1024,
+	TOKEN_AGE_MS = 60 * 1000,
+};
+
+/* A PEM text where libcurl looks for a file; private keys never get to a disk. */
+struct pem {
+	int fd; /* of memory; -1: none */
+	char path[32];
+};
+
+struct client {
+	struct client_config config;
+	struct pem ca, cert, key;
+	CURLM *multi;
+	pthread_t thread;
+	_Atomic bool is_stopping;
+	struct list running, timers; /* the thread's own */
+	struct buf token;
+	int64_t token_read_ms;
+	pthread_mutex_t lock; /* guards what follows, and is_cancelled of exchanges */
+	struct list starting, tasks;
+	bool has_cancelled, is_over;
+	pthread_cond_t stopped;
+};
+
+/* ---- libcurl ---- */
+
+#define CURL_CALLS(X)          \
+	X(global_init)         \
+	X(easy_init)           \
+	X(easy_setopt)         \
+	X(easy_getinfo)        \
+	X(easy_strerror)       \
+	X(easy_cleanup)        \
+	X(slist_append)        \
+	X(slist_free_all)      \
+	X(multi_init)          \
+	X(multi_add_handle)    \
+	X(multi_remove_handle) \
+	X(multi_perform)       \
+	X(multi_info_read)     \
+	X(multi_poll)          \
+	X(multi_wakeup)        \
+	X(multi_cleanup)
+
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+static struct {
+#define X(name) __typeof__(curl_##name) *name;
+	CURL_CALLS(X)
+#undef X
+} curl;
+
+/* The GnuTLS flavour first: GnuTLS is in the process already. */
+static const char *const flavours[] = {"libcurl-gnutls.so.4", "libcurl.so.4", "libcurl-nss.so.4"};
+
+static int look_up(void *library, const char *name, void *ret_pointer)
+{
+	void *symbol = dlsym(library, name);
+	memcpy(ret_pointer, &symbol, sizeof(symbol));
+	return symbol ? 0 : -ENOSYS;
+}
+
+static int curl_result = -ENOENT;
+
+static void load_curl(void)
+{
+	void *library = NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(flavours) && !library; i++) {
+		library = dlopen(flavours[i], RTLD_NOW | RTLD_LOCAL);
+	}
+	if (!library) {
+		return;
+	}
+	int r = 0;
+#define X(name) r = r ? r : look_up(library, "curl_" #name, &curl.name);
+	CURL_CALLS(X)
+#undef X
+	curl_result = r ? r : curl.global_init(CURL_GLOBAL_DEFAULT) ? -EIO : 0;
+}
+
+static int need_curl(struct buf *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pthread_once(&once, load_curl);
+	if (curl_result) {
+		buf_printf(err, "libcurl cannot be used (Debian's package is libcurl3-gnutls): %s", strerror(-curl_result));
+	}
+	return curl_result;
+}
+
+/* ---- credentials ---- */
+
+static int pem_open(struct pem *p, const char *text, struct buf *err)
+{
+	if (!text) {
+		return 0;
+	}
+	p->fd = memfd_create("pem", MFD_CLOEXEC);
+	int r = p->fd < 0 ? -errno : file_write(p->fd, str_of(text));
+	if (r) {
+		buf_printf(err, "cannot keep a certificate in memory: %s", strerror(-r));
+		return r;
+	}
+	snprintf(p->path, sizeof(p->path), "/proc/self/fd/%d", p->fd);
+	return 0;
+}
+
+static void pem_close(struct pem *p)
+{
+	if (p->fd >= 0) {
+		close(p->fd);
+	}
+	p->fd = -1;
+}
+
+/* What cannot be read now leaves what was read before. */
+static void read_token_file(struct client *c)
+{
+	int64_t now = clock_mono_ms();
+	if (c->token_read_ms && now - c->token_read_ms < TOKEN_AGE_MS) {
+		return;
+	}
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, TOKEN_MAX);
+	int fd = open(c->config.token_file, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (file_read(fd, &text) == 0) {
+			buf_clear(&c->token);
+			buf_add_str(&c->token, str_trim(buf_str(&text)));
+			c->token_read_ms = now;
+		}
+		close(fd);
+	}
+}
+
+static struct str token(struct client *c)
+{
+	if (c->config.token) {
+		return str_of(c->config.token);
+	}
+	if (c->config.token_file) {
+		read_token_file(c);
+	}
+	return buf_str(&c->token);
+}
+
+/* ---- an exchange ---- */
+
+static size_t on_header(char *p, size_t size, size_t n, void *ctx)
+{
+	struct exchange *x = ctx;
+	struct str line = {p, size * n}, name, value;
+	if (str_starts(line, STR("HTTP/"))) {
+		x->retry_after_s = -1; /* the last head counts: before it there may have been a 100 */
+		x->answer_type[0] = '\0';
+	} else if (str_cut(line, ':', &name, &value)) {
+		value = str_trim(value);
+		int64_t seconds;
+		if (str_eq_nocase(name, STR("Retry-After")) && str_to_int64(value, &seconds) && seconds >= 0) {
+			x->retry_after_s = seconds;
+		} else if (str_eq_nocase(name, STR("Content-Type"))) {
+			snprintf(x->answer_type, sizeof(x->answer_type), STR_FMT, STR_ARG(value));
+		}
+	}
+	return size * n;
+}
+
+static void read_code(struct exchange *x)
+{
+	long code = 0;
+	curl.easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &code);
+	x->code = (int)code;
+}
+
+static size_t on_body(char *p, size_t size, size_t n, void *ctx)
+{
+	struct exchange *x = ctx;
+	read_code(x);
+	bool is_wanted = !x->on_bytes || x->on_bytes(x, (struct str){p, size * n});
+	if (!is_wanted) {
+		x->result = EXCHANGE_REFUSED;
+	}
+	return is_wanted ? size * n : 0;
+}
+
+static void add_header(struct exchange *x, const char *name, const char *value)
+{
+	_cleanup_(mem_freep) char *line = mem_printf("%s: %s", name, value);
+	x->headers = curl.slist_append(x->headers, line);
+}
+
+static void set_headers(struct client *c, struct exchange *x)
+{
+	struct str bearer = token(c);
+	add_header(x, "Accept", x->accept ? x->accept : "application/json");
+	if (x->body.n) {
+		add_header(x, "Content-Type", x->content_type ? x->content_type : "application/json");
+		x->headers = curl.slist_append(x->headers, "Expect:");
+	}
+	if (bearer.n) {
+		_cleanup_(mem_freep) char *value = mem_printf("Bearer " STR_FMT, STR_ARG(bearer));
+		add_header(x, "Authorization", value);
+	}
+	curl.easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
+}
+
+static void set_tls(struct client *c, CURL *easy)
+{
+	if (c->ca.fd >= 0) {
+		curl.easy_setopt(easy, CURLOPT_CAINFO, c->ca.path);
+		curl.easy_setopt(easy, CURLOPT_CAPATH, NULL); /* the system's would be trusted besides */
+	}
+	if (c->cert.fd >= 0) {
+		curl.easy_setopt(easy, CURLOPT_SSLCERT, c->cert.path);
+		curl.easy_setopt(easy, CURLOPT_SSLKEY, c->key.path);
+	}
+	if (c->config.is_insecure) {
+		curl.easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+		curl.easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+	}
+}
+
+static void set_request(struct client *c, struct exchange *x)
+{
+	_cleanup_(mem_freep) char *url = mem_printf("%s%s", c->config.server, x->path);
+	curl.easy_setopt(x->easy, CURLOPT_URL, url);
+	curl.easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, x->method);
+	curl.easy_setopt(x->easy, CURLOPT_USERAGENT, c->config.user_agent);
+	curl.easy_setopt(x->easy, CURLOPT_PATH_AS_IS, 1L);
+	if (x->body.n) {
+		curl.easy_setopt(x->easy, CURLOPT_POSTFIELDS, x->body.p);
+		curl.easy_setopt(x->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)x->body.n);
+	}
+	set_headers(c, x);
+}
+
+static void set_transport(struct exchange *x)
+{
+	curl.easy_setopt(x->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl.easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	curl.easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
+	curl.easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
+	curl.easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)x->timeout_ms);
+	curl.easy_setopt(x->easy, CURLOPT_TCP_KEEPALIVE, 1L);
+	curl.easy_setopt(x->easy, CURLOPT_TCP_KEEPIDLE, (long)KEEPALIVE_S);
+	curl.easy_setopt(x->easy, CURLOPT_TCP_KEEPINTVL, (long)KEEPALIVE_S / 2);
+}
+
+static void set_answer(struct exchange *x)
+{
+	curl.easy_setopt(x->easy, CURLOPT_HEADERFUNCTION, on_header);
+	curl.easy_setopt(x->easy, CURLOPT_HEADERDATA, x);
+	curl.easy_setopt(x->easy, CURLOPT_WRITEFUNCTION, on_body);
+	curl.easy_setopt(x->easy, CURLOPT_WRITEDATA, x);
+	curl.easy_setopt(x->easy, CURLOPT_ERRORBUFFER, x->problem);
+	curl.easy_setopt(x->easy, CURLOPT_PRIVATE, x);
+}
+
+static void begin(struct client *c, struct exchange *x)
+{
+	x->easy = curl.easy_init();
+	set_request(c, x);
+	set_transport(x);
+	set_tls(c, x->easy);
+	set_answer(x);
+	list_append(&c->running, &x->link);
+	curl.multi_add_handle(c->multi, x->easy);
+}
+
+/* It may be gone afterwards. */
+static void end(struct exchange *x, enum exchange_result result)
+{
+	x->result = result;
+	x->on_done(x);
+}
+
+static void end_running(struct client *c, struct exchange *x, enum exchange_result result)
+{
+	list_remove(&x->link);
+	curl.multi_remove_handle(c->multi, x->easy);
+	read_code(x);
+	curl.easy_cleanup(x->easy);
+	curl.slist_free_all(x->headers);
+	x->easy = x->headers = NULL;
+	end(x, result);
+}
+
+static enum exchange_result result_of(const struct exchange *x, CURLcode code)
+{
+	switch (code) {
+	case CURLE_OK:
+		return EXCHANGE_OK;
+	case CURLE_OPERATION_TIMEDOUT:
+		return EXCHANGE_TIMEOUT;
+	default:
+		return x->result == EXCHANGE_REFUSED ? EXCHANGE_REFUSED : EXCHANGE_UNREACHABLE;
+	}
+}
+
+static void end_finished(struct client *c)
+{
+	CURLMsg *message;
+	int n_left;
+	while ((message = curl.multi_info_read(c->multi, &n_left))) {
+		struct exchange *x = NULL;
+		CURLcode code = message->data.result;
+		if (message->msg == CURLMSG_DONE && !curl.easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&x)) {
+			if (code != CURLE_OK && !x->problem[0]) {
+				snprintf(x->problem, sizeof(x->problem), "%s", curl.easy_strerror(code));
+			}
+			end_running(c, x, result_of(x, code));
+		}
+	}
+}
+
+/* ---- the thread ---- */
+
+static struct list *take_first(struct client *c, struct list *head)
+{
+	struct list *first = NULL;
+	pthread_mutex_lock(&c->lock);
+	if (!list_is_empty(head)) {
+		first = head->next;
+		list_remove(first);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return first;
+}
+
+static void run_tasks(struct client *c)
+{
+	struct list *link;
+	while ((link = take_first(c, &c->tasks))) {
+		struct client_task *t = list_entry(link, struct client_task, link);
+		t->run(t);
+	}
+}
+
+static bool is_cancelled(struct client *c, const struct exchange *x)
+{
+	pthread_mutex_lock(&c->lock);
+	bool answer = x->is_cancelled;
+	pthread_mutex_unlock(&c->lock);
+	return answer;
+}
+
+static void begin_all(struct client *c)
+{
+	struct list *link;
+	while ((link = take_first(c, &c->starting))) {
+		struct exchange *x = list_entry(link, struct exchange, link);
+		if (atomic_load(&c->is_stopping)) {
+			end(x, EXCHANGE_STOPPED);
+		} else {
+			begin(c, x);
+		}
+	}
+}
+
+static struct exchange *find_cancelled(struct client *c)
+{
+	list_for_each(it, &c->running) {
+		struct exchange *x = list_entry(it, struct exchange, link);
+		if (is_cancelled(c, x)) {
+			return x;
+		}
+	}
+	return NULL;
+}
+
+static void end_cancelled(struct client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool has_cancelled = c->has_cancelled;
+	c->has_cancelled = false;
+	pthread_mutex_unlock(&c->lock);
+	for (struct exchange *x; has_cancelled && (x = find_cancelled(c));) {
+		end_running(c, x, EXCHANGE_CANCELLED);
+	}
+}
+
+static void run_timers(struct client *c)
+{
+	int64_t now = clock_mono_ms();
+	while (!list_is_empty(&c->timers)) {
+		struct client_timer *t = list_entry(c->timers.next, struct client_timer, link);
+		if (t->at_ms > now) {
+			return;
+		}
+		list_remove(&t->link);
+		t->run(t);
+	}
+}
+
+static int poll_ms(const struct client *c)
+{
+	if (list_is_empty(&c->timers)) {
+		return POLL_MAX_MS;
+	}
+	int64_t left = list_entry(c->timers.next, struct client_timer, link)->at_ms - clock_mono_ms();
+	return (int)MIN(MAX(left, 0), (int64_t)POLL_MAX_MS);
+}
+
+/* True when nobody can want anything any more. */
+static bool is_over(struct client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool answer = c->is_over = list_is_empty(&c->starting) && list_is_empty(&c->tasks);
+	pthread_mutex_unlock(&c->lock);
+	return answer;
+}
+
+static void wind_up(struct client *c)
+{
+	do {
+		while (!list_is_empty(&c->running)) {
+			end_running(c, list_entry(c->running.next, struct exchange, link), EXCHANGE_STOPPED);
+		}
+		begin_all(c);
+		run_tasks(c);
+		while (!list_is_empty(&c->timers)) {
+			list_remove(c->timers.next);
+		}
+	} while (!is_over(c));
+}
+
+static void *drive(void *ctx)
+{
+	struct client *c = ctx;
+	int n_running;
+	while (!atomic_load(&c->is_stopping)) {
+		run_tasks(c);
+		run_timers(c);
+		begin_all(c);
+		end_cancelled(c);
+		curl.multi_perform(c->multi, &n_running);
+		end_finished(c);
+		curl.multi_poll(c->multi, NULL, 0, poll_ms(c), NULL);
+	}
+	wind_up(c);
+	return NULL;
+}
+
+/* ---- what others see ---- */
+
+static void wake(struct client *c)
+{
+	curl.multi_wakeup(c->multi);
+}
+
+/* Puts a link where the thread finds it. */
+static bool leave(struct client *c, struct list *head, struct list *link)
+{
+	pthread_mutex_lock(&c->lock);
+	bool is_taken = !c->is_over;
+	if (is_taken) {
+		list_append(head, link);
+		wake(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return is_taken;
+}
+
+void exchange_start(struct client *c, struct exchange *x)
+{
+	x->code = 0;
+	x->retry_after_s = -1;
+	x->answer_type[0] = x->problem[0] = '\0';
+	x->result = EXCHANGE_OK;
+	x->is_cancelled = false;
+	if (!leave(c, &c->starting, &x->link)) {
+		end(x, EXCHANGE_STOPPED);
+	}
+}
+
+void exchange_cancel(struct client *c, struct exchange *x)
+{
+	pthread_mutex_lock(&c->lock);
+	x->is_cancelled = c->has_cancelled = true;
+	if (!c->is_over) {
+		wake(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void client_timer_init(struct client_timer *t, void (*run)(struct client_timer *t))
+{
+	*t = (struct client_timer){.run = run};
+	list_init(&t->link);
+}
+
+void client_timer_set(struct client *c, struct client_timer *t, int64_t delay_ms)
+{
+	list_remove(&t->link);
+	t->at_ms = clock_mono_ms() + delay_ms;
+	struct list *at = c->timers.next;
+	while (at != &c->timers && list_entry(at, struct client_timer, link)->at_ms <= t->at_ms) {
+		at = at->next;
+	}
+	list_add_before(at, &t->link);
+}
+
+void client_timer_clear(struct client_timer *t)
+{
+	list_remove(&t->link);
+}
+
+bool client_post(struct client *c, struct client_task *t)
+{
+	return leave(c, &c->tasks, &t->link);
+}
+
+static int open_parts(struct client *c, struct buf *err)
+{
+	int r = need_curl(err);
+	r = r ? r : pem_open(&c->ca, c->config.ca, err);
+	r = r ? r : pem_open(&c->cert, c->config.cert, err);
+	r = r ? r : pem_open(&c->key, c->config.key, err);
+	if (r) {
+		return r;
+	}
+	c->multi = curl.multi_init();
+	r = -pthread_create(&c->thread, NULL, drive, c);
+	if (r) {
+		buf_printf(err, "cannot start a thread: %s", strerror(-r));
+		curl.multi_cleanup(take_ptr(c->multi));
+	}
+	return r;
+}
+
+static void init_lock(struct client *c)
+{
+	pthread_condattr_t attributes;
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&c->stopped, &attributes);
+	pthread_condattr_destroy(&attributes);
+	pthread_mutex_init(&c->lock, NULL);
+}
+
+int client_new(struct client **ret, const struct client_config *config, struct buf *err)
+{
+	struct client *c = mem_new(struct client);
+	client_config_copy(&c->config, config);
+	if (!c->config.user_agent) {
+		c->config.user_agent = mem_strdup("annals/" ANNALS_VERSION);
+	}
+	c->ca.fd = c->cert.fd = c->key.fd = -1;
+	buf_init(&c->token, TOKEN_MAX);
+	list_init(&c->running);
+	list_init(&c->timers);
+	list_init(&c->starting);
+	list_init(&c->tasks);
+	init_lock(c);
+	int r = open_parts(c, err);
+	if (r) {
+		client_free(c);
+		return r;
+	}
+	*ret = c;
+	return 0;
+}
+
+void client_stop(struct client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	atomic_store(&c->is_stopping, true);
+	pthread_cond_broadcast(&c->stopped);
+	pthread_mutex_unlock(&c->lock);
+	wake(c);
+}
+
+bool client_sleep(struct client *c, int64_t ms)
+{
+	struct timespec until;
+	int64_t until_ns = clock_mono_ns() + ms * 1000000;
+	until = (struct timespec){.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+	pthread_mutex_lock(&c->lock);
+	int r = 0;
+	while (!atomic_load(&c->is_stopping) && r != ETIMEDOUT) {
+		r = pthread_cond_timedwait(&c->stopped, &c->lock, &until);
+	}
+	pthread_mutex_unlock(&c->lock);
+	return !client_is_stopped(c);
+}
+
+bool client_is_stopped(const struct client *c)
+{
+	return atomic_load(&c->is_stopping);
+}
+
+struct client *client_free(struct client *c)
+{
+	if (c) {
+		if (c->multi) {
+			client_stop(c);
+			pthread_join(c->thread, NULL);
+			curl.multi_cleanup(c->multi);
+		}
+		pem_close(&c->key);
+		pem_close(&c->cert);
+		pem_close(&c->ca);
+		buf_done(&c->token);
+		pthread_cond_destroy(&c->stopped);
+		pthread_mutex_destroy(&c->lock);
+		client_config_done(&c->config);
+		mem_free(c);
+	}
+	return NULL;
+}

@@ -1,0 +1,51 @@
+/* What the server serves: all groups, versions and resources with their verbs. */
+#ifndef CLIENT_DISCOVERY_H
+#define CLIENT_DISCOVERY_H
+
+#include "client/rest.h"
+
+enum api_verb {
+	API_CREATE = 1 << 0,
+	API_DELETE = 1 << 1,
+	API_DELETECOLLECTION = 1 << 2,
+	API_GET = 1 << 3,
+	API_LIST = 1 << 4,
+	API_PATCH = 1 << 5,
+	API_UPDATE = 1 << 6,
+	API_WATCH = 1 << 7,
+};
+
+struct api_resource {
+	struct resource resource;
+	struct str kind;
+	bool is_namespaced;
+	bool is_preferred; /* the version to use: the group's preferred one, or the first that has the resource */
+	unsigned verbs;    /* api_verb */
+};
+
+/* A group's version that could not be asked: what it serves is not known, which is not the same as nothing. */
+struct discovery_failure {
+	struct str group, version, message;
+};
+
+struct discovery {
+	struct api_resource *resources; /* subresources are left out; in the server's order */
+	size_t n;
+	struct discovery_failure *failures;
+	size_t n_failures;
+	struct arena arena;
+};
+
+void discovery_init(struct discovery *d);
+void discovery_done(struct discovery *d);
+/* Asks anew, in the aggregated form (two requests) or, of servers without it, group by group. d is emptied first. 0, also with
+ * failures; or a rest_error with why in ret_answer, and nothing in d. */
+int discovery_fetch(struct client *c, struct discovery *d, struct answer *ret_answer);
+
+/* Of a kind as objects and owner references name it: apiVersion "apps/v1", kind. NULL: not served. */
+const struct api_resource *discovery_find_kind(const struct discovery *d, struct str api_version, struct str kind);
+const struct api_resource *discovery_find(const struct discovery *d, const struct resource *r);
+/* May the answer to discovery_find*() be wrong, because this group's version could not be asked? */
+bool discovery_has_failed(const struct discovery *d, struct str group, struct str version);
+
+#endif

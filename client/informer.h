@@ -1,0 +1,62 @@
+/* List and watch of one resource, kept up: a store that follows the server, and handlers that hear of each change.
+ *
+ *  - It starts with a watch-list (sendInitialEvents), one consistent stream without pages; where the server has none, with a
+ *    consistent LIST in pages. Then it watches from the version that ended it.
+ *  - A watch that ends or breaks resumes from the last version seen, bookmarks included; nothing is listed again for that.
+ *  - 410 means list again. What came and went meanwhile is told as additions, updates and deletions by comparing.
+ *  - It never goes back in time: an event or a list older than what was seen is not taken; a relist asks for NotOlderThan. Only a server
+ *    that says its present is older (ResourceVersionTooLarge, a restored backup) makes it start over.
+ *  - Trouble is met by exponential back-off with jitter, 0.8 s to 30 s, and by Retry-After; the store stays as it is meanwhile.
+ *
+ * Handlers run on the client's thread, one at a time, after the store has changed; they must not block. Usually they put a key
+ * into a work queue. The store may be asked from any thread. */
+#ifndef CLIENT_INFORMER_H
+#define CLIENT_INFORMER_H
+
+#include "client/client.h"
+#include "client/item.h"
+#include "client/rest.h"
+
+struct informer;
+
+struct informer_handlers {
+	/* is_initial: it was there when the informer first looked. */
+	void (*on_add)(void *ctx, struct item *item, bool is_initial);
+	/* Also for a relist that found another version; also when the object was replaced (another uid). */
+	void (*on_update)(void *ctx, struct item *old, struct item *item);
+	/* The last state: of the deletion's event, or, is_guess, what was known when a relist did not find it. */
+	void (*on_delete)(void *ctx, struct item *item, bool is_guess);
+	/* Once: all that was there has been told of. */
+	void (*on_synced)(void *ctx);
+	/* What went wrong, a sentence; it goes on by itself. Not for what happens every few minutes. */
+	void (*on_problem)(void *ctx, struct str problem);
+}; /* any may be NULL */
+
+/* All text is copied. */
+struct informer_options {
+	struct client *client;
+	struct resource resource;
+	struct str namespace; /* empty: all */
+	struct str label_selector, field_selector;
+	bool metadata_only; /* PartialObjectMetadata: works for any resource, costs a tenth */
+	bool no_watch_list; /* begins with pages, also where a watch-list works */
+	struct informer_handlers handlers;
+	void *ctx;
+};
+
+struct informer *informer_new(const struct informer_options *options); /* starts */
+/* No handler runs any more when it returns; none may call it. The client must still be there (it may be stopped). */
+struct informer *informer_free(struct informer *f);
+DEFINE_CLEANUP(struct informer *, informer_free)
+
+bool informer_has_synced(const struct informer *f);
+uint64_t informer_version(const struct informer *f); /* the latest seen; 0: none */
+
+/* References, or NULL. Any thread. */
+struct item *informer_get(struct informer *f, struct str namespace, struct str name);
+struct item *informer_get_by_uid(struct informer *f, struct str uid);
+size_t informer_count(struct informer *f);
+/* Calls each() for all, or all of a namespace, under the store's lock: it must be quick and not call the informer. */
+void informer_each(struct informer *f, struct str namespace, void (*each)(void *ctx, struct item *item), void *ctx);
+
+#endif

@@ -1,0 +1,533 @@
+#include "client/reflector.h"
+
+#include "base/clock.h"
+#include "client/store.h"
+
+#include <stdio.h>
+
+enum {
+	BACKOFF_FIRST_MS = 800, /* client-go's reflector */
+	BACKOFF_LAST_MS = 30 * 1000,
+	WATCH_MIN_S = 300, /* a watch lasts 5 to 10 minutes, so that connections move to new servers */
+	SLACK_S = 30,
+	LIST_TIMEOUT_MS = 60 * 1000,
+	/* A watch-list is given up when nothing came for so long: servers that do not know sendInitialEvents ignore it and never say where
+	 * the initial events end. */
+	PATIENCE_MS = 10 * 1000,
+	SHORT_MS = 1000,
+	LINE_MAX_BYTES = 32 << 20,
+	PAGE_MAX_BYTES = 256 << 20,
+	PAGE_TREE_MAX = 1 << 30,
+	PAGE_VALUES_MAX = 16 << 20,
+	PAGE_DEPTH_MAX = 512,
+	REFUSAL_MAX_BYTES = 64 * 1024,
+	PATH_BYTES_MAX = 64 * 1024,
+	TOKEN_MAX = 64 * 1024,
+	KEY_MAX = 4096,
+	OBJECTS_MAX = 10 * 1000 * 1000,
+};
+
+#define AS(kind) "application/json;as=" kind ";g=meta.k8s.io;v=v1"
+
+/* ---- trouble ---- */
+
+/* Once until it goes well again: a server that is away would fill logs. */
+static void tell(struct reflector *r, struct str problem)
+{
+	if (!r->has_told) {
+		r->has_told = true;
+		r->sink.on_problem(r->sink.ctx, problem);
+	}
+}
+
+static void retry_later(struct reflector *r, struct str problem)
+{
+	int64_t pause = backoff_next(&r->backoff);
+	tell(r, problem);
+	client_timer_set(r->options.client, &r->retry, MAX(pause, r->x.retry_after_s * 1000));
+}
+
+static void went_well(struct reflector *r)
+{
+	backoff_reset(&r->backoff);
+	r->has_told = false;
+}
+
+/* ---- what is being gathered ---- */
+
+static void drop_fresh(struct reflector *r)
+{
+	for (struct map_entry *e = map_next(&r->fresh, NULL); e; e = map_next(&r->fresh, e)) {
+		item_unref(e->value);
+	}
+	map_done(&r->fresh);
+	map_init(&r->fresh, OBJECTS_MAX);
+}
+
+static bool gather(struct reflector *r, struct item *item, bool is_gone)
+{
+	void *old = NULL;
+	store_key(&r->key, item->namespace, item->name);
+	if (is_gone) {
+		item_unref(map_remove(&r->fresh, buf_str(&r->key)));
+		item_unref(item);
+		return true;
+	}
+	if (!map_set(&r->fresh, buf_str(&r->key), item, &old)) {
+		item_unref(item);
+		return false;
+	}
+	item_unref(old);
+	return true;
+}
+
+/* Everything has come, as of that version. */
+static void hand_over(struct reflector *r, uint64_t version)
+{
+	r->must_list = r->asks_latest = false;
+	atomic_store(&r->version, version);
+	r->sink.on_all(r->sink.ctx, &r->fresh);
+	map_done(&r->fresh);
+	map_init(&r->fresh, OBJECTS_MAX);
+	went_well(r);
+}
+
+/* ---- requests ---- */
+
+static void add_selectors(struct reflector *r)
+{
+	query_add(&r->path, "labelSelector", r->options.label_selector);
+	query_add(&r->path, "fieldSelector", r->options.field_selector);
+}
+
+static void add_number(struct reflector *r, const char *name, uint64_t n)
+{
+	char digits[24];
+	snprintf(digits, sizeof(digits), "%llu", (unsigned long long)n);
+	query_add(&r->path, name, str_of(digits));
+}
+
+static void begin_path(struct reflector *r)
+{
+	buf_clear(&r->path);
+	buf_clear(&r->text);
+	target_path(&r->path, &(struct target){.resource = &r->options.resource, .namespace = r->options.namespace});
+}
+
+static void send(struct reflector *r, const char *accept, int64_t timeout_ms)
+{
+	r->x.path = r->path.p;
+	r->x.accept = accept;
+	r->x.timeout_ms = timeout_ms;
+	r->is_running = true;
+	r->began_ms = clock_mono_ms();
+	exchange_start(r->options.client, &r->x);
+}
+
+static void ask_page(struct reflector *r)
+{
+	uint64_t version = atomic_load(&r->version);
+	r->state = REFLECTOR_LIST;
+	begin_path(r);
+	add_selectors(r);
+	if (!r->is_whole) {
+		add_number(r, "limit", (uint64_t)r->page);
+	}
+	if (r->token.n) {
+		query_add(&r->path, "continue", buf_str(&r->token));
+	} else if (version && !r->asks_latest) {
+		add_number(r, "resourceVersion", version);
+		query_add(&r->path, "resourceVersionMatch", STR("NotOlderThan"));
+	}
+	send(r, r->options.metadata_only ? AS("PartialObjectMetadataList") : NULL, LIST_TIMEOUT_MS);
+}
+
+static void ask_list(struct reflector *r)
+{
+	drop_fresh(r);
+	buf_clear(&r->token);
+	ask_page(r);
+}
+
+static void ask_watch(struct reflector *r, enum reflector_state state)
+{
+	uint64_t version = atomic_load(&r->version);
+	uint64_t seconds = WATCH_MIN_S + (uint64_t)random_below(WATCH_MIN_S);
+	r->state = state;
+	r->n_events = 0;
+	r->is_relist_needed = false;
+	lines_clear(&r->lines);
+	begin_path(r);
+	add_number(r, "watch", 1);
+	add_selectors(r);
+	query_add(&r->path, "allowWatchBookmarks", STR("true"));
+	add_number(r, "timeoutSeconds", seconds);
+	if (version && !r->asks_latest) {
+		add_number(r, "resourceVersion", version);
+	}
+	if (state == REFLECTOR_WATCH_LIST) {
+		query_add(&r->path, "sendInitialEvents", STR("true"));
+		query_add(&r->path, "resourceVersionMatch", STR("NotOlderThan"));
+		drop_fresh(r);
+		client_timer_set(r->options.client, &r->patience, PATIENCE_MS);
+	}
+	send(r, r->options.metadata_only ? AS("PartialObjectMetadata") : NULL, (int64_t)(seconds + SLACK_S) * 1000);
+}
+
+static void go_on(struct reflector *r)
+{
+	if (!r->must_list) {
+		ask_watch(r, REFLECTOR_WATCH);
+	} else if (r->no_watch_list) {
+		ask_list(r);
+	} else {
+		ask_watch(r, REFLECTOR_WATCH_LIST);
+	}
+}
+
+static void on_retry(struct client_timer *t)
+{
+	go_on(container_of(t, struct reflector, retry));
+}
+
+static void on_impatience(struct client_timer *t)
+{
+	struct reflector *r = container_of(t, struct reflector, patience);
+	r->no_watch_list = true;
+	exchange_cancel(r->options.client, &r->x);
+}
+
+/* ---- a server's refusal ---- */
+
+static bool is_too_large(const struct json *status)
+{
+	const struct json *causes = json_gets(json_gets(status, "details"), "causes");
+	for (uint32_t i = 0; json_is(causes, JSON_ARRAY) && i < causes->n; i++) {
+		if (str_is(json_text(json_gets(causes->items[i], "reason")), "ResourceVersionTooLarge")) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* 410: the history we would go on from is gone. Too large: the server's present is older than ours, a backup was restored. */
+static bool is_history_lost(struct reflector *r, int code, const struct json *status)
+{
+	if (is_too_large(status)) {
+		atomic_store(&r->version, 0);
+		return true;
+	}
+	return code == 410;
+}
+
+static int64_t status_code(const struct json *status)
+{
+	int64_t code = 0;
+	json_to_int64(json_gets(status, "code"), &code);
+	return code;
+}
+
+/* ---- events ---- */
+
+static bool ends_initial_events(const struct item *i)
+{
+	const struct json *annotations = json_gets(item_meta(i), "annotations");
+	return str_is(json_text(json_gets(annotations, "k8s.io/initial-events-end")), "true");
+}
+
+static bool on_bookmark(struct reflector *r, const struct item *i)
+{
+	if (r->state == REFLECTOR_WATCH) {
+		if (i->version > atomic_load(&r->version)) {
+			atomic_store(&r->version, i->version);
+		}
+		return true;
+	}
+	if (!ends_initial_events(i)) {
+		return true;
+	}
+	client_timer_clear(&r->patience);
+	if (i->version < atomic_load(&r->version)) {
+		tell(r, STR("the server's initial events are older than what was seen"));
+		return false;
+	}
+	hand_over(r, i->version);
+	r->state = REFLECTOR_WATCH;
+	return true;
+}
+
+static bool on_error_event(struct reflector *r, const struct item *i)
+{
+	r->is_relist_needed = is_history_lost(r, (int)status_code(i->object), i->object);
+	if (!r->is_relist_needed) {
+		tell(r, json_text(json_gets(i->object, "message")));
+	}
+	return false;
+}
+
+static bool on_change(struct reflector *r, struct item *item, bool is_gone)
+{
+	if (r->state == REFLECTOR_WATCH_LIST) {
+		client_timer_set(r->options.client, &r->patience, PATIENCE_MS);
+		return gather(r, item, is_gone);
+	}
+	if (item->version < atomic_load(&r->version)) {
+		item_unref(item);
+		tell(r, STR("the server sent an event older than one before"));
+		return true;
+	}
+	atomic_store(&r->version, item->version);
+	went_well(r);
+	r->sink.on_event(r->sink.ctx, item, is_gone);
+	return true;
+}
+
+static bool on_line(void *ctx, struct str line)
+{
+	struct reflector *r = ctx;
+	struct str type = {NULL, 0};
+	_cleanup_(item_unrefp) struct item *item = item_of_event(line, &type);
+	r->n_events++;
+	if (!item) {
+		tell(r, STR("the server sent an event that cannot be read"));
+		return false;
+	}
+	if (str_is(type, "BOOKMARK")) {
+		return on_bookmark(r, item);
+	}
+	if (str_is(type, "ERROR")) {
+		return on_error_event(r, item);
+	}
+	if (!item->name.n || !item->version) {
+		tell(r, STR("the server sent an object without name or resourceVersion"));
+		return false;
+	}
+	return on_change(r, take_ptr(item), str_is(type, "DELETED"));
+}
+
+static bool on_bytes(struct exchange *x, struct str bytes)
+{
+	struct reflector *r = container_of(x, struct reflector, x);
+	if (r->is_ending) {
+		return false;
+	}
+	if (r->state == REFLECTOR_LIST || x->code != 200) {
+		return buf_add_str(&r->text, bytes);
+	}
+	return lines_feed(&r->lines, bytes, on_line, r);
+}
+
+/* ---- ends ---- */
+
+static const struct json *parse_text(struct reflector *r, struct arena *a)
+{
+	size_t at;
+	struct json *root;
+	const struct json_limits limits = {.depth = PAGE_DEPTH_MAX, .values = PAGE_VALUES_MAX};
+	arena_init(a, PAGE_TREE_MAX);
+	return r->text.n && json_parse(&root, a, buf_str(&r->text), limits, &at) == 0 ? root : NULL;
+}
+
+static void tell_refusal(struct reflector *r, const struct json *status)
+{
+	_cleanup_(buf_done) struct buf problem;
+	struct str message = json_text(json_gets(status, "message"));
+	buf_init(&problem, REFUSAL_MAX_BYTES);
+	buf_printf(&problem, "cannot %s " STR_FMT ": ", r->state == REFLECTOR_LIST ? "list" : "watch",
+		STR_ARG(r->options.resource.plural));
+	if (r->x.result != EXCHANGE_OK) {
+		buf_adds(&problem, r->x.problem);
+	} else if (message.n) {
+		buf_add_str(&problem, message);
+	} else {
+		buf_printf(&problem, "status code %d", r->x.code);
+	}
+	retry_later(r, buf_str(&problem));
+}
+
+/* Is it the watch-list that the server does not want? */
+static bool is_unknown_to_server(const struct reflector *r)
+{
+	int code = r->x.code;
+	return r->state == REFLECTOR_WATCH_LIST && (code == 400 || code == 405 || code == 406 || code == 422);
+}
+
+static void on_refusal(struct reflector *r)
+{
+	struct arena a;
+	const struct json *status = r->x.result == EXCHANGE_OK ? parse_text(r, &a) : NULL;
+	if (r->x.result != EXCHANGE_OK) {
+		arena_init(&a, 0);
+	}
+	if (is_unknown_to_server(r)) {
+		r->no_watch_list = true;
+		ask_list(r);
+	} else if (is_history_lost(r, r->x.code, status)) {
+		/* A page's token that is too old: what is left comes only in one piece. */
+		r->is_whole = r->state == REFLECTOR_LIST && r->token.n > 0;
+		r->must_list = true;
+		if (r->state == REFLECTOR_WATCH || r->is_whole) {
+			go_on(r);
+		} else {
+			r->asks_latest = true;
+			tell_refusal(r, status);
+		}
+	} else {
+		tell_refusal(r, status);
+	}
+	arena_done(&a);
+}
+
+static bool gather_items(struct reflector *r, const struct json *list)
+{
+	const struct json *items = json_gets(list, "items");
+	for (uint32_t i = 0; json_is(items, JSON_ARRAY) && i < items->n; i++) {
+		struct item *item = item_new(items->items[i]->source);
+		if (!item || !gather(r, item, false)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The list's version may not be older than what was seen: a server that ignores NotOlderThan is not believed. */
+static void on_last_page(struct reflector *r, uint64_t version)
+{
+	if (version < atomic_load(&r->version)) {
+		retry_later(r, STR("the server's list is older than what was seen"));
+		return;
+	}
+	r->is_whole = false;
+	r->page = LIST_PAGE;
+	hand_over(r, version);
+	ask_watch(r, REFLECTOR_WATCH);
+}
+
+static void on_page(struct reflector *r)
+{
+	struct arena a;
+	uint64_t version = 0;
+	const struct json *list = parse_text(r, &a), *meta = json_gets(list, "metadata");
+	struct str token = list_continue(list);
+	if (!str_to_uint64(json_text(json_gets(meta, "resourceVersion")), &version) || !gather_items(r, list)) {
+		retry_later(r, STR("the server's list cannot be read"));
+	} else if (token.n) {
+		buf_clear(&r->token);
+		buf_add_str(&r->token, token);
+		ask_page(r);
+	} else {
+		on_last_page(r, version);
+	}
+	arena_done(&a);
+}
+
+/* A page beyond the ceiling: smaller ones. */
+static void on_big_page(struct reflector *r)
+{
+	r->is_whole = false;
+	if (r->page == 1) {
+		r->page = LIST_PAGE;
+		retry_later(r, STR("an object of the server's list is too big"));
+		return;
+	}
+	r->page /= 2;
+	ask_list(r);
+}
+
+static void on_list_end(struct reflector *r)
+{
+	if (r->x.result == EXCHANGE_REFUSED) {
+		on_big_page(r);
+	} else if (r->x.result == EXCHANGE_OK && r->x.code == 200) {
+		on_page(r);
+	} else {
+		on_refusal(r);
+	}
+}
+
+/* The server ends watches after a while, which is no trouble; one that ends as soon as it began is. */
+static void on_stream_end(struct reflector *r)
+{
+	bool was_short = clock_mono_ms() - r->began_ms < SHORT_MS && !r->n_events;
+	client_timer_clear(&r->patience);
+	if (r->is_relist_needed) {
+		r->must_list = true;
+		go_on(r);
+	} else if (r->x.result == EXCHANGE_CANCELLED) {
+		go_on(r);
+	} else if (r->x.code != 200 || r->x.result != EXCHANGE_OK) {
+		on_refusal(r);
+	} else if (was_short || r->state == REFLECTOR_WATCH_LIST) {
+		retry_later(r, STR("the server ends watches at once"));
+	} else {
+		went_well(r);
+		go_on(r);
+	}
+}
+
+static void on_done(struct exchange *x)
+{
+	struct reflector *r = container_of(x, struct reflector, x);
+	r->is_running = false;
+	if (r->is_ending) {
+		r->on_ended(r);
+	} else if (x->result == EXCHANGE_STOPPED) {
+		client_timer_clear(&r->patience);
+	} else if (r->state == REFLECTOR_LIST) {
+		on_list_end(r);
+	} else {
+		on_stream_end(r);
+	}
+}
+
+/* ---- its life ---- */
+
+void reflector_init(struct reflector *r, const struct informer_options *options, const struct reflector_sink *sink)
+{
+	*r = (struct reflector){
+		.options = *options,
+		.sink = *sink,
+		.x = {.method = "GET", .on_bytes = on_bytes, .on_done = on_done},
+		.must_list = true,
+		.no_watch_list = options->no_watch_list,
+		.page = LIST_PAGE,
+	};
+	client_timer_init(&r->retry, on_retry);
+	client_timer_init(&r->patience, on_impatience);
+	backoff_init(&r->backoff, BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
+	buf_init(&r->path, PATH_BYTES_MAX);
+	buf_init(&r->text, PAGE_MAX_BYTES);
+	buf_init(&r->token, TOKEN_MAX);
+	buf_init(&r->key, KEY_MAX);
+	lines_init(&r->lines, LINE_MAX_BYTES);
+	map_init(&r->fresh, OBJECTS_MAX);
+}
+
+void reflector_done(struct reflector *r)
+{
+	drop_fresh(r);
+	map_done(&r->fresh);
+	lines_done(&r->lines);
+	buf_done(&r->key);
+	buf_done(&r->token);
+	buf_done(&r->text);
+	buf_done(&r->path);
+}
+
+void reflector_begin(struct reflector *r)
+{
+	go_on(r);
+}
+
+void reflector_end(struct reflector *r, void (*on_ended)(struct reflector *r))
+{
+	r->is_ending = true;
+	r->on_ended = on_ended;
+	client_timer_clear(&r->retry);
+	client_timer_clear(&r->patience);
+	if (r->is_running) {
+		exchange_cancel(r->options.client, &r->x);
+	} else {
+		r->on_ended(r);
+	}
+}

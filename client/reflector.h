@@ -1,0 +1,61 @@
+/* List and watch without end: tells what there is, then what happens to it (informer.h says how). Runs on the client's thread; a
+ * machine of states, each of which is an exchange under way or a timer:
+ *
+ *      begin -> WATCH_LIST --end of the initial events--> WATCH
+ *        |          | (the server has none)                 | ended or broke: WATCH again from the version seen
+ *        '------> LIST pages ------------------------------>' 410: begin
+ */
+#ifndef CLIENT_REFLECTOR_H
+#define CLIENT_REFLECTOR_H
+
+#include "base/map.h"
+#include "client/backoff.h"
+#include "client/informer.h"
+#include "client/lines.h"
+
+enum reflector_state { REFLECTOR_WATCH_LIST, REFLECTOR_LIST, REFLECTOR_WATCH };
+
+struct reflector_sink {
+	/* All there is: "NAMESPACE/NAME" to items, whose references are the callee's from now on. */
+	void (*on_all)(void *ctx, struct map *items);
+	/* item: a reference the callee keeps or drops. */
+	void (*on_event)(void *ctx, struct item *item, bool is_gone);
+	void (*on_problem)(void *ctx, struct str problem);
+	void *ctx;
+};
+
+struct reflector {
+	struct informer_options options;
+	struct reflector_sink sink;
+	_Atomic uint64_t version; /* the latest seen; 0: none */
+
+	/* private */
+	struct exchange x;
+	struct client_timer retry, patience;
+	struct backoff backoff;
+	enum reflector_state state;
+	bool is_running, is_ending; /* an exchange is under way; it is the last */
+	bool must_list;             /* what is known cannot be built on */
+	bool no_watch_list;
+	bool is_whole;         /* the list is asked for without pages */
+	bool asks_latest;      /* not for what is at least as new as was seen: the server has lost track of that */
+	bool is_relist_needed; /* an event said so; the stream is being ended */
+	bool has_told;         /* since the last success */
+	uint64_t n_events;     /* of this stream */
+	int64_t began_ms;
+	int64_t page;
+	struct buf path, text, token, key;
+	struct lines lines;
+	struct map fresh; /* what is being gathered: items by key */
+	uint64_t list_version;
+	void (*on_ended)(struct reflector *r);
+};
+
+void reflector_init(struct reflector *r, const struct informer_options *options, const struct reflector_sink *sink);
+void reflector_done(struct reflector *r);
+/* On the client's thread. */
+void reflector_begin(struct reflector *r);
+/* Calls on_ended() when nothing of it runs any more, perhaps at once. */
+void reflector_end(struct reflector *r, void (*on_ended)(struct reflector *r));
+
+#endif

@@ -1,0 +1,373 @@
+#include "client/rest.h"
+
+#include <pthread.h>
+
+enum {
+	ANSWER_MAX = 256 << 20, /* bytes of text */
+	TREE_MAX = 1 << 30,     /* bytes of JSON tree */
+	VALUES_MAX = 16 << 20,
+	DEPTH_MAX = 512,
+	TIMEOUT_MS = 30 * 1000,
+	TRIES_MAX = 10,
+	PAUSE_MAX_S = 60,
+	BODY_MAX = 16 << 20,
+	PATH_BYTES_MAX = 64 * 1024,
+};
+
+/* ---- an answer ---- */
+
+void answer_init(struct answer *a)
+{
+	*a = (struct answer){.retry_after_s = -1};
+	arena_init(&a->arena, TREE_MAX);
+}
+
+void answer_done(struct answer *a)
+{
+	arena_done(&a->arena);
+	*a = (struct answer){.retry_after_s = -1};
+}
+
+bool answer_is(const struct answer *a, int code, const char *reason)
+{
+	return a->code == code && (!reason || str_is(a->reason, reason));
+}
+
+struct str answer_version(const struct answer *a)
+{
+	return json_text(json_gets(json_gets(a->body, "metadata"), "resourceVersion"));
+}
+
+void answer_read_status(struct answer *a)
+{
+	if (str_is(json_text(json_gets(a->body, "kind")), "Status")) {
+		a->reason = json_text(json_gets(a->body, "reason"));
+		a->message = json_text(json_gets(a->body, "message"));
+	}
+}
+
+/* ---- a call ---- */
+
+/* One try, and who waits for it. */
+struct call {
+	struct exchange x;
+	struct buf text;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool is_done;
+};
+
+static bool on_bytes(struct exchange *x, struct str bytes)
+{
+	struct call *call = container_of(x, struct call, x);
+	return buf_add_str(&call->text, bytes);
+}
+
+static void on_done(struct exchange *x)
+{
+	struct call *call = container_of(x, struct call, x);
+	pthread_mutex_lock(&call->lock);
+	call->is_done = true;
+	pthread_cond_signal(&call->wake);
+	pthread_mutex_unlock(&call->lock);
+}
+
+static void try_once(struct client *c, struct call *call)
+{
+	call->is_done = false;
+	buf_clear(&call->text);
+	exchange_start(c, &call->x);
+	pthread_mutex_lock(&call->lock);
+	while (!call->is_done) {
+		pthread_cond_wait(&call->wake, &call->lock);
+	}
+	pthread_mutex_unlock(&call->lock);
+}
+
+static bool is_turned_away(const struct exchange *x)
+{
+	return x->result == EXCHANGE_OK && (x->code == 429 || x->code == 503) && x->retry_after_s >= 0;
+}
+
+static int read_body(struct answer *a, struct str text)
+{
+	size_t at;
+	const struct json_limits limits = {.depth = DEPTH_MAX, .values = VALUES_MAX};
+	if (!text.n) {
+		return 0;
+	}
+	int r = json_parse(&a->body, &a->arena, arena_dup(&a->arena, text), limits, &at);
+	if (r == JSON_E_FULL || r == JSON_E_VALUES) {
+		return REST_TOO_BIG;
+	}
+	return r ? REST_GARBLED : 0;
+}
+
+/* What a server says that speaks no Status: a proxy, a bare 404. */
+static void read_text(struct answer *a, struct str text)
+{
+	enum { SHOWN = 200 };
+	struct str shown = {text.p, MIN(text.n, (size_t)SHOWN)};
+	a->body = NULL;
+	a->message = shown.n ? arena_dup(&a->arena, str_trim(shown)) : arena_printf(&a->arena, "status code %d", a->code);
+}
+
+static int read_answer(struct answer *a, const struct call *call)
+{
+	const struct exchange *x = &call->x;
+	a->code = x->code;
+	a->retry_after_s = x->retry_after_s;
+	a->content_type = arena_dup(&a->arena, str_of(x->answer_type));
+	a->message = arena_dup(&a->arena, str_of(x->problem));
+	switch (x->result) {
+	case EXCHANGE_OK:
+		break;
+	case EXCHANGE_REFUSED:
+		return REST_TOO_BIG;
+	case EXCHANGE_STOPPED:
+	case EXCHANGE_CANCELLED:
+		return REST_STOPPED;
+	case EXCHANGE_UNREACHABLE:
+	case EXCHANGE_TIMEOUT:
+		return REST_UNREACHABLE;
+	}
+
+	int r = read_body(a, buf_str(&call->text));
+	if (a->code >= 200 && a->code < 300) {
+		return r;
+	}
+	if (r) {
+		read_text(a, buf_str(&call->text));
+	}
+	answer_read_status(a);
+	return REST_STATUS;
+}
+
+static void call_init(struct call *call, const struct rest_call *q)
+{
+	*call = (struct call){
+		.x = {.method = q->method,
+			.path = q->path,
+			.accept = q->accept,
+			.content_type = q->content_type,
+			.body = q->body,
+			.timeout_ms = q->timeout_ms ? q->timeout_ms : TIMEOUT_MS,
+			.on_bytes = on_bytes,
+			.on_done = on_done},
+	};
+	buf_init(&call->text, ANSWER_MAX);
+	pthread_mutex_init(&call->lock, NULL);
+	pthread_cond_init(&call->wake, NULL);
+}
+
+static void call_done(struct call *call)
+{
+	pthread_cond_destroy(&call->wake);
+	pthread_mutex_destroy(&call->lock);
+	buf_done(&call->text);
+}
+
+int rest_do(struct client *c, const struct rest_call *q, struct answer *ret)
+{
+	struct call call;
+	call_init(&call, q);
+	try_once(c, &call);
+	for (unsigned i = 1; i < TRIES_MAX && is_turned_away(&call.x); i++) {
+		if (!client_sleep(c, MIN(call.x.retry_after_s, (int64_t)PAUSE_MAX_S) * 1000)) {
+			break;
+		}
+		try_once(c, &call);
+	}
+	arena_clear(&ret->arena);
+	ret->body = NULL;
+	ret->reason = (struct str){NULL, 0};
+	int r = read_answer(ret, &call);
+	call_done(&call);
+	return r;
+}
+
+/* ---- paths ---- */
+
+static bool is_unreserved(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c);
+}
+
+static bool escape(struct buf *out, struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		if (s.p[i] && is_unreserved(s.p[i])) {
+			buf_addc(out, s.p[i]);
+		} else {
+			buf_printf(out, "%%%02X", (unsigned)(unsigned char)s.p[i]);
+		}
+	}
+	return !out->is_over;
+}
+
+static void add_segment(struct buf *out, struct str s)
+{
+	buf_addc(out, '/');
+	escape(out, s);
+}
+
+bool target_path(struct buf *out, const struct target *t)
+{
+	const struct resource *r = t->resource;
+	buf_adds(out, r->group.n ? "/apis" : "/api");
+	if (r->group.n) {
+		add_segment(out, r->group);
+	}
+	add_segment(out, r->version);
+	if (t->namespace.n) {
+		BUF_LITERAL(out, "/namespaces");
+		add_segment(out, t->namespace);
+	}
+	add_segment(out, r->plural);
+	if (t->name.n) {
+		add_segment(out, t->name);
+	}
+	if (t->subresource) {
+		add_segment(out, str_of(t->subresource));
+	}
+	return !out->is_over;
+}
+
+bool query_add(struct buf *out, const char *name, struct str value)
+{
+	if (!value.n) {
+		return !out->is_over;
+	}
+	buf_addc(out, memchr(out->p, '?', out->n) ? '&' : '?');
+	buf_adds(out, name);
+	buf_addc(out, '=');
+	return escape(out, value);
+}
+
+/* ---- verbs ---- */
+
+#define ACCEPT_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+#define ACCEPT_METADATA_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+
+static int call_target(struct client *c, const struct target *t, struct rest_call q, struct answer *ret)
+{
+	_cleanup_(buf_done) struct buf path;
+	buf_init(&path, PATH_BYTES_MAX);
+	if (!target_path(&path, t)) {
+		return REST_TOO_BIG;
+	}
+	q.path = path.p;
+	return rest_do(c, &q, ret);
+}
+
+static int call_with_object(
+	struct client *c, const struct target *t, struct rest_call q, const struct json *object, struct answer *ret)
+{
+	_cleanup_(buf_done) struct buf body;
+	buf_init(&body, BODY_MAX);
+	if (!json_encode(&body, object)) {
+		return REST_TOO_BIG;
+	}
+	q.body = buf_str(&body);
+	return call_target(c, t, q, ret);
+}
+
+int rest_get(struct client *c, const struct target *t, struct answer *ret)
+{
+	return call_target(c, t, (struct rest_call){.method = "GET"}, ret);
+}
+
+int rest_get_metadata(struct client *c, const struct target *t, struct answer *ret)
+{
+	return call_target(c, t, (struct rest_call){.method = "GET", .accept = ACCEPT_METADATA}, ret);
+}
+
+int rest_create(struct client *c, const struct target *t, const struct json *object, struct answer *ret)
+{
+	return call_with_object(c, t, (struct rest_call){.method = "POST"}, object, ret);
+}
+
+int rest_update(struct client *c, const struct target *t, const struct json *object, struct answer *ret)
+{
+	return call_with_object(c, t, (struct rest_call){.method = "PUT"}, object, ret);
+}
+
+int rest_patch(struct client *c, const struct target *t, const char *content_type, struct str patch, struct answer *ret)
+{
+	return call_target(c, t, (struct rest_call){.method = "PATCH", .content_type = content_type, .body = patch}, ret);
+}
+
+static void add_string(struct arena *a, struct json *object, const char *name, struct str value)
+{
+	if (value.n) {
+		json_add(a, object, str_of(name), json_string(a, value));
+	}
+}
+
+static const struct json *delete_body(struct arena *a, const struct delete_options *o)
+{
+	struct json *body = json_object(a);
+	add_string(a, body, "kind", STR("DeleteOptions"));
+	add_string(a, body, "apiVersion", STR("v1"));
+	add_string(a, body, "propagationPolicy", str_of(o->propagation));
+	if (o->grace_s >= 0) {
+		json_add(a, body, STR("gracePeriodSeconds"), json_int(a, o->grace_s));
+	}
+	if (o->uid.n || o->resource_version.n) {
+		struct json *preconditions = json_object(a);
+		add_string(a, preconditions, "uid", o->uid);
+		add_string(a, preconditions, "resourceVersion", o->resource_version);
+		json_add(a, body, STR("preconditions"), preconditions);
+	}
+	return body;
+}
+
+int rest_delete(struct client *c, const struct target *t, const struct delete_options *options, struct answer *ret)
+{
+	const struct delete_options o = options ? *options : DELETE_OPTIONS_DEFAULT;
+	struct arena a;
+	_cleanup_(buf_done) struct buf path, body;
+	buf_init(&path, PATH_BYTES_MAX);
+	buf_init(&body, BODY_MAX);
+	arena_init(&a, BODY_MAX);
+	json_encode(&body, delete_body(&a, &o));
+	arena_done(&a);
+	target_path(&path, t);
+	if (body.is_over || !query_add(&path, "labelSelector", o.label_selector)) {
+		return REST_TOO_BIG;
+	}
+	return rest_do(c, &(struct rest_call){.method = "DELETE", .path = path.p, .body = buf_str(&body)}, ret);
+}
+
+static bool list_path(struct buf *path, const struct target *t, const struct list_options *o)
+{
+	target_path(path, t);
+	query_add(path, "labelSelector", o->label_selector);
+	query_add(path, "fieldSelector", o->field_selector);
+	if (o->limit) {
+		buf_printf(path, "%climit=%lld", memchr(path->p, '?', path->n) ? '&' : '?', (long long)o->limit);
+	}
+	if (o->continue_token.n) {
+		return query_add(path, "continue", o->continue_token);
+	}
+	query_add(path, "resourceVersion", o->resource_version);
+	return query_add(path, "resourceVersionMatch", o->resource_version_match);
+}
+
+int rest_list(struct client *c, const struct target *t, const struct list_options *options, struct answer *ret)
+{
+	_cleanup_(buf_done) struct buf path;
+	buf_init(&path, PATH_BYTES_MAX);
+	if (!list_path(&path, t, options)) {
+		return REST_TOO_BIG;
+	}
+	return rest_do(c,
+		&(struct rest_call){
+			.method = "GET", .path = path.p, .accept = options->metadata_only ? ACCEPT_METADATA_LIST : NULL},
+		ret);
+}
+
+struct str list_continue(const struct json *list)
+{
+	return json_text(json_gets(json_gets(list, "metadata"), "continue"));
+}

@@ -1,0 +1,43 @@
+/* Keys that wait for a worker (client-go's rate limiting work queue).
+ *
+ *  - A key that waits is there once, however often it is added.
+ *  - A key is never with two workers: one that is added while it is being worked on waits until workqueue_done(), then comes once more.
+ *  - workqueue_retry() adds it after a back-off of its own, first_ms doubling up to last_ms; workqueue_forget() resets that.
+ * All functions may be called from any thread. Memory is one entry for each key that waits, is worked on, or has failed: bounded by what
+ * exists, since keys name objects. */
+#ifndef CLIENT_WORKQUEUE_H
+#define CLIENT_WORKQUEUE_H
+
+#include "base/str.h"
+
+struct workqueue;
+
+struct workqueue_stats {
+	size_t depth;      /* waiting now, delayed ones apart */
+	size_t delayed;    /* waiting for their time */
+	size_t processing; /* with workers */
+	uint64_t adds, retries;
+	double longest_running_s, unfinished_s; /* of what is with workers */
+};
+
+/* name for metrics, not copied. first_ms 5, last_ms 1000000 are client-go's. */
+struct workqueue *workqueue_new(const char *name, int64_t first_ms, int64_t last_ms);
+struct workqueue *workqueue_free(struct workqueue *q); /* no worker may be in it */
+DEFINE_CLEANUP(struct workqueue *, workqueue_free)
+
+void workqueue_add(struct workqueue *q, struct str key);
+void workqueue_add_after(struct workqueue *q, struct str key, int64_t delay_ms); /* the earlier of two delays counts */
+void workqueue_retry(struct workqueue *q, struct str key);
+void workqueue_forget(struct workqueue *q, struct str key);
+unsigned workqueue_failures(struct workqueue *q, struct str key); /* retries since it was forgotten */
+
+/* Waits for a key, which the caller gives back with workqueue_done() and nothing else; NULL: the queue was stopped. */
+char *workqueue_get(struct workqueue *q);
+void workqueue_done(struct workqueue *q, char *key); /* frees it */
+/* Everybody in workqueue_get() returns NULL at once, also while keys wait; additions are ignored from now on. */
+void workqueue_stop(struct workqueue *q);
+
+const char *workqueue_name(const struct workqueue *q);
+void workqueue_read_stats(struct workqueue *q, struct workqueue_stats *ret);
+
+#endif
