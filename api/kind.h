@@ -102,6 +102,7 @@ struct kind {
 	/* Deletion is the kind's own code upstream (registry/core/namespace), which words failed preconditions as the store does, and takes
 	 * orphanDependents=false for Foreground. */
 	bool has_own_delete;
+	bool expires;               /* removed some time (--event-ttl) after it was last written, as events are */
 	const char *const *retired_versions; /* "apps/v1beta1": once named the kind; NULL-terminated or NULL */
 	/* Top-level members that writes through the resource itself never change ("status"), so nobody comes to own them that way. */
 	const char *const *reset_fields;

@@ -68,6 +68,7 @@ void common_flags_init(struct common_flags *f)
 		.max_mutating_requests_inflight = 200,
 		.request_timeout_ms = 60 * 1000,
 		.etcd_compaction_interval_ms = 5 * 60 * 1000,
+		.event_ttl_ms = 60 * 60 * 1000,
 		.logging_format = "text",
 		.storage_version_hash = true,
 	};
@@ -103,6 +104,7 @@ size_t common_flags_rows(struct common_flags *f, struct option *ret)
 			"How long to go on serving, not ready, after SIGTERM, until load balancers have noticed.", 0, 0},
 		{"etcd-compaction-interval", OPTION_DURATION, &f->etcd_compaction_interval_ms, "DURATION",
 			"How much history etcd keeps; 0: all.", 0, 0},
+		{"event-ttl", OPTION_DURATION, &f->event_ttl_ms, "DURATION", "How long events are kept.", 1000, 0},
 		{"logging-format", OPTION_STRING, &f->logging_format, "FORMAT", "text or json.", 0, 0},
 		{"access-log", OPTION_STRING, &f->access_log, "FILE", "One line a request; - for stderr. None by default.", 0,
 			0},

@@ -38,7 +38,7 @@ struct common_flags {
 	struct option_strings feature_gates;
 	int64_t max_requests_inflight, max_mutating_requests_inflight;
 	int64_t request_timeout_ms, shutdown_delay_ms;
-	int64_t etcd_compaction_interval_ms;
+	int64_t etcd_compaction_interval_ms, event_ttl_ms;
 	const char *logging_format, *access_log;
 	int64_t verbosity;
 	/* worked out of the above by common_flags_check() */
@@ -46,7 +46,7 @@ struct common_flags {
 	enum log_format log_format;
 };
 
-#define COMMON_FLAGS_MAX 16
+#define COMMON_FLAGS_MAX 32
 void common_flags_init(struct common_flags *f);
 void common_flags_done(struct common_flags *f);
 /* Appends the rows to a table that has room for COMMON_FLAGS_MAX more; returns how many. */

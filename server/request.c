@@ -123,6 +123,20 @@ void request_txn(struct request *q, void (*next)(struct request *q))
 	storage_txn(q->server->options.storage, &q->txn);
 }
 
+static void request_lease_done(struct lease_wait *w)
+{
+	http_wake(container_of(w, struct request, lease)->x);
+}
+
+void request_wait_lease(struct request *q, void (*next)(struct request *q))
+{
+	q->lease = (struct lease_wait){.done = request_lease_done};
+	request_began_waiting(q, next);
+	if (leases_take(q->server->leases, &q->lease)) {
+		http_wake(q->x);
+	}
+}
+
 void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write)
 {
 	bool is_unknown = is_write && !storage_result_is_certain(r);

@@ -18,6 +18,7 @@
 #include "server/route.h"
 #include "server/server.h"
 #include "server/table.h"
+#include "storage/leases.h"
 
 #include <pthread.h>
 
@@ -35,6 +36,7 @@ struct server {
 	struct metrics *metrics;
 	struct accesslog *accesslog;           /* may be NULL */
 	struct gzip_runs *gzip_runs;
+	struct leases *leases;                 /* for kinds that expire */
 	struct str objects_prefix;             /* PREFIX/objects/ */
 	struct arena arena;                    /* what lives as long as the server */
 	const struct kind *namespaces;         /* standalone: the kind admission looks at */
@@ -66,6 +68,7 @@ struct request {
 	void *state;                           /* of the verb */
 	struct cache_wait wait;
 	bool is_cache_waiter; /* wait is under way, or over and not settled */
+	struct lease_wait lease;
 	struct storage_txn txn;
 	bool has_txn;                          /* txn holds results to clear */
 	int64_t deadline_ms;                   /* monotonic; watches have none */
@@ -85,6 +88,8 @@ void request_on_done(void *server, struct http_exchange *x);
 void request_wait_fresh(struct request *q, void (*next)(struct request *q));
 void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_ms, void (*next)(struct request *q));
 void request_txn(struct request *q, void (*next)(struct request *q));
+/* A lease for something that expires. Result: q->lease. */
+void request_wait_lease(struct request *q, void (*next)(struct request *q));
 /* The 503 or 504 for a wait or transaction that failed. is_write: the outcome may be unknown, and the answer says so. */
 void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write);
 

@@ -11,6 +11,7 @@
 #define READS_DEFAULT 400
 #define WRITES_DEFAULT 200
 #define WATCHES_DEFAULT 16384
+#define EVENT_TTL_S 3600
 #define LIST_GZIP_BYTES ((size_t)16 << 20) /* what lists of 100 MiB and more are when compressed */
 
 /* ---- metrics that others hold ---- */
@@ -193,6 +194,7 @@ int server_new(struct server **ret, const struct server_options *options, struct
 	arena_init(&s->arena, (size_t)1 << 20);
 	server_set_defaults(s);
 	s->gzip_runs = gzip_runs_new(LIST_GZIP_BYTES);
+	s->leases = leases_new(s->options.storage, s->options.event_ttl_s ? s->options.event_ttl_s : EVENT_TTL_S);
 	s->namespaces = s->options.is_standalone ? kind_by_hub(STR(""), STR("namespaces")) : NULL;
 	r = server_open_security(s, err);
 	if (r) {
@@ -251,6 +253,7 @@ struct server *server_free(struct server *s)
 	s->discovery = discovery_free(s->discovery);
 	s->metrics = metrics_free(s->metrics);
 	s->gzip_runs = gzip_runs_free(s->gzip_runs);
+	s->leases = leases_free(s->leases);
 	s->authz = authz_free(s->authz);
 	s->authn = authn_free(s->authn);
 	arena_done(&s->arena);

@@ -23,6 +23,7 @@ struct server_options {
 	size_t max_mutating_inflight;          /* 0: 200 */
 	size_t max_watches;                    /* 0: 16,384 */
 	int64_t request_timeout_ms;            /* 0: 60,000 */
+	int64_t event_ttl_s;                   /* how long what expires is kept; 0: 3,600 */
 	const char *access_log;                /* NULL: none; "-": stderr */
 	enum log_format log_format;
 	struct str version;                    /* "v1.36.3+annals..." for /version: gitVersion */

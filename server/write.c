@@ -3,6 +3,7 @@
 #include "storage/keys.h"
 
 static void write_decide(struct request *q);
+static void write_with_lease(struct request *q);
 
 static struct str write_key(struct request *q, struct str ns, struct str name)
 {
@@ -64,7 +65,7 @@ static struct storage_compare guard(struct str key, int64_t mod_revision)
 		.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = mod_revision};
 }
 
-static void write_build_txn(struct request *q, struct write *w)
+static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 {
 	struct storage_txn *txn = &q->txn;
 
@@ -72,7 +73,7 @@ static void write_build_txn(struct request *q, struct write *w)
 	w->failure[0] = (struct storage_step){.kind = STEP_GET, .key = w->key};
 	w->success[0] = w->decision == DECIDE_REMOVE
 				? (struct storage_step){.kind = STEP_DELETE, .key = w->key}
-				: (struct storage_step){.kind = STEP_PUT, .key = w->key, .value = w->stored};
+				: (struct storage_step){.kind = STEP_PUT, .key = w->key, .value = w->stored, .lease = lease};
 	*txn = (struct storage_txn){.compares = w->compares,
 				    .n_compares = 1,
 				    .success = w->success,
@@ -128,6 +129,12 @@ static void write_txn_done(struct request *q)
 {
 	struct write *w = q->state;
 
+	if (q->txn.op.result == STORAGE_LEASE_GONE && ++w->attempts < WRITE_ATTEMPTS_MAX) {
+		storage_op_clear(&q->txn.op);
+		leases_forget(q->server->leases, q->lease.id);
+		request_wait_lease(q, write_with_lease);
+		return;
+	}
 	if (q->txn.op.result != STORAGE_OK) {
 		request_storage_failed(q, q->txn.op.result, q->txn.op.message, true);
 		return;
@@ -141,6 +148,16 @@ static void write_txn_done(struct request *q)
 		w->object->mod_revision = w->revision;
 	}
 	w->finish(q, w);
+}
+
+static void write_with_lease(struct request *q)
+{
+	if (q->lease.result != STORAGE_OK) {
+		request_storage_failed(q, q->lease.result, q->lease.message, false);
+		return;
+	}
+	write_build_txn(q, q->state, q->lease.id);
+	request_txn(q, write_txn_done);
 }
 
 static bool write_encode(struct request *q, struct write *w)
@@ -170,7 +187,11 @@ static void write_carry_out(struct request *q, struct write *w)
 		reply_status(q);
 		return;
 	}
-	write_build_txn(q, w);
+	if (w->decision == DECIDE_PUT && q->route.kind->expires) {
+		request_wait_lease(q, write_with_lease);
+		return;
+	}
+	write_build_txn(q, w, 0);
 	request_txn(q, write_txn_done);
 }
 
