@@ -1,0 +1,303 @@
+#include "client/workqueue.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/map.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <pthread.h>
+
+struct entry {
+	char *key;
+	struct list link;                        /* in `waiting` or `delayed`, or alone */
+	bool is_waiting, is_delayed, is_running; /* waiting and running: once more when it is done */
+	int64_t due_ms, began_ms;
+	unsigned failures;
+};
+
+struct workqueue {
+	const char *name;
+	int64_t first_ms, last_ms;
+	pthread_mutex_t lock; /* guards all below */
+	pthread_cond_t wake;
+	struct map entries;
+	struct list waiting, delayed; /* delayed: the earliest first */
+	size_t n_waiting, n_delayed, n_running;
+	uint64_t adds, retries;
+	bool is_stopped;
+};
+
+/* ---- under the lock ---- */
+
+static struct entry *entry_get(struct workqueue *q, struct str key)
+{
+	struct entry *e = map_get(&q->entries, key);
+	if (!e) {
+		e = mem_new(struct entry);
+		e->key = mem_strndup(key.p, key.n);
+		list_init(&e->link);
+		map_set(&q->entries, key, e, NULL);
+	}
+	return e;
+}
+
+static void entry_free(struct entry *e)
+{
+	mem_free(e->key);
+	mem_free(e);
+}
+
+/* Nothing to remember? */
+static void entry_settle(struct workqueue *q, struct entry *e)
+{
+	if (!e->is_waiting && !e->is_delayed && !e->is_running && !e->failures) {
+		map_remove(&q->entries, str_of(e->key));
+		entry_free(e);
+	}
+}
+
+static void stop_delay(struct workqueue *q, struct entry *e)
+{
+	if (e->is_delayed) {
+		list_remove(&e->link);
+		e->is_delayed = false;
+		q->n_delayed--;
+	}
+}
+
+static void add_now(struct workqueue *q, struct entry *e)
+{
+	stop_delay(q, e);
+	if (e->is_waiting) {
+		return;
+	}
+	e->is_waiting = true;
+	q->adds++;
+	if (!e->is_running) {
+		list_append(&q->waiting, &e->link);
+		q->n_waiting++;
+		pthread_cond_signal(&q->wake);
+	}
+}
+
+/* Later ones come later, mostly: look from the end. */
+static void add_delayed(struct workqueue *q, struct entry *e, int64_t due_ms)
+{
+	if (e->is_waiting || (e->is_delayed && e->due_ms <= due_ms)) {
+		return;
+	}
+	stop_delay(q, e);
+	struct list *at = &q->delayed;
+	while (at->prev != &q->delayed && list_entry(at->prev, struct entry, link)->due_ms > due_ms) {
+		at = at->prev;
+	}
+	list_add_before(at, &e->link);
+	e->due_ms = due_ms;
+	e->is_delayed = true;
+	q->n_delayed++;
+	if (q->delayed.next == &e->link) {
+		pthread_cond_signal(&q->wake);
+	}
+}
+
+static int64_t backoff_ms(const struct workqueue *q, unsigned failures)
+{
+	int64_t ms = q->first_ms;
+	for (unsigned i = 0; i < failures && ms < q->last_ms; i++) {
+		ms *= 2;
+	}
+	return MIN(ms, q->last_ms);
+}
+
+static void release_due(struct workqueue *q)
+{
+	int64_t now = clock_mono_ms();
+	while (!list_is_empty(&q->delayed)) {
+		struct entry *e = list_entry(q->delayed.next, struct entry, link);
+		if (e->due_ms > now) {
+			return;
+		}
+		add_now(q, e);
+	}
+}
+
+static void wait(struct workqueue *q)
+{
+	if (list_is_empty(&q->delayed)) {
+		pthread_cond_wait(&q->wake, &q->lock);
+		return;
+	}
+	int64_t due_ms = list_entry(q->delayed.next, struct entry, link)->due_ms;
+	const struct timespec until = {.tv_sec = due_ms / 1000, .tv_nsec = due_ms % 1000 * 1000000};
+	pthread_cond_timedwait(&q->wake, &q->lock, &until);
+}
+
+static struct entry *take_first(struct workqueue *q)
+{
+	struct entry *e = list_entry(q->waiting.next, struct entry, link);
+	list_remove(&e->link);
+	e->is_waiting = false;
+	e->is_running = true;
+	e->began_ms = clock_mono_ms();
+	q->n_waiting--;
+	q->n_running++;
+	return e;
+}
+
+/* ---- for all threads ---- */
+
+struct workqueue *workqueue_new(const char *name, int64_t first_ms, int64_t last_ms)
+{
+	struct workqueue *q = mem_new(struct workqueue);
+	pthread_condattr_t attributes;
+	*q = (struct workqueue){.name = name, .first_ms = first_ms, .last_ms = last_ms};
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&q->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	pthread_mutex_init(&q->lock, NULL);
+	map_init(&q->entries, SIZE_MAX);
+	list_init(&q->waiting);
+	list_init(&q->delayed);
+	return q;
+}
+
+struct workqueue *workqueue_free(struct workqueue *q)
+{
+	if (q) {
+		for (struct map_entry *e = map_next(&q->entries, NULL); e; e = map_next(&q->entries, e)) {
+			entry_free(e->value);
+		}
+		map_done(&q->entries);
+		pthread_mutex_destroy(&q->lock);
+		pthread_cond_destroy(&q->wake);
+		mem_free(q);
+	}
+	return NULL;
+}
+
+void workqueue_add(struct workqueue *q, struct str key)
+{
+	pthread_mutex_lock(&q->lock);
+	if (!q->is_stopped) {
+		add_now(q, entry_get(q, key));
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+void workqueue_add_after(struct workqueue *q, struct str key, int64_t delay_ms)
+{
+	pthread_mutex_lock(&q->lock);
+	if (!q->is_stopped && delay_ms > 0) {
+		add_delayed(q, entry_get(q, key), clock_mono_ms() + delay_ms);
+	} else if (!q->is_stopped) {
+		add_now(q, entry_get(q, key));
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+void workqueue_retry(struct workqueue *q, struct str key)
+{
+	pthread_mutex_lock(&q->lock);
+	if (!q->is_stopped) {
+		struct entry *e = entry_get(q, key);
+		add_delayed(q, e, clock_mono_ms() + backoff_ms(q, e->failures));
+		e->failures++;
+		q->retries++;
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+void workqueue_forget(struct workqueue *q, struct str key)
+{
+	pthread_mutex_lock(&q->lock);
+	struct entry *e = map_get(&q->entries, key);
+	if (e) {
+		e->failures = 0;
+		entry_settle(q, e);
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
+unsigned workqueue_failures(struct workqueue *q, struct str key)
+{
+	pthread_mutex_lock(&q->lock);
+	const struct entry *e = map_get(&q->entries, key);
+	unsigned failures = e ? e->failures : 0;
+	pthread_mutex_unlock(&q->lock);
+	return failures;
+}
+
+char *workqueue_get(struct workqueue *q)
+{
+	char *key = NULL;
+	pthread_mutex_lock(&q->lock);
+	while (!q->is_stopped && !key) {
+		release_due(q);
+		if (list_is_empty(&q->waiting)) {
+			wait(q);
+		} else {
+			key = mem_strdup(take_first(q)->key);
+		}
+	}
+	pthread_mutex_unlock(&q->lock);
+	return key;
+}
+
+void workqueue_done(struct workqueue *q, char *key)
+{
+	pthread_mutex_lock(&q->lock);
+	struct entry *e = map_get(&q->entries, str_of(key));
+	assert(e && e->is_running);
+	e->is_running = false;
+	q->n_running--;
+	if (e->is_waiting) {
+		list_append(&q->waiting, &e->link);
+		q->n_waiting++;
+		pthread_cond_signal(&q->wake);
+	}
+	entry_settle(q, e);
+	pthread_mutex_unlock(&q->lock);
+	mem_free(key);
+}
+
+void workqueue_stop(struct workqueue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->is_stopped = true;
+	pthread_cond_broadcast(&q->wake);
+	pthread_mutex_unlock(&q->lock);
+}
+
+const char *workqueue_name(const struct workqueue *q)
+{
+	return q->name;
+}
+
+static void read_running(struct workqueue *q, struct workqueue_stats *ret)
+{
+	int64_t now = clock_mono_ms();
+	for (struct map_entry *it = map_next(&q->entries, NULL); it; it = map_next(&q->entries, it)) {
+		const struct entry *e = it->value;
+		if (e->is_running) {
+			double seconds = (double)(now - e->began_ms) / 1000;
+			ret->unfinished_s += seconds;
+			ret->longest_running_s = MAX(ret->longest_running_s, seconds);
+		}
+	}
+}
+
+void workqueue_read_stats(struct workqueue *q, struct workqueue_stats *ret)
+{
+	pthread_mutex_lock(&q->lock);
+	*ret = (struct workqueue_stats){
+		.depth = q->n_waiting,
+		.delayed = q->n_delayed,
+		.processing = q->n_running,
+		.adds = q->adds,
+		.retries = q->retries,
+	};
+	read_running(q, ret);
+	pthread_mutex_unlock(&q->lock);
+}
