@@ -90,6 +90,7 @@ struct kind {
 	bool is_namespaced;
 	unsigned verbs; /* of enum verb */
 	enum name_rule name_rule;
+	bool any_finalizer; /* names of finalizers need no domain: upstream's apimachinery says so, its core and apps do not */
 	const struct door *doors;
 	size_t n_doors;
 	size_t storage_door;     /* index: the version new objects are stored in */

@@ -321,13 +321,30 @@ static struct json *decode_time(struct decoder *d, const struct type *t, const s
 	return json_string(d->arena, arena_dup(d->arena, str_of(text)));
 }
 
+/* That layout takes six digits, no fewer and no more. Of a text that is a time. */
+static bool has_microseconds(struct str text)
+{
+	enum { FRACTION = 19, DIGITS = 6 };
+	bool is_fraction = text.p[FRACTION] == '.' || text.p[FRACTION] == ',';
+	return is_fraction && begins_like((struct str){text.p + FRACTION + 1, text.n - FRACTION - 1}, "000000") &&
+		!begins_like((struct str){text.p + FRACTION + 1 + DIGITS, text.n - FRACTION - 1 - DIGITS}, "0");
+}
+
 static struct json *decode_micro_time(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
 	static const char *const elements[] = {
 		"2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", ".000000", "Z07:00", NULL};
+	static const char layout[] = "2006-01-02T15:04:05.000000Z07:00";
 	int64_t us;
 	(void)t;
-	if (!decode_time_text(d, in, at, "2006-01-02T15:04:05.000000Z07:00", elements, &us) || us == GO_ZERO_TIME_US) {
+	if (!decode_time_text(d, in, at, layout, elements, &us)) {
+		return NULL;
+	}
+	if (!has_microseconds(json_text(in))) {
+		refuse_time(d, json_text(in), layout, elements);
+		return NULL;
+	}
+	if (us == GO_ZERO_TIME_US) {
 		return NULL;
 	}
 	char text[TIME_RFC3339_MICRO_SIZE];

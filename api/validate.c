@@ -451,7 +451,9 @@ static void check_meta(enum name_rule rule, bool is_namespaced, const struct met
 void validate_meta(const struct kind *kind, const struct meta *m, struct field_errors *errors)
 {
 	check_meta(kind->name_rule, kind->is_namespaced, m, errors);
-	check_finalizer_domains(m, errors);
+	if (!kind->any_finalizer) {
+		check_finalizer_domains(m, errors);
+	}
 }
 
 /* Updates. */
@@ -563,7 +565,9 @@ void validate_meta_update(const struct kind *kind, const struct meta *m, const s
 	check_meta(NAME_PATH_SEGMENT, kind->is_namespaced, m, errors);
 	check_update(m, old, errors);
 	check_update(m, old, errors);
-	check_finalizer_domains(m, errors);
+	if (!kind->any_finalizer) {
+		check_finalizer_domains(m, errors);
+	}
 }
 
 /* What the server owns. */

@@ -251,7 +251,7 @@ static struct str authorized_name(struct request *q)
 	return name;
 }
 
-static struct authz_attributes request_attributes(struct request *q)
+struct authz_attributes request_attributes(struct request *q)
 {
 	const struct route *r = &q->route;
 

@@ -98,6 +98,7 @@ void request_on_cleanup(struct request *q, void (*cleanup)(struct request *q, vo
 void request_warn(struct request *q, struct str text); /* a Warning header; text must live as long as the request */
 struct str request_ns(const struct request *q);         /* of the objects meant; empty for cluster-scoped kinds and all namespaces */
 struct str request_group(const struct request *q);      /* of the door, for messages */
+struct authz_attributes request_attributes(struct request *q); /* what the user wants to do, for authorization */
 struct str request_manager(const struct request *q, struct str field_manager);
 bool request_is_cache_ready(struct request *q);         /* else answers 503 */
 

@@ -42,8 +42,8 @@ static int update_check_version(struct request *q, const struct write *w, const 
 	if (version == 0 && !q->route.kind->unconditional_update) {
 		struct field_errors errors;
 		field_errors_init(&errors, q->a);
-		field_invalid_str(&errors, STR("metadata.resourceVersion"), text, "must be specified for an update");
-		status_invalid(&q->st, request_group(q), str_of(q->route.kind->kind), w->name, &errors);
+		field_invalid(&errors, STR("metadata.resourceVersion"), json_int(q->a, 0), "must be specified for an update");
+		status_invalid(&q->st, request_group(q), q->route.resource, w->name, &errors);
 		return 1;
 	}
 	return version != 0 && version != (uint64_t)w->present->mod_revision ? update_refuse_modified(q, w) : 0;
@@ -52,14 +52,14 @@ static int update_check_version(struct request *q, const struct write *w, const 
 /* PUT alone: a uid names the object meant, not merely its name. */
 static int update_check_uid(struct request *q, const struct write *w, const struct object *sent)
 {
-	const struct meta *present = &w->present->meta;
+	struct str present = w->present ? w->present->meta.uid : STR("");
 
-	if (sent->meta.uid.n == 0 || str_eq(sent->meta.uid, present->uid)) {
+	if (sent->meta.uid.n == 0 || str_eq(sent->meta.uid, present)) {
 		return 0;
 	}
 	status_conflict(&q->st, request_group(q), q->route.resource, w->name,
-			"Precondition failed: UID in precondition: " STR_FMT ", UID in object meta: " STR_FMT, STR_ARG(sent->meta.uid),
-			STR_ARG(present->uid));
+		"Precondition failed: UID in precondition: " STR_FMT ", UID in object meta: " STR_FMT, STR_ARG(sent->meta.uid),
+		STR_ARG(present));
 	return 1;
 }
 
@@ -100,6 +100,25 @@ static void update_finish(struct request *q, struct write *w)
 	write_reply(q, is_created ? 201 : 200, w);
 }
 
+/* Who may update need not be allowed to create: asked once it is clear that this is a creation, and that it is valid. */
+static int update_authorize_creation(struct request *q)
+{
+	struct authz_attributes what = request_attributes(q);
+
+	what.verb = str_of(verb_name(VERB_CREATE));
+	return authz_check(q->server->authz, &what, q->a, &q->st);
+}
+
+static enum decision update_create(struct request *q, struct update *u, struct object *sent)
+{
+	sent->meta.resource_version = STR("");
+	u->write.object = sent;
+	if (write_admit_create(q, &u->write, &u->rules) || update_authorize_creation(q)) {
+		return DECIDE_REFUSE;
+	}
+	return DECIDE_PUT;
+}
+
 /* ---- PUT ---- */
 
 static enum decision put_decide(struct request *q, struct write *w)
@@ -107,14 +126,17 @@ static enum decision put_decide(struct request *q, struct write *w)
 	struct update *u = container_of(w, struct update, write);
 	struct object *sent;
 
-	if (!w->present) {
+	if (!w->present && (q->route.sub || !q->route.kind->create_on_update)) {
 		return update_not_found(q, w);
 	}
 	if (write_decode(q, &u->body, u->options.field_validation, w->present, &sent) || write_match_namespace(q, sent) ||
-	    update_check_uid(q, w, sent) || update_check_version(q, w, sent)) {
+		update_check_uid(q, w, sent)) {
 		return DECIDE_REFUSE;
 	}
-	return update_settle(q, u, sent);
+	if (!w->present) {
+		return update_create(q, u, sent);
+	}
+	return update_check_version(q, w, sent) ? DECIDE_REFUSE : update_settle(q, u, sent);
 }
 
 /* A body that is wrong in itself is told before anything is looked up. */
@@ -305,9 +327,7 @@ static enum decision apply_create(struct request *q, struct update *u, struct ob
 				STR_ARG(applied->meta.uid));
 		return DECIDE_REFUSE;
 	}
-	applied->meta.resource_version = STR("");
-	u->write.object = applied;
-	return write_admit_create(q, &u->write, &u->rules) ? DECIDE_REFUSE : DECIDE_PUT;
+	return update_create(q, u, applied);
 }
 
 static enum decision apply_decide(struct request *q, struct write *w)

@@ -40,7 +40,7 @@ class Step:
 
     @property
     def title(self):
-        body = "" if self.body is None else " " + (self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False))
+        body = "" if self.body is None else " " + (self.body if isinstance(self.body, str) else json.dumps(self.body, ensure_ascii=False, default=repr))
         headers = "".join(f" [{name}: {value}]" for name, value in self.headers.items())
         return f"{self.method} {self.path}{headers}{body[:600]}"
 

@@ -138,7 +138,7 @@ static void test_decode__spelling_is_kept_in_raw_members_only(void **state)
 static void test_decode__times_are_utc_to_the_second(void **state)
 {
 	struct api_world *w = *state;
-	assert_normal(w, "{\"time\":\"2020-01-02T03:04:05.9+02:00\",\"micro\":\"2020-01-02T03:04:05.123456789Z\"}",
+	assert_normal(w, "{\"time\":\"2020-01-02T03:04:05.9+02:00\",\"micro\":\"2020-01-02T04:04:05,123456+01:00\"}",
 		"{\"always\":\"\",\"time\":\"2020-01-02T01:04:05Z\",\"micro\":\"2020-01-02T03:04:05.123456Z\",\"level\":7}");
 	assert_normal(w, "{\"time\":\"0001-01-01T00:00:00Z\"}", "{\"always\":\"\",\"level\":7}");
 }
@@ -179,6 +179,12 @@ static void test_decode__wrong_types_are_refused_in_go_words(void **state)
 		{"{\"time\":\"2020-13-01T00:00:00Z\"}", "parsing time \"2020-13-01T00:00:00Z\": month out of range"},
 		{"{\"time\":\"2020-02-30T00:00:00Z\"}", "parsing time \"2020-02-30T00:00:00Z\": day out of range"},
 		{"{\"time\":\"\"}", "parsing time \"\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"\" as \"2006\""},
+		{"{\"micro\":\"2020-01-02T03:04:05Z\"}",
+			"parsing time \"2020-01-02T03:04:05Z\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse \"Z\" as "
+			"\".000000\""},
+		{"{\"micro\":\"2020-01-02T03:04:05.1234567Z\"}",
+			"parsing time \"2020-01-02T03:04:05.1234567Z\" as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse "
+			"\"7Z\" as \"Z07:00\""},
 		{"{\"bytes\":\"a*\"}", "illegal base64 data at input byte 1"},
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
