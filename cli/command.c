@@ -70,6 +70,12 @@ void common_flags_init(struct common_flags *f)
 		.etcd_compaction_interval_ms = 5 * 60 * 1000,
 		.event_ttl_ms = 60 * 60 * 1000,
 		.logging_format = "text",
+		.audit_log_format = "json",
+		.audit_log_version = "audit.k8s.io/v1",
+		.audit_log_max_age_days = 366,
+		.audit_log_max_backups = 100,
+		.audit_log_max_size_mb = 100,
+		.audit_log_max_event_bytes = 100 * 1024,
 		.storage_version_hash = true,
 	};
 }
@@ -108,6 +114,20 @@ size_t common_flags_rows(struct common_flags *f, struct option *ret)
 		{"logging-format", OPTION_STRING, &f->logging_format, "FORMAT", "text or json.", 0, 0},
 		{"access-log", OPTION_STRING, &f->access_log, "FILE", "One line a request; - for stderr. None by default.", 0,
 			0},
+		{"audit-policy-file", OPTION_STRING, &f->audit_policy_file, "FILE",
+			"What is audited: a Policy of audit.k8s.io/v1. Without it nothing is.", 0, 0},
+		{"audit-log-path", OPTION_STRING, &f->audit_log_path, "FILE", "Where audit events go, one a line; - for stdout.", 0, 0},
+		{"audit-log-format", OPTION_STRING, &f->audit_log_format, "FORMAT", "json.", 0, 0},
+		{"audit-log-version", OPTION_STRING, &f->audit_log_version, "VERSION", "audit.k8s.io/v1.", 0, 0},
+		{"audit-log-maxsize", OPTION_INT, &f->audit_log_max_size_mb, "MB",
+			"A longer audit log is set aside and begun anew; 0: never.", 0, 1 << 30},
+		{"audit-log-maxbackup", OPTION_INT, &f->audit_log_max_backups, "N", "How many old audit logs to keep; 0: all.", 0, 1 << 30},
+		{"audit-log-maxage", OPTION_INT, &f->audit_log_max_age_days, "DAYS", "How long to keep old audit logs; 0: for ever.", 0,
+			1 << 20},
+		{"audit-log-truncate-enabled", OPTION_BOOL, &f->audit_log_truncates, NULL,
+			"Write long audit events without the objects sent and answered.", 0, 0},
+		{"audit-log-truncate-max-event-size", OPTION_INT, &f->audit_log_max_event_bytes, "BYTES",
+			"Which audit events are long.", 1, 1 << 30},
 		{"v", OPTION_INT, &f->verbosity, "N", "How much to log: 0 warnings, 1 what happens, 4 everything.", 0, 10},
 	};
 	_Static_assert(ARRAY_SIZE(rows) <= COMMON_FLAGS_MAX, "tables must have room for all");
@@ -179,9 +199,23 @@ static int check_logging(struct common_flags *f, struct buf *err)
 	return 0;
 }
 
+static int check_audit(const struct common_flags *f, struct buf *err)
+{
+	if (strcmp(f->audit_log_format, "json") != 0) {
+		return refuse(err, "--audit-log-format %s: must be json", f->audit_log_format);
+	}
+	if (strcmp(f->audit_log_version, "audit.k8s.io/v1") != 0) {
+		return refuse(err, "--audit-log-version %s: must be audit.k8s.io/v1", f->audit_log_version);
+	}
+	return 0;
+}
+
 int common_flags_check(struct common_flags *f, struct buf *err)
 {
 	int r = check_logging(f, err);
+	if (!r) {
+		r = check_audit(f, err);
+	}
 	if (!r) {
 		r = check_gates(f, err);
 	}

@@ -41,12 +41,16 @@ struct common_flags {
 	int64_t etcd_compaction_interval_ms, event_ttl_ms;
 	const char *logging_format, *access_log;
 	int64_t verbosity;
+	const char *audit_policy_file, *audit_log_path, *audit_log_format, *audit_log_version;
+	int64_t audit_log_max_age_days, audit_log_max_backups, audit_log_max_size_mb;
+	bool audit_log_truncates;
+	int64_t audit_log_max_event_bytes;
 	/* worked out of the above by common_flags_check() */
 	bool always_allow, storage_version_hash;
 	enum log_format log_format;
 };
 
-#define COMMON_FLAGS_MAX 32
+#define COMMON_FLAGS_MAX 42
 void common_flags_init(struct common_flags *f);
 void common_flags_done(struct common_flags *f);
 /* Appends the rows to a table that has room for COMMON_FLAGS_MAX more; returns how many. */

@@ -140,6 +140,13 @@ static int open_server(struct instance *i, struct buf *err)
 		.event_ttl_s = f->event_ttl_ms / 1000,
 		.access_log = f->access_log,
 		.log_format = f->log_format,
+		.audit = {.policy_file = f->audit_policy_file,
+			.log = {.file = {.path = f->audit_log_path,
+					.max_size = f->audit_log_max_size_mb * 1024 * 1024,
+					.max_backups = f->audit_log_max_backups,
+					.max_age_days = f->audit_log_max_age_days}},
+			.truncates = f->audit_log_truncates,
+			.max_event_bytes = f->audit_log_max_event_bytes},
 		.version = STR(KUBE_VERSION "+annals." ANNALS_VERSION),
 		.on_notice = on_notice,
 	};

@@ -42,7 +42,10 @@ static const struct {
 		"reviews by a kube-apiserver belong to the aggregated mode, which this version does not have"},
 	{"--kubeconfig", "a kube-apiserver to lean on belongs to the aggregated mode, which this version does not have"},
 	{"--storage-version", "this version stores every kind in its first version only"},
-	{"--audit-", "this version writes no audit log; --access-log has one line a request"},
+	{"--audit-webhook-", "audit events go to a file or stdout here"},
+	{"--audit-log-batch-", "a writer thread takes what is there: nothing to be set"},
+	{"--audit-log-mode", "events are always handed to a writer thread, and nothing is lost silently: see docs/operations.md"},
+	{"--audit-log-compress", "old audit logs are not compressed here"},
 };
 
 static int refuse_flags(int argc, char **argv, struct buf *err)

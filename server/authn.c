@@ -93,6 +93,16 @@ static struct user *user_new(struct arena *a, const struct str *groups, size_t n
 	return u;
 }
 
+/* Which of a user's credentials it was (k8s.io/apiserver user.CredentialIDKey). */
+static void user_set_credential(struct user *u, struct arena *a, struct str id)
+{
+	struct http_header *extra = arena_new(a, struct http_header);
+
+	*extra = (struct http_header){STR("authentication.kubernetes.io/credential-id"), id};
+	u->extra = extra;
+	u->n_extra = 1;
+}
+
 static struct user *user_new_anonymous(struct arena *a)
 {
 	struct user *u = arena_new(a, struct user);
@@ -121,6 +131,7 @@ static enum answer ask_certificate(struct authn *authn, struct http_exchange *x,
 	}
 	struct user *u = user_new(a, peer->organizations, peer->n_organizations);
 	u->name = arena_dup(a, peer->common_name);
+	user_set_credential(u, a, arena_printf(a, "X509SHA256=" STR_FMT, STR_ARG(peer->fingerprint)));
 	*ret = u;
 	return ANSWER_KNOWN;
 }

@@ -119,7 +119,7 @@ static void delete_finish(struct request *q, struct write *w)
 	bool is_accepted_only = d->options.has_orphan_dependents && !d->options.orphan_dependents;
 
 	if (w->decision == DECIDE_REMOVE && !q->route.kind->delete_answers_object) {
-		reply_json(q, 200, status_success(q->a, request_group(q), q->route.resource, w->name, w->present->meta.uid));
+		reply_success(q, status_success(q->a, request_group(q), q->route.resource, w->name, w->present->meta.uid));
 	} else {
 		/* The object as it went: its last version is that of its deletion. */
 		if (w->decision == DECIDE_REMOVE && !q->is_dry_run) {
@@ -159,6 +159,7 @@ static int delete_read_body(struct request *q, struct json **ret)
 		status_bad_request(&q->st, "the body must be of kind DeleteOptions, not " STR_FMT, STR_ARG(kind));
 		return 1;
 	}
+	audited_sent_delete_options(q, *ret);
 	return 0;
 }
 

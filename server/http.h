@@ -30,6 +30,7 @@ struct http_peer {
 	bool has_certificate;   /* the client sent one */
 	bool is_verified;       /* it chains to the client CA, is in date and may be used for client authentication */
 	struct str common_name; /* of a verified certificate */
+	struct str fingerprint; /* of it: SHA-256, 64 hexadecimal digits */
 	const struct str *organizations;
 	size_t n_organizations;
 	struct str problem; /* why a certificate was not accepted; empty otherwise */

@@ -271,6 +271,23 @@ static struct str read_name(gnutls_x509_crt_t cert, struct arena *a, const char 
 	return arena_dup(a, (struct str){name, n});
 }
 
+static struct str fingerprint_of(const gnutls_datum_t *der, struct arena *a)
+{
+	static const char hex[] = "0123456789abcdef";
+	unsigned char digest[32];
+	size_t n = sizeof(digest);
+
+	if (gnutls_fingerprint(GNUTLS_DIG_SHA256, der, digest, &n) < 0) {
+		return (struct str){NULL, 0};
+	}
+	char *text = arena_text(a, 2 * n);
+	for (size_t i = 0; i < n; i++) {
+		text[2 * i] = hex[digest[i] >> 4];
+		text[2 * i + 1] = hex[digest[i] & 15];
+	}
+	return (struct str){text, 2 * n};
+}
+
 static void read_names(gnutls_x509_crt_t cert, struct arena *a, struct http_peer *ret)
 {
 	struct str organizations[MAX_ORGANIZATIONS];
@@ -306,6 +323,7 @@ void tls_identify_peer(const struct tls_identity *id, gnutls_session_t session, 
 		r = gnutls_x509_crt_import(cert, &chain[0], GNUTLS_X509_FMT_DER);
 		if (r == 0) {
 			read_names(cert, a, ret);
+			ret->fingerprint = fingerprint_of(&chain[0], a);
 		}
 		gnutls_x509_crt_deinit(cert);
 	}

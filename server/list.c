@@ -332,8 +332,19 @@ static void list_closed(void *ctx, struct http_exchange *x)
 
 static const struct http_stream_ops list_stream_ops = {.read = list_read, .closed = list_closed};
 
+static void audit_list(struct request *q, const struct list_stream *s)
+{
+	struct buf *out = audited_answer_buf(q);
+	struct str piece;
+
+	for (size_t i = 0; out && list_piece(s, i, &piece); i++) {
+		buf_add_str(out, piece);
+	}
+}
+
 static void reply_list_stream(struct request *q, struct list_stream *s, uint64_t length)
 {
+	audit_list(q, s);
 	reply_headers(q, media_content_type(&q->media));
 	if (q->media.accepts_gzip && length >= GZIP_MIN_BYTES) {
 		s->is_gzip = true;
@@ -357,6 +368,7 @@ static void reply_list_small(struct request *q, struct list_stream *s, size_t le
 	ssize_t n = list_read_plain(s, text, length);
 
 	listing_done(&s->listing);
+	audited_answer_object(q, (struct str){text, (size_t)n});
 	reply_headers(q, media_content_type(&q->media));
 	http_reply(q->x, 200, (struct str){text, (size_t)n});
 }

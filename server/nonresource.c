@@ -51,7 +51,7 @@ static void reply_document(struct request *q, const struct document *d)
 	bool is_packed = d->body_gzip && q->media.accepts_gzip;
 	struct bytes *body;
 
-	http_add_header(q->x, "Audit-Id", str_of(q->audit_id));
+	http_add_header(q->x, "Audit-Id", q->audit_id);
 	http_add_header(q->x, "Cache-Control", str_of(d->cache_control));
 	http_add_header(q->x, "Content-Type", d->content_type);
 	if (d->varies) {
@@ -63,6 +63,9 @@ static void reply_document(struct request *q, const struct document *d)
 	if (is_known) {
 		http_reply(q->x, 304, STR(""));
 		return;
+	}
+	if (d->media) {
+		audited_answer_object(q, bytes_str(d->body));
 	}
 	if (d->media && (d->media->pretty || d->media->format != MEDIA_JSON)) {
 		body = document_in_form(d);
@@ -128,7 +131,7 @@ static void serve_discovery(struct request *q)
 /* Upstream has no body for those. */
 static void reply_empty(struct request *q, unsigned code)
 {
-	http_add_header(q->x, "Audit-Id", str_of(q->audit_id));
+	http_add_header(q->x, "Audit-Id", q->audit_id);
 	http_add_header(q->x, "Cache-Control", STR("no-cache, private"));
 	http_reply(q->x, code, STR(""));
 }
@@ -186,6 +189,7 @@ static void serve_version(struct request *q)
 		reply_status(q);
 		return;
 	}
+	audited_answer_bare(q);
 	uname(&machine);
 	const struct {
 		const char *name;
@@ -243,6 +247,7 @@ static void serve_index(struct request *q)
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
 		found[n++] = str_of(fixed[i]);
 	}
+	audited_answer_bare(q);
 	qsort(found, n, sizeof(found[0]), path_cmp);
 	for (size_t i = 0; i < n; i++) {
 		json_append(q->a, list, json_string(q->a, found[i]));

@@ -269,15 +269,26 @@ struct authz_attributes request_attributes(struct request *q)
 	};
 }
 
-static int request_authorize(struct request *q)
+static int request_impersonate(struct request *q, struct authz_attributes *what)
 {
-	struct authz_attributes what = request_attributes(q);
+	const struct user *caller = q->user;
 
-	if (impersonate(q->server->authz, q->x, &what, &q->user, q->a, &q->st)) {
+	if (impersonate(q->server->authz, q->x, what, &q->user, q->a, &q->st)) {
 		return 1;
 	}
-	what.user = q->user;
-	return authz_check(q->server->authz, &what, q->a, &q->st);
+	if (q->user != caller) {
+		audited_impersonates(q, q->user);
+	}
+	what->user = q->user;
+	return 0;
+}
+
+static int request_authorize(struct request *q, const struct authz_attributes *what)
+{
+	int r = authz_check(q->server->authz, what, q->a, &q->st);
+
+	audited_authorized(q, r == 0);
+	return r;
 }
 
 /* --request-timeout, or less where the client says so: ?timeout=30s, as kubectl --request-timeout sends it. */
@@ -315,29 +326,46 @@ static bool request_has_too_much(struct request *q)
 	return true;
 }
 
-/* Who may do what is said before what is there: 401, 403, then 404 and 405, then 406; and 413 before the body is sent, where its length
- * is announced. */
+/* Who may do what is said before what is there: 401, 429, 403, then 404 and 405, then 406; and 413 before the body is sent, where its
+ * length is announced. */
 static int request_admit_head(struct request *q)
 {
 	struct status media_status, route_status;
+	struct authz_attributes what;
 
 	int bad_route = route_parse(&q->route, http_method(q->x), http_target(q->x), q->server->options.is_standalone, q->a, &q->st);
-	if (!bad_route) {
-		bad_route = request_set_deadline(q) || request_route(q);
+	if (!bad_route && request_set_deadline(q)) {
+		what = request_attributes(q);
+		audited_begin_unrecognized(q, &what);
+		return 1;
 	}
+	bad_route = bad_route || request_route(q);
 	route_status = q->st;
 	status_init(&media_status, q->a);
 	int bad_media = media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
 					http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"),
 					media_allowed(&q->route), q->a, &media_status);
 	status_init(&q->st, q->a);
-	if (authn_request(q->server->authn, q->x, &q->user, q->a, &q->st)) {
+	int is_unknown = authn_request(q->server->authn, q->x, &q->user, q->a, &q->st);
+	what = request_attributes(q);
+	if (is_unknown) {
+		audited_begin_unrecognized(q, &what);
+		return 1;
+	}
+	if (audited_begin(q, &what)) {
 		return 1;
 	}
 	if (str_eq(q->user->name, USER_ANONYMOUS) && authn_token_is_misplaced(q->x)) {
 		request_warn(q, STR("the provided Authorization header contains extra space before the bearer token, and is ignored"));
 	}
-	if (request_authorize(q)) {
+	if (request_impersonate(q, &what)) {
+		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
+		return 1;
+	}
+	if (!request_enter(q, request_class_of(&q->route))) {
+		return 1;
+	}
+	if (request_authorize(q, &what)) {
 		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
 		return 1;
 	}
@@ -349,7 +377,7 @@ static int request_admit_head(struct request *q)
 		q->st = media_status;
 		return 1;
 	}
-	return request_has_too_much(q) || !request_enter(q, request_class_of(&q->route));
+	return request_has_too_much(q);
 }
 
 static void request_dispatch(struct request *q)
@@ -364,6 +392,7 @@ static void request_dispatch(struct request *q)
 	}
 	if (q->route.door->deprecation) {
 		request_warn(q, str_of(q->route.door->deprecation));
+		audited_deprecated(q);
 	}
 	verb_function(q->route.action)(q);
 }
@@ -381,6 +410,19 @@ static void request_refuse(struct request *q)
 	reply_status(q);
 }
 
+/* The client's Audit-ID as it is, so that its log and ours can be put together. */
+static struct str request_audit_id(struct request *q)
+{
+	struct str sent = http_header(q->x, "Audit-ID");
+
+	if (sent.n > 0) {
+		return sent;
+	}
+	char *id = arena_text(q->a, UUID_SIZE);
+	uuid_new(id);
+	return (struct str){id, UUID_SIZE - 1};
+}
+
 void request_on_headers(void *server, struct http_exchange *x)
 {
 	struct arena *a = http_arena(x);
@@ -391,7 +433,7 @@ void request_on_headers(void *server, struct http_exchange *x)
 	q->x = x;
 	q->a = a;
 	q->next = request_dispatch;
-	uuid_new(q->audit_id);
+	q->audit_id = request_audit_id(q);
 	status_init(&q->st, a);
 	http_set_context(x, q);
 	if (request_admit_head(q)) {
@@ -461,7 +503,7 @@ static void request_log(struct request *q, int64_t duration_ns)
 		.user_agent = http_header(q->x, "User-Agent"),
 		.peer = http_peer(q->x)->address,
 		.verb = str_of(q->route.verb),
-		.audit_id = str_of(q->audit_id),
+		.audit_id = q->audit_id,
 		.status = http_status(q->x),
 		.bytes = http_sent(q->x),
 		.duration_ns = duration_ns,
@@ -488,6 +530,7 @@ void request_on_done(void *server, struct http_exchange *x)
 		cache_wait_settled(q->server->options.cache);
 	}
 	request_leave(q);
+	audited_complete(q);
 	request_count(q, duration_ns);
 	request_log(q, duration_ns);
 	if (q->has_txn) {

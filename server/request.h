@@ -9,6 +9,8 @@
 #include "api/managed.h"
 #include "base/ids.h"
 #include "server/accesslog.h"
+#include "server/audit.h"
+#include "server/audited.h"
 #include "server/authn.h"
 #include "server/authz.h"
 #include "server/discovery.h"
@@ -35,6 +37,7 @@ struct server {
 	struct openapi *openapi;
 	struct metrics *metrics;
 	struct accesslog *accesslog;           /* may be NULL */
+	struct audit *audit;                   /* may be NULL */
 	struct gzip_runs *gzip_runs;
 	struct leases *leases;                 /* for kinds that expire */
 	struct str objects_prefix;             /* PREFIX/objects/ */
@@ -60,7 +63,8 @@ struct request {
 	struct status st;                      /* what to answer when something is wrong */
 	struct str *warnings;
 	size_t n_warnings;
-	char audit_id[UUID_SIZE];
+	struct str audit_id;                   /* the client's Audit-ID, or one of ours */
+	struct audited *audited;               /* NULL: not audited */
 	enum request_class class;
 	bool is_dry_run;
 
@@ -104,6 +108,7 @@ bool request_is_cache_ready(struct request *q);         /* else answers 503 */
 
 /* Answering (respond.c). Each ends the exchange. */
 void reply_status(struct request *q);                                          /* q->st */
+void reply_success(struct request *q, const struct json *status);              /* 200 with a Status */
 void reply_json(struct request *q, unsigned code, const struct json *j);
 void reply_text(struct request *q, unsigned code, struct str text);
 void reply_page_not_found(struct request *q);

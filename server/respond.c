@@ -25,7 +25,7 @@ static struct str warning_header(struct request *q, struct str text)
 
 void reply_headers(struct request *q, struct str content_type)
 {
-	http_add_header(q->x, "Audit-Id", str_of(q->audit_id));
+	http_add_header(q->x, "Audit-Id", q->audit_id);
 	http_add_header(q->x, "Cache-Control", STR("no-cache, private"));
 	http_add_header(q->x, "Content-Type", content_type);
 	for (size_t i = 0; i < q->n_warnings; i++) {
@@ -71,6 +71,7 @@ void reply_json_buf(struct request *q, unsigned code, struct buf *text)
 {
 	struct buf out;
 
+	audited_answer_object(q, buf_str(text));
 	buf_init(&out, RESPONSE_CEILING);
 	media_write(&out, &q->media, buf_str(text));
 	buf_done(text);
@@ -95,7 +96,19 @@ void reply_status(struct request *q)
 		q->st.has_details = true;
 		http_add_header(q->x, "Retry-After", arena_printf(q->a, "%d", q->st.retry_after_s));
 	}
-	reply_json(q, (unsigned)q->st.code, status_to_json(&q->st, q->a));
+	struct json *status = status_to_json(&q->st, q->a);
+	if (q->st.code == 406) {
+		audited_answer_bare(q);
+	}
+	audited_answer_status(q, status);
+	reply_json(q, (unsigned)q->st.code, status);
+	audited_started(q, (unsigned)q->st.code);
+}
+
+void reply_success(struct request *q, const struct json *status)
+{
+	audited_answer_status(q, status);
+	reply_json(q, 200, status);
 }
 
 void reply_text(struct request *q, unsigned code, struct str text)
@@ -108,6 +121,7 @@ void reply_page_not_found(struct request *q)
 {
 	http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
 	reply_text(q, 404, STR("404 page not found\n"));
+	audited_started(q, 404);
 }
 
 /* ---- objects ---- */
@@ -178,6 +192,7 @@ static void reply_plain(struct request *q, unsigned code, struct str shown)
 	memcpy(body->p, type.p, type.n);
 	memcpy(body->p + type.n, shown.p, shown.n);
 	body->p[type.n + shown.n] = '\n';
+	audited_answer_object(q, (struct str){body->p, type.n + shown.n});
 	reply_headers(q, STR("application/json"));
 	http_reply_bytes(q->x, code, &body, 1);
 }

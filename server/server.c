@@ -93,6 +93,11 @@ static size_t resident_bytes(void)
 	return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+static void write_audit_metrics(void *ctx, struct buf *out)
+{
+	audit_write_metrics(((struct server *)ctx)->audit, out);
+}
+
 static void write_process_metrics(void *ctx, struct buf *out)
 {
 	struct server *s = ctx;
@@ -157,6 +162,20 @@ static int server_open_security(struct server *s, struct buf *err)
 	return r ? r : authz_new(&s->authz, &authz, err);
 }
 
+/* Upstream audits nothing where one of the two is missing. */
+static int server_open_audit(struct server *s, struct buf *err)
+{
+	struct audit_options options = s->options.audit;
+
+	options.log.on_notice = server_notice;
+	options.log.notice_ctx = s;
+	if (!options.policy_file != !options.log.file.path) {
+		server_notice(s, options.policy_file ? STR("no --audit-log-path: nothing is audited")
+						      : STR("no --audit-policy-file: nothing is audited"));
+	}
+	return audit_new(&s->audit, &options, err);
+}
+
 static int server_open_logs(struct server *s, struct buf *err)
 {
 	s->metrics = metrics_new();
@@ -164,7 +183,12 @@ static int server_open_logs(struct server *s, struct buf *err)
 	metrics_add_source(s->metrics, write_cache_metrics, s);
 	metrics_add_source(s->metrics, write_list_metrics, s);
 	metrics_add_source(s->metrics, write_object_metrics, s);
+	metrics_add_source(s->metrics, write_audit_metrics, s);
 	metrics_add_source(s->metrics, write_process_metrics, s);
+	int r = server_open_audit(s, err);
+	if (r) {
+		return r;
+	}
 	return s->options.access_log ? accesslog_new(&s->accesslog, s->options.access_log, s->options.log_format, err) : 0;
 }
 
@@ -249,6 +273,7 @@ struct server *server_free(struct server *s)
 	}
 	s->http = http_server_free(s->http);
 	s->accesslog = accesslog_free(s->accesslog);
+	s->audit = audit_free(s->audit);
 	s->openapi = openapi_free(s->openapi);
 	s->discovery = discovery_free(s->discovery);
 	s->metrics = metrics_free(s->metrics);

@@ -2,6 +2,7 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
+#include "server/audit.h"
 #include "server/http.h"
 #include "storage/cache.h"
 #include "base/log.h"
@@ -26,6 +27,7 @@ struct server_options {
 	int64_t event_ttl_s;                   /* how long what expires is kept; 0: 3,600 */
 	const char *access_log;                /* NULL: none; "-": stderr */
 	enum log_format log_format;
+	struct audit_options audit;            /* on_notice is set by the server */
 	struct str version;                    /* "v1.36.3+annals..." for /version: gitVersion */
 	/* May be NULL. Something for the operator: a file that has changed and cannot be read again. From any thread. */
 	void (*on_notice)(void *ctx, struct str text);

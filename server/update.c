@@ -366,5 +366,6 @@ void verb_patch(struct request *q)
 		reply_status(q);
 		return;
 	}
+	audited_sent_patch(q, http_body(q->x), u->rules.is_applied);
 	update_run(q, u, u->rules.is_applied ? apply_decide : patch_decide);
 }

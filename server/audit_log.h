@@ -1,0 +1,30 @@
+/* The audit log's writer: lines are handed over without waiting, and written by a thread of its own, many at once, within 20 ms.
+ *
+ * Nothing is lost silently. While more than 16 MiB wait to be written, audit_log_has_room() is false and requests are refused before they do
+ * anything; what those under way still have to say has another 48 MiB. Beyond that, and where the file cannot be written, lines are lost,
+ * counted, and reported. */
+#ifndef SERVER_AUDIT_LOG_H
+#define SERVER_AUDIT_LOG_H
+
+#include "server/audit_file.h"
+
+enum { AUDIT_QUEUE_BUSY = 16 * 1024 * 1024, AUDIT_QUEUE_MAX = 64 * 1024 * 1024 }; /* bytes */
+
+struct audit_log;
+
+struct audit_log_options {
+	struct audit_file_options file;
+	/* May be NULL. A sentence for the operator, from any thread, at most once in a minute for one trouble. */
+	void (*on_notice)(void *ctx, struct str text);
+	void *notice_ctx;
+};
+
+int audit_log_new(struct audit_log **ret, const struct audit_log_options *options, struct buf *err);
+bool audit_log_has_room(const struct audit_log *l);
+/* One line with its end. False when there is no room even for this: nothing was taken or counted. */
+bool audit_log_append(struct audit_log *l, struct str line);
+void audit_log_count_lost(struct audit_log *l); /* the caller has given one up */
+uint64_t audit_log_lost(const struct audit_log *l);
+struct audit_log *audit_log_free(struct audit_log *l); /* writes what waits */
+
+#endif

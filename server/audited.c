@@ -1,0 +1,371 @@
+#include "server/request.h"
+
+#include "base/clock.h"
+#include "server/audit.h"
+#include "server/audit_body.h"
+
+enum {
+	USER_AGENT_MAX = 1024,
+	SLOW_MS = 500,                       /* slower requests tell where the time went, as upstream */
+	RETRY_AFTER_S = 1,
+	STRIP_MAX = 256 * 1024 * 1024,       /* bytes that taking an answer apart may take */
+	STRIP_VALUES_MAX = 10 * 1000 * 1000,
+};
+
+struct audited {
+	struct audit_decision decision;
+	struct audit_event event;
+	struct audit_object object;
+	struct buf sent, answered;
+	bool is_unrecognized, is_long_running;
+	bool has_sent, is_bare, has_started, is_settled;
+};
+
+/* ---- the request ---- */
+
+static struct str user_agent_of(struct request *q)
+{
+	struct str agent = http_header(q->x, "User-Agent");
+
+	return agent.n <= USER_AGENT_MAX ? agent : arena_printf(q->a, "%.*s...TRUNCATED", USER_AGENT_MAX, agent.p);
+}
+
+static void audited_describe(struct request *q, struct audited *e, const struct authz_attributes *what)
+{
+	e->event = (struct audit_event){
+		.level = e->decision.level,
+		.id = q->audit_id,
+		.uri = audit_uri(http_target(q->x), q->a),
+		.verb = what->verb,
+		.user = what->user,
+		.user_agent = user_agent_of(q),
+		.received_us = clock_wall_us() - (clock_mono_ns() - http_started_ns(q->x)) / 1000,
+	};
+	e->event.n_source_ips = audit_source_ips(&e->event.source_ips, http_header(q->x, "X-Forwarded-For"),
+		http_header(q->x, "X-Real-Ip"), http_peer(q->x)->address, q->a);
+	if (what->is_resource) {
+		e->object = (struct audit_object){.resource = what->resource,
+			.ns = what->ns,
+			.name = what->name,
+			.group = what->group,
+			.version = what->version,
+			.subresource = what->subresource};
+		e->event.object = &e->object;
+	}
+}
+
+/* NULL when the policy does not want it. */
+static struct audited *audited_new(struct request *q, const struct authz_attributes *what)
+{
+	struct audit_decision decision = {.level = AUDIT_NONE};
+
+	if (q->server->audit) {
+		decision = audit_decide(q->server->audit, what);
+	}
+	if (decision.level == AUDIT_NONE) {
+		return NULL;
+	}
+	struct audited *e = arena_new(q->a, struct audited);
+	e->decision = decision;
+	e->is_long_running = str_is(what->verb, "watch");
+	buf_init(&e->sent, AUDIT_EVENT_MAX);
+	buf_init(&e->answered, AUDIT_EVENT_MAX);
+	audited_describe(q, e, what);
+	return e;
+}
+
+static void audited_write(struct request *q, enum audit_stage stage)
+{
+	struct audited *e = q->audited;
+
+	if (e->decision.omitted_stages & 1u << stage) {
+		return;
+	}
+	e->event.stage = stage;
+	e->event.stage_us = stage == AUDIT_REQUEST_RECEIVED ? e->event.received_us : clock_wall_us();
+	e->event.request_object = buf_str(&e->sent);
+	e->event.response_object = buf_str(&e->answered);
+	audit_write(q->server->audit, &e->event);
+}
+
+int audited_begin(struct request *q, const struct authz_attributes *what)
+{
+	struct audited *e = audited_new(q, what);
+
+	if (!e) {
+		return 0;
+	}
+	if (!audit_admits(q->server->audit)) {
+		status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, "failed to store audit event: too many are waiting to be written");
+		q->st.retry_after_s = RETRY_AFTER_S;
+		return 1;
+	}
+	q->audited = e;
+	audited_write(q, AUDIT_REQUEST_RECEIVED);
+	return 0;
+}
+
+void audited_begin_unrecognized(struct request *q, const struct authz_attributes *what)
+{
+	q->audited = audited_new(q, what);
+	if (q->audited) {
+		q->audited->is_unrecognized = true;
+	}
+}
+
+void audited_impersonates(struct request *q, const struct user *as)
+{
+	if (q->audited) {
+		q->audited->event.impersonated = as;
+	}
+}
+
+/* No reasons: what system:masters may and what a policy file says has none upstream either. */
+void audited_authorized(struct request *q, bool is_allowed)
+{
+	if (q->audited) {
+		audit_event_annotate(&q->audited->event, "authorization.k8s.io/decision", is_allowed ? STR("allow") : STR("forbid"));
+		audit_event_annotate(&q->audited->event, "authorization.k8s.io/reason", STR(""));
+	}
+}
+
+void audited_deprecated(struct request *q)
+{
+	if (q->audited) {
+		audit_event_annotate(&q->audited->event, "k8s.io/deprecated", STR("true"));
+	}
+}
+
+/* ---- what was sent ---- */
+
+/* Once: a verb that decides again has the same to say. */
+static bool audited_takes_sent(struct request *q)
+{
+	bool is_first = q->audited && !q->audited->has_sent;
+
+	if (is_first) {
+		q->audited->has_sent = true;
+	}
+	return is_first;
+}
+
+static bool audited_at_least(const struct request *q, enum audit_level level)
+{
+	return q->audited && q->audited->decision.level >= level;
+}
+
+static void fill(struct request *q, struct str *field, struct str text)
+{
+	if (field->n == 0 && text.n > 0) {
+		*field = arena_dup(http_arena(q->x), text);
+	}
+}
+
+void audited_sent_object(struct request *q, const struct object *o)
+{
+	struct audited *e = q->audited;
+
+	if (!audited_takes_sent(q)) {
+		return;
+	}
+	fill(q, &e->object.ns, o->meta.ns);
+	fill(q, &e->object.name, o->meta.name);
+	fill(q, &e->object.uid, o->meta.uid);
+	fill(q, &e->object.resource_version, o->meta.resource_version);
+	if (audited_at_least(q, AUDIT_REQUEST)) {
+		struct json *j = object_to_json(o, q->route.door, q->a);
+		json_encode(&e->sent, e->decision.omits_managed_fields ? audit_without_managed_fields(q->a, j) : j);
+	}
+}
+
+void audited_sent_patch(struct request *q, struct str body, bool is_yaml)
+{
+	if (audited_takes_sent(q) && audited_at_least(q, AUDIT_REQUEST)) {
+		audit_patch_body(&q->audited->sent, body, is_yaml, q->a);
+	}
+}
+
+void audited_sent_delete_options(struct request *q, const struct json *body)
+{
+	if (audited_takes_sent(q) && audited_at_least(q, AUDIT_REQUEST)) {
+		json_encode(&q->audited->sent, audit_delete_options(q->a, body));
+	}
+}
+
+/* ---- what is answered ---- */
+
+void audited_answer_bare(struct request *q)
+{
+	if (q->audited) {
+		q->audited->is_bare = true;
+	}
+}
+
+void audited_answer_status(struct request *q, const struct json *status)
+{
+	static const char *const members[] = {"status", "message", "reason", "details"};
+	_cleanup_(buf_done) struct buf out;
+
+	buf_init(&out, AUDIT_EVENT_MAX);
+	if (!q->audited || q->audited->is_bare) {
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
+		const struct json *value = json_gets(status, members[i]);
+		if (value) {
+			buf_printf(&out, "\"%s\":", members[i]);
+			json_encode(&out, value);
+			buf_addc(&out, ',');
+		}
+	}
+	q->audited->event.status = arena_dup(http_arena(q->x), buf_str(&out));
+}
+
+struct buf *audited_answer_buf(struct request *q)
+{
+	bool is_wanted = audited_at_least(q, AUDIT_REQUEST_RESPONSE) && !q->audited->is_bare && q->audited->answered.n == 0;
+
+	return is_wanted ? &q->audited->answered : NULL;
+}
+
+void audited_answer_object(struct request *q, struct str text)
+{
+	struct buf *out = audited_answer_buf(q);
+
+	if (out) {
+		buf_add_str(out, text);
+	}
+}
+
+static void audited_strip_answer(struct audited *e)
+{
+	struct arena a;
+	struct json *j;
+	struct buf out;
+	size_t at;
+
+	if (!e->decision.omits_managed_fields || e->answered.n == 0 || e->answered.is_over) {
+		return;
+	}
+	arena_init(&a, STRIP_MAX);
+	buf_init(&out, AUDIT_EVENT_MAX);
+	const struct json_limits limits = {.depth = JSON_LIMITS_DEFAULT.depth * 2, .values = STRIP_VALUES_MAX};
+	if (json_parse(&j, &a, buf_str(&e->answered), limits, &at) == 0) {
+		json_encode(&out, audit_without_managed_fields(&a, j));
+	} else {
+		out.is_over = true;
+	}
+	buf_done(&e->answered);
+	e->answered = out;
+	arena_done(&a);
+}
+
+/* Answers end with a line's end, which an event has only behind it. */
+static void audited_trim_answer(struct audited *e)
+{
+	struct buf *b = &e->answered;
+
+	if (b->n > 0 && b->p[b->n - 1] == '\n') {
+		buf_truncate(b, b->n - 1);
+	}
+}
+
+/* A text that did not fit is no JSON. */
+static void audited_settle(struct audited *e)
+{
+	struct buf *const bodies[] = {&e->sent, &e->answered};
+	bool is_cut = false;
+
+	if (e->is_settled) {
+		return;
+	}
+	e->is_settled = true;
+	audited_trim_answer(e);
+	audited_strip_answer(e);
+	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
+		if (bodies[i]->is_over) {
+			buf_done(bodies[i]);
+			is_cut = true;
+		}
+	}
+	if (is_cut) {
+		audit_event_annotate(&e->event, AUDIT_TRUNCATED, STR("true"));
+	}
+}
+
+static void audited_set_code(struct audited *e, unsigned code)
+{
+	e->event.has_status = true;
+	e->event.code = code;
+}
+
+void audited_started(struct request *q, unsigned code)
+{
+	struct audited *e = q->audited;
+
+	if (!e || e->has_started || !(e->is_long_running || e->is_unrecognized)) {
+		return;
+	}
+	e->has_started = true;
+	audited_set_code(e, code);
+	audited_settle(e);
+	audited_write(q, AUDIT_RESPONSE_STARTED);
+}
+
+/* As Go prints a duration of half a second and more. */
+static struct str duration_text(struct request *q, int64_t ns)
+{
+	double seconds = (double)ns / 1e9;
+
+	if (ns < 1000000000) {
+		return arena_printf(q->a, "%.9gms", (double)ns / 1e6);
+	}
+	int64_t minutes = ns / 60000000000;
+	if (minutes == 0) {
+		return arena_printf(q->a, "%.10gs", seconds);
+	}
+	return arena_printf(q->a, "%lldm%.10gs", (long long)minutes, seconds - 60.0 * (double)minutes);
+}
+
+static void audited_explain_slowness(struct request *q)
+{
+	struct audited *e = q->audited;
+	int64_t total_ns = clock_mono_ns() - http_started_ns(q->x);
+
+	if (e->is_long_running || total_ns <= SLOW_MS * 1000000LL) {
+		return;
+	}
+	if (q->waited_ns > 0) {
+		audit_event_annotate(&e->event, "apiserver.latency.k8s.io/etcd", duration_text(q, q->waited_ns));
+	}
+	audit_event_annotate(&e->event, "apiserver.latency.k8s.io/total", duration_text(q, total_ns));
+}
+
+/* Somebody who went away before there was an answer has had none: upstream writes it like this. */
+static void audited_finish(struct request *q)
+{
+	struct audited *e = q->audited;
+	unsigned code = http_status(q->x);
+
+	if (code == 0) {
+		e->event.status = STR("\"status\":\"Success\",\"message\":\"Connection closed early\",");
+		code = 200;
+	}
+	audited_started(q, code);
+	if (e->is_unrecognized) {
+		return;
+	}
+	audited_set_code(e, code);
+	audited_settle(e);
+	audited_explain_slowness(q);
+	audited_write(q, AUDIT_RESPONSE_COMPLETE);
+}
+
+void audited_complete(struct request *q)
+{
+	if (q->audited) {
+		audited_finish(q);
+		buf_done(&q->audited->sent);
+		buf_done(&q->audited->answered);
+	}
+}

@@ -1,0 +1,36 @@
+/* The audit of one request on its way through the phases: what the policy wants of it is gathered, and written as events.
+ *
+ * Where nothing is audited, or the policy does not want this request, q->audited is NULL and every function returns at once. Order, as in
+ * k8s.io/apiserver pkg/endpoints/filters: the caller is known, the event RequestReceived, impersonation, limits, authorization, the verb, and
+ * ResponseComplete when everything is sent; watches say ResponseStarted as well. A caller who was not recognized has ResponseStarted alone. */
+#ifndef SERVER_AUDITED_H
+#define SERVER_AUDITED_H
+
+#include "api/object.h"
+#include "server/authz.h"
+
+struct request;
+struct audited;
+
+/* 0; or 1 with 503 in q->st: the log is too far behind. */
+int audited_begin(struct request *q, const struct authz_attributes *what);
+/* Refused before anybody was recognized. */
+void audited_begin_unrecognized(struct request *q, const struct authz_attributes *what);
+void audited_impersonates(struct request *q, const struct user *as);
+void audited_authorized(struct request *q, bool is_allowed);
+void audited_deprecated(struct request *q);
+
+/* What was sent, once it is understood. The first call counts. */
+void audited_sent_object(struct request *q, const struct object *o);
+void audited_sent_patch(struct request *q, struct str body, bool is_yaml);
+void audited_sent_delete_options(struct request *q, const struct json *body);
+
+/* What is answered, as JSON. */
+void audited_answer_status(struct request *q, const struct json *status);
+void audited_answer_object(struct request *q, struct str text);
+struct buf *audited_answer_buf(struct request *q); /* for an object in pieces; NULL when it is not wanted */
+void audited_answer_bare(struct request *q);       /* nothing but the code: upstream makes this answer by other means than most */
+void audited_started(struct request *q, unsigned code);
+void audited_complete(struct request *q);          /* the last; releases everything */
+
+#endif
