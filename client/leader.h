@@ -23,7 +23,8 @@ struct leader_options {
 	void *ctx;
 };
 
-struct leader *leader_new(const struct leader_options *options); /* starts a thread */
+/* Starts a thread. 0, or -errno with a sentence in err. */
+int leader_new(struct leader **ret, const struct leader_options *options, struct buf *err);
 /* Steps down (on_stopped), gives the lease back so that another can have it at once, and ends the thread. */
 struct leader *leader_free(struct leader *l);
 DEFINE_CLEANUP(struct leader *, leader_free)

@@ -8,6 +8,7 @@ enum {
 	VALUES_MAX = 16 << 20,
 	DEPTH_MAX = 512,
 	TIMEOUT_MS = 30 * 1000,
+	COLLECTION_TIMEOUT_MS = 70 * 1000, /* beyond the minute that a server gives itself */
 	TRIES_MAX = 10,
 	PAUSE_MAX_S = 60,
 	BODY_MAX = 16 << 20,
@@ -25,7 +26,7 @@ void answer_init(struct answer *a)
 void answer_done(struct answer *a)
 {
 	arena_done(&a->arena);
-	*a = (struct answer){.retry_after_s = -1};
+	answer_init(a);
 }
 
 bool answer_is(const struct answer *a, int code, const char *reason)
@@ -172,7 +173,7 @@ int rest_do(struct client *c, const struct rest_call *q, struct answer *ret)
 	struct call call;
 	call_init(&call, q);
 	try_once(c, &call);
-	for (unsigned i = 1; i < TRIES_MAX && is_turned_away(&call.x); i++) {
+	for (unsigned i = 1; !q->is_single && i < TRIES_MAX && is_turned_away(&call.x); i++) {
 		if (!client_sleep(c, MIN(call.x.retry_after_s, (int64_t)PAUSE_MAX_S) * 1000)) {
 			break;
 		}
@@ -336,7 +337,12 @@ int rest_delete(struct client *c, const struct target *t, const struct delete_op
 	if (body.is_over || !query_add(&path, "labelSelector", o.label_selector)) {
 		return REST_TOO_BIG;
 	}
-	return rest_do(c, &(struct rest_call){.method = "DELETE", .path = path.p, .body = buf_str(&body)}, ret);
+	return rest_do(c,
+		&(struct rest_call){.method = "DELETE",
+			.path = path.p,
+			.body = buf_str(&body),
+			.timeout_ms = t->name.n ? 0 : COLLECTION_TIMEOUT_MS},
+		ret);
 }
 
 static bool list_path(struct buf *path, const struct target *t, const struct list_options *o)

@@ -48,6 +48,7 @@ struct rest_call {
 	const char *accept, *content_type; /* NULL: application/json */
 	struct str body;
 	int64_t timeout_ms; /* of each try; 0: 30 s */
+	bool is_single;     /* one try: 429 and 503 come back too */
 };
 int rest_do(struct client *c, const struct rest_call *call, struct answer *ret);
 
