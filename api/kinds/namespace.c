@@ -89,8 +89,14 @@ static struct str phase(const struct object *o)
 
 static void set_phase(struct object *o, struct arena *a, struct str phase_name)
 {
-	struct json *status = json_copy(a, json_gets(o->fields, "status"));
-	json_set(a, status, STR("phase"), json_string(a, phase_name));
+	const struct json *old = json_gets(o->fields, "status");
+	struct json *status = json_object(a);
+	json_add(a, status, STR("phase"), json_string(a, phase_name)); /* in the order of the schema */
+	for (uint32_t i = 0; i < old->n; i++) {
+		if (!str_is(old->members[i].name, "phase")) {
+			json_add(a, status, old->members[i].name, old->members[i].value);
+		}
+	}
 	json_set(a, o->fields, STR("status"), status);
 }
 
