@@ -363,6 +363,17 @@ enum storage_result etcd_decode_revoke(struct storage_op *op, struct str body)
 	return m ? STORAGE_OK : STORAGE_ERROR;
 }
 
+/* What etcd promises, and all that is built on watches takes for granted. */
+static bool are_in_order(const struct storage_event *events, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (events[i].kv.mod_revision < events[i - 1].kv.mod_revision) {
+			return false;
+		}
+	}
+	return true;
+}
+
 static bool decode_event(struct storage_event *ret, const Mvccpb__Event *m)
 {
 	if (!m->kv) {
@@ -384,6 +395,9 @@ bool etcd_decode_watch(struct etcd_watch_answer *ret, struct arena *a, struct st
 		if (!decode_event(&events[i], m->events[i])) {
 			return false;
 		}
+	}
+	if (!are_in_order(events, m->n_events)) {
+		return false;
 	}
 	*ret = (struct etcd_watch_answer){
 		.revision = header_revision(m->header),

@@ -38,6 +38,7 @@ struct etcd_watch_answer {
 	struct storage_event *events;
 	size_t n_events;
 };
+/* False: malformed, which includes events out of the order of revisions. */
 bool etcd_decode_watch(struct etcd_watch_answer *ret, struct arena *a, struct str body);
 
 #endif
