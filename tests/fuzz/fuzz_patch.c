@@ -1,22 +1,9 @@
 /* Patches applied to documents. The input: a letter for the type (j, m, s), the document, a line feed, the patch. Whatever
- * happens, both stay as they were, and what comes out can be written and read again. */
-#include "api/kind.h"
+ * happens, both stay as they were, what comes out can be written and read again, a merge patch settles, and an
+ * object that comes out is like any other. */
 #include "api/patch.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-enum { CEILING = 64 << 20 };
-
-#define CHECK(condition)                                                                        \
-	do {                                                                                    \
-		if (!(condition)) {                                                             \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                \
-		}                                                                               \
-	} while (0)
+#include "api/unstructured.h"
+#include "tests/fuzz/fuzz.h"
 
 static bool type_of(char letter, enum patch_type *ret)
 {
@@ -33,50 +20,72 @@ static bool type_of(char letter, enum patch_type *ret)
 	return false;
 }
 
-static struct str encoded(struct arena *a, const struct json *j)
-{
-	_cleanup_(buf_done) struct buf b;
-	buf_init(&b, CEILING);
-	CHECK(json_encode(&b, j));
-	return arena_dup(a, buf_str(&b));
-}
-
 static void check_result(struct arena *a, const struct json *result)
 {
 	struct json *again;
 	size_t at;
-	int error = json_parse(&again, a, encoded(a, result), JSON_LIMITS_DEFAULT, &at);
+	int error = json_parse(&again, a, fuzz_encoded(result, a), JSON_LIMITS_DEFAULT, &at);
 	CHECK(error == 0 || error == JSON_E_VALUES || error == JSON_E_FULL);
 	CHECK(error || json_equal(result, again));
 }
 
+/* The document is an object only if it fits its kind. */
+static void check_object(
+	enum patch_type type, const struct kind *kind, const struct door *door, const struct json *result, struct arena *a)
+{
+	struct object *o;
+	struct str error = {0};
+	const struct json *settled = type == PATCH_STRATEGIC ? unstructured_settle(result, kind, door, a) : result;
+	if (object_decode(&o, kind, door, settled, NULL, a, NULL, &error)) {
+		CHECK(error.n > 0);
+		return;
+	}
+	fuzz_check_object(o, door, a);
+	fuzz_check_validation(o, NULL, a);
+}
+
+/* A list that replaces an object keeps nulls that go when the list is replaced (api/patch_merge.c): the second time settles it. */
+static void check_merged(const struct json *result, const struct json *patch, struct arena *a)
+{
+	struct json *again, *settled;
+	struct status st;
+	status_init(&st, a);
+	CHECK(patch_merge(&settled, result, patch, a, &st) == 0);
+	CHECK(patch_merge(&again, settled, patch, a, &st) == 0);
+	CHECK(arena_is_full(a) || json_equal(again, settled));
+}
+
 static void apply(enum patch_type type, const struct json *doc, const struct json *patch, struct arena *a)
 {
-	const struct kind *kind = kind_by_resource(STR("apps"), STR("v1"), STR("controllerrevisions"), true, NULL);
-	struct str doc_before = encoded(a, doc), patch_before = encoded(a, patch);
+	const struct door *door;
+	const struct kind *kind = fuzz_kind_of(doc, &door);
+	struct str doc_before = fuzz_encoded(doc, a), patch_before = fuzz_encoded(patch, a);
 	struct json *result;
 	struct status st;
 	status_init(&st, a);
-	if (patch_apply(&result, type, doc, patch, kind->type, a, &st)) {
+	if (patch_apply(&result, type, doc, patch, door_type(kind, door), a, &st)) {
 		CHECK(st.code >= 400);
 		CHECK(st.message.n > 0);
 	} else {
 		check_result(a, result);
+		check_object(type, kind, door, result, a);
+		if (type == PATCH_MERGE) {
+			check_merged(result, patch, a);
+		}
 	}
-	CHECK(str_eq(encoded(a, doc), doc_before));
-	CHECK(str_eq(encoded(a, patch), patch_before));
+	CHECK(str_eq(fuzz_encoded(doc, a), doc_before));
+	CHECK(str_eq(fuzz_encoded(patch, a), patch_before));
 }
 
 static void run(enum patch_type type, struct str input, struct arena *a)
 {
 	struct str doc_text, patch_text;
-	struct json *doc, *patch;
 	struct decode_report report = {0};
+	struct json *patch;
 	struct status st;
-	size_t at;
 	status_init(&st, a);
-	if (!str_cut(input, '\n', &doc_text, &patch_text) || json_parse(&doc, a, doc_text, JSON_LIMITS_DEFAULT, &at) ||
-		!json_is(doc, JSON_OBJECT)) {
+	const struct json *doc = str_cut(input, '\n', &doc_text, &patch_text) ? fuzz_parse(doc_text, a) : NULL;
+	if (!json_is(doc, JSON_OBJECT)) {
 		return;
 	}
 	if (patch_parse(&patch, type, patch_text, JSON_LIMITS_DEFAULT, a, &report, &st)) {

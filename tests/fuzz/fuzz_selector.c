@@ -1,20 +1,6 @@
 /* Selectors. A label selector (first letter l) says the same after being written and read again; a field selector (f) is read. */
 #include "api/selector.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-enum { CEILING = 16 << 20 };
-
-#define CHECK(condition)                                                                        \
-	do {                                                                                    \
-		if (!(condition)) {                                                             \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                \
-		}                                                                               \
-	} while (0)
+#include "tests/fuzz/fuzz.h"
 
 static const struct label labels[] = {{{"a", 1}, {"b", 1}}, {{"in", 2}, {"", 0}}, {{"n", 1}, {"5", 1}}};
 
