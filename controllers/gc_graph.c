@@ -84,6 +84,12 @@ static bool is_doubtful(struct gc_graph *g, const struct gc_edge *e)
 	return !gc_ref_eq_coordinates(&owner->ref, &e->owner.ref) || (owner->is_virtual && !is_same_namespace);
 }
 
+/* No object has such a uid, and queues have keys without NUL. */
+static bool is_possible(struct str uid)
+{
+	return uid.n > 0 && !memchr(uid.p, 0, uid.n);
+}
+
 /* Returns whether the dependent should be looked at. */
 static bool refer(struct gc_graph *g, struct gc_edge *e)
 {
@@ -93,9 +99,9 @@ static bool refer(struct gc_graph *g, struct gc_edge *e)
 		gc_edge_link(e, owner);
 		return is_doubtful(g, e);
 	}
-	owner = graph_add(g, &e->owner.ref);
+	owner = is_possible(e->owner.ref.uid) ? graph_add(g, &e->owner.ref) : NULL;
 	if (!owner) {
-		return true; /* nobody will tell when the owner goes; at least look whether it is there now */
+		return true; /* nothing will tell of the owner; at least look whether it is there now */
 	}
 	owner->is_virtual = true;
 	gc_edge_link(e, owner);
@@ -242,12 +248,9 @@ int gc_graph_observe(struct gc_graph *g, const struct gc_object *o)
 }
 
 /* Nobody owns through n any more: dependents are looked at, and owners that wait for the last of theirs. */
-static void remove_node(struct gc_graph *g, struct gc_node *n, const struct gc_ref *absent)
+static void remove_node(struct gc_graph *g, struct gc_node *n)
 {
 	map_remove(&g->nodes, n->ref.uid);
-	if (n->n_dependents > 0) {
-		gc_absent_add(&g->absent, absent);
-	}
 	attempt_dependents(g, n);
 	for (size_t i = 0; i < n->n_edges; i++) {
 		const struct gc_node *owner = n->edges[i].node;
@@ -258,12 +261,22 @@ static void remove_node(struct gc_graph *g, struct gc_node *n, const struct gc_r
 	gc_node_free(n);
 }
 
-void gc_graph_forget(struct gc_graph *g, const struct gc_ref *r)
+static void remove_absent(struct gc_graph *g, struct gc_node *n, const struct gc_ref *absent)
+{
+	if (n->n_dependents > 0) {
+		gc_absent_add(&g->absent, absent);
+	}
+	remove_node(g, n);
+}
+
+void gc_graph_forget(struct gc_graph *g, const struct gc_ref *r, bool is_guess)
 {
 	struct gc_node *n = graph_find(g, r->uid);
 
-	if (n) {
-		remove_node(g, n, r);
+	if (n && is_guess) {
+		remove_node(g, n);
+	} else if (n) {
+		remove_absent(g, n, r);
 	}
 }
 
@@ -303,7 +316,7 @@ void gc_graph_deny(struct gc_graph *g, const struct gc_ref *r)
 	} else if (!n->is_virtual && !gc_ref_eq(&n->ref, r)) {
 		attempt_matches(g, n, r); /* it was asked for by a name that it does not have */
 	} else {
-		remove_node(g, n, r);
+		remove_absent(g, n, r);
 	}
 }
 

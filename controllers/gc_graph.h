@@ -35,8 +35,8 @@ struct gc_graph *gc_graph_free(struct gc_graph *g);
 
 /* An informer showed this version. GC_GRAPH_FULL: a new object, and no room for it. */
 int gc_graph_observe(struct gc_graph *g, const struct gc_object *o);
-/* An informer saw it go. */
-void gc_graph_forget(struct gc_graph *g, const struct gc_ref *r);
+/* An informer saw it go; is_guess: or did not find it, which is no proof that it is absent. */
+void gc_graph_forget(struct gc_graph *g, const struct gc_ref *r, bool is_guess);
 /* The server, asked for these coordinates, has no object of that uid there. */
 void gc_graph_deny(struct gc_graph *g, const struct gc_ref *r);
 

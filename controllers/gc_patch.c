@@ -8,18 +8,18 @@ struct patch {
 	struct json *root, *meta;
 };
 
-static void patch_init(struct patch *p, const char *member, struct str value)
+static void patch_init(struct patch *p, struct str uid)
 {
 	arena_init(&p->a, ARENA_MAX);
 	p->root = json_object(&p->a);
 	p->meta = json_object(&p->a);
 	json_add(&p->a, p->root, STR("metadata"), p->meta);
-	json_add(&p->a, p->meta, str_of(member), json_string(&p->a, value));
+	json_add(&p->a, p->meta, STR("uid"), json_string(&p->a, uid));
 }
 
-static void patch_init_for(struct patch *p, const struct json *meta)
+static void patch_init_for(struct patch *p, struct str uid, const struct json *meta)
 {
-	patch_init(p, "uid", json_text(json_gets(meta, "uid")));
+	patch_init(p, uid);
 	json_add(&p->a, p->meta, STR("resourceVersion"), json_gets(meta, "resourceVersion"));
 }
 
@@ -60,7 +60,7 @@ void gc_patch_unrefer(struct buf *out, struct str object_uid, const struct str *
 	struct patch p;
 	struct json *refs;
 
-	patch_init(&p, "uid", object_uid);
+	patch_init(&p, object_uid);
 	refs = json_array(&p.a);
 	json_add(&p.a, p.meta, STR("ownerReferences"), refs);
 	for (size_t i = 0; i < n; i++) {
@@ -72,13 +72,13 @@ void gc_patch_unrefer(struct buf *out, struct str object_uid, const struct str *
 	patch_finish(&p, out);
 }
 
-void gc_patch_unrefer_merge(struct buf *out, const struct json *meta, const struct str *uids, size_t n)
+void gc_patch_unrefer_merge(struct buf *out, struct str object_uid, const struct json *meta, const struct str *uids, size_t n)
 {
 	const struct json *old = json_gets(meta, "ownerReferences");
 	struct patch p;
 	struct json *refs;
 
-	patch_init_for(&p, meta);
+	patch_init_for(&p, object_uid, meta);
 	refs = json_array(&p.a);
 	for (size_t i = 0; i < n_items(old); i++) {
 		if (!is_among(uid_of(old->items[i]), uids, n)) {
@@ -95,7 +95,7 @@ void gc_patch_unblock(struct buf *out, const struct json *meta)
 	struct patch p;
 	struct json *refs;
 
-	patch_init_for(&p, meta);
+	patch_init_for(&p, uid_of(meta), meta);
 	refs = json_array(&p.a);
 	json_add(&p.a, p.meta, STR("ownerReferences"), refs);
 	for (size_t i = 0; i < n_items(old); i++) {
@@ -115,7 +115,7 @@ void gc_patch_unblock_merge(struct buf *out, const struct json *meta)
 	struct patch p;
 	struct json *refs;
 
-	patch_init_for(&p, meta);
+	patch_init_for(&p, uid_of(meta), meta);
 	refs = json_array(&p.a);
 	json_add(&p.a, p.meta, STR("ownerReferences"), refs);
 	for (size_t i = 0; i < n_items(old); i++) {
@@ -134,7 +134,7 @@ bool gc_patch_finalize(struct buf *out, const struct json *meta, const char *fin
 	struct patch p;
 	struct json *left;
 
-	patch_init_for(&p, meta);
+	patch_init_for(&p, uid_of(meta), meta);
 	left = json_array(&p.a);
 	for (size_t i = 0; i < n_items(old); i++) {
 		if (!str_is(json_text(old->items[i]), finalizer)) {

@@ -7,7 +7,7 @@
 
 /* Takes the references to these uids away. meta: the present object's metadata. */
 void gc_patch_unrefer(struct buf *out, struct str object_uid, const struct str *uids, size_t n);
-void gc_patch_unrefer_merge(struct buf *out, const struct json *meta, const struct str *uids, size_t n);
+void gc_patch_unrefer_merge(struct buf *out, struct str object_uid, const struct json *meta, const struct str *uids, size_t n);
 /* Has no reference block its owner's deletion any more. */
 void gc_patch_unblock(struct buf *out, const struct json *meta);
 void gc_patch_unblock_merge(struct buf *out, const struct json *meta);

@@ -26,6 +26,10 @@ struct gc_object {
 	bool is_deleting, has_orphan_finalizer, has_foreground_finalizer;
 };
 
+/* printf: GC_REF_FMT, GC_REF_ARG(&ref) */
+#define GC_REF_FMT "[" STR_FMT "/" STR_FMT ", namespace: " STR_FMT ", name: " STR_FMT ", uid: " STR_FMT "]"
+#define GC_REF_ARG(r) STR_ARG((r)->api_version), STR_ARG((r)->kind), STR_ARG((r)->ns), STR_ARG((r)->name), STR_ARG((r)->uid)
+
 bool gc_ref_eq(const struct gc_ref *a, const struct gc_ref *b);
 /* The same but for the namespace. */
 bool gc_ref_eq_coordinates(const struct gc_ref *a, const struct gc_ref *b);

@@ -207,9 +207,21 @@ static void test_gc_graph_forget__an_owner_that_goes_leads_to_its_dependents(voi
 	have_owned(&w, thing("child"), owner);
 	have_owned(&w, thing("grandchild"), thing("child"));
 	have(&w, "stranger");
-	gc_graph_forget(w.graph, &owner);
+	gc_graph_forget(w.graph, &owner, false);
 	expect(&w, "delete child");
 	assert_true(gc_graph_is_absent(w.graph, &owner));
+}
+
+static void test_gc_graph_forget__a_guess_is_no_proof(void **state _unused_)
+{
+	_cleanup_(world_done) struct world w;
+	world_init(&w, SIZE_MAX);
+	struct gc_ref owner = thing("owner");
+	have(&w, "owner");
+	have_owned(&w, thing("child"), owner);
+	gc_graph_forget(w.graph, &owner, true);
+	expect(&w, "delete child");
+	assert_false(gc_graph_is_absent(w.graph, &owner));
 }
 
 static void test_gc_graph_forget__of_nobodys_owner_is_not_remembered(void **state _unused_)
@@ -218,8 +230,8 @@ static void test_gc_graph_forget__of_nobodys_owner_is_not_remembered(void **stat
 	world_init(&w, SIZE_MAX);
 	struct gc_ref single = thing("single");
 	have(&w, "single");
-	gc_graph_forget(w.graph, &single);
-	gc_graph_forget(w.graph, &single);
+	gc_graph_forget(w.graph, &single, false);
+	gc_graph_forget(w.graph, &single, false);
 	expect(&w, "");
 	assert_false(gc_graph_is_absent(w.graph, &single));
 	assert_int_equal(gc_graph_size(w.graph), 0);
@@ -265,7 +277,7 @@ static void test_gc_graph__an_object_may_own_itself(void **state _unused_)
 	have_owned(&w, self, self);
 	expect(&w, "");
 	assert_int_equal(n_dependents(&w, "self"), 1);
-	gc_graph_forget(w.graph, &self);
+	gc_graph_forget(w.graph, &self, false);
 	assert_int_equal(gc_graph_size(w.graph), 0);
 }
 
@@ -278,11 +290,11 @@ static void test_gc_graph__a_circle_can_go_in_any_order(void **state _unused_)
 	have_owned(&w, b, c);
 	have_owned(&w, c, a);
 	hush(&w);
-	gc_graph_forget(w.graph, &b);
+	gc_graph_forget(w.graph, &b, false);
 	expect(&w, "delete a");
-	gc_graph_forget(w.graph, &a);
+	gc_graph_forget(w.graph, &a, false);
 	expect(&w, "delete c");
-	gc_graph_forget(w.graph, &c);
+	gc_graph_forget(w.graph, &c, false);
 	assert_int_equal(gc_graph_size(w.graph), 0);
 }
 
@@ -297,6 +309,17 @@ static void test_gc_graph__older_versions_are_not_believed(void **state _unused_
 	gc_graph_observe(w.graph, &new);
 	gc_graph_observe(w.graph, &old);
 	assert_int_equal(n_dependents(&w, "owner"), 0);
+}
+
+static void test_gc_graph__a_uid_that_cannot_be_is_not_waited_for(void **state _unused_)
+{
+	_cleanup_(world_done) struct world w;
+	world_init(&w, SIZE_MAX);
+	struct gc_ref odd = thing("odd");
+	odd.uid = STR("o\0d");
+	have_owned(&w, thing("child"), odd);
+	expect(&w, "delete child");
+	assert_int_equal(gc_graph_size(w.graph), 1);
 }
 
 static void test_gc_graph__has_a_ceiling(void **state _unused_)
@@ -328,7 +351,7 @@ static void test_gc_graph__foreground_leads_to_dependents_and_back(void **state 
 	expect(&w, "delete child");
 	observe(&w, thing("owner"), DELETING | FOREGROUND, NULL, 0);
 	expect(&w, "");
-	gc_graph_forget(w.graph, &child);
+	gc_graph_forget(w.graph, &child, false);
 	expect(&w, "delete owner");
 	assert_int_equal(gc_graph_attempt_blockers(w.graph, STR("owner")), 0);
 	expect(&w, "");
@@ -502,12 +525,14 @@ int main(void)
 		TEST(test_gc_graph__an_unseen_owner_is_looked_for_once),
 		TEST(test_gc_graph_deny__an_absent_owner_leads_to_its_dependents),
 		TEST(test_gc_graph_forget__an_owner_that_goes_leads_to_its_dependents),
+		TEST(test_gc_graph_forget__a_guess_is_no_proof),
 		TEST(test_gc_graph_forget__of_nobodys_owner_is_not_remembered),
 		TEST(test_gc_graph__references_follow_updates),
 		TEST(test_gc_graph__several_references_to_one_uid_are_one_dependent),
 		TEST(test_gc_graph__an_object_may_own_itself),
 		TEST(test_gc_graph__a_circle_can_go_in_any_order),
 		TEST(test_gc_graph__older_versions_are_not_believed),
+		TEST(test_gc_graph__a_uid_that_cannot_be_is_not_waited_for),
 		TEST(test_gc_graph__has_a_ceiling),
 		TEST(test_gc_graph__foreground_leads_to_dependents_and_back),
 		TEST(test_gc_graph__a_waiting_blocker_is_left_to_itself),

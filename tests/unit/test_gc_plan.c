@@ -103,12 +103,12 @@ static void test_gc_patch_unrefer_merge__keeps_the_others(void **state _unused_)
 {
 	_cleanup_(done) struct patching t;
 	setup(&t, two_owners);
-	gc_patch_unrefer_merge(&t.out, t.meta, (const struct str[]){STR("a")}, 1);
+	gc_patch_unrefer_merge(&t.out, STR("me"), t.meta, (const struct str[]){STR("a")}, 1);
 	assert_str(buf_str(&t.out),
 		"{\"metadata\":{\"uid\":\"me\",\"resourceVersion\":\"7\",\"ownerReferences\":[{\"uid\":\"b\",\"name\":\"y\"}]}"
 		"}");
 	buf_clear(&t.out);
-	gc_patch_unrefer_merge(&t.out, t.meta, (const struct str[]){STR("a"), STR("b")}, 2);
+	gc_patch_unrefer_merge(&t.out, STR("me"), t.meta, (const struct str[]){STR("a"), STR("b")}, 2);
 	assert_str(buf_str(&t.out), "{\"metadata\":{\"uid\":\"me\",\"resourceVersion\":\"7\",\"ownerReferences\":null}}");
 }
 

@@ -1,0 +1,19 @@
+/* The garbage collector: deletes what has lost its last owner, holds a foreground deletion until its dependents are gone, lets go of
+ * dependents that are to be orphaned. In effect as kube-controller-manager's (docs/deviations.md has the differences).
+ *
+ * gc_graph.h decides what is worth a look; gc_attempt.h looks and acts. Threads: one that discovers what there is to watch, and workers on
+ * two queues, keyed by uid, so that no object is with two workers of one queue. */
+#ifndef CONTROLLERS_GC_H
+#define CONTROLLERS_GC_H
+
+#include "client/client.h"
+
+struct gc;
+
+/* Starts. The client stays the caller's and must outlive it. 0 or -errno. */
+int gc_new(struct gc **ret, struct client *client);
+/* Ends what is under way, at once when the client has been stopped, and waits for it. */
+struct gc *gc_free(struct gc *gc);
+DEFINE_CLEANUP(struct gc *, gc_free)
+
+#endif

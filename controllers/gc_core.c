@@ -1,0 +1,125 @@
+#include "controllers/gc_core.h"
+
+enum {
+	NODES_MAX = 20 * 1000 * 1000,
+	ABSENT_MAX = 500, /* as kube-controller-manager's */
+};
+
+struct gc_types *gc_types_new(void)
+{
+	struct gc_types *t = mem_new(struct gc_types);
+
+	discovery_init(&t->found);
+	atomic_init(&t->refs, 1);
+	return t;
+}
+
+struct gc_types *gc_types_unref(struct gc_types *t)
+{
+	if (t && atomic_fetch_sub(&t->refs, 1) == 1) {
+		discovery_done(&t->found);
+		mem_free(t);
+	}
+	return NULL;
+}
+
+void gc_core_init(struct gc_core *c, struct client *client, const struct gc_sink *sink, void *context)
+{
+	*c = (struct gc_core){
+		.client = client,
+		.graph = gc_graph_new(NODES_MAX, ABSENT_MAX, sink, context),
+		.types = gc_types_new(),
+	};
+	pthread_mutex_init(&c->lock, NULL);
+}
+
+void gc_core_done(struct gc_core *c)
+{
+	gc_graph_free(c->graph);
+	gc_types_unref(c->types);
+	pthread_mutex_destroy(&c->lock);
+}
+
+struct gc_types *gc_core_types(struct gc_core *c)
+{
+	struct gc_types *t;
+
+	pthread_mutex_lock(&c->lock);
+	t = c->types;
+	atomic_fetch_add(&t->refs, 1);
+	pthread_mutex_unlock(&c->lock);
+	return t;
+}
+
+void gc_core_set_types(struct gc_core *c, struct gc_types *t)
+{
+	struct gc_types *old;
+
+	pthread_mutex_lock(&c->lock);
+	old = c->types;
+	c->types = t;
+	atomic_fetch_add(&t->refs, 1);
+	pthread_mutex_unlock(&c->lock);
+	gc_types_unref(old);
+}
+
+int gc_core_observe(struct gc_core *c, const struct gc_object *o)
+{
+	pthread_mutex_lock(&c->lock);
+	int r = gc_graph_observe(c->graph, o);
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+void gc_core_forget(struct gc_core *c, const struct gc_ref *r, bool is_guess)
+{
+	pthread_mutex_lock(&c->lock);
+	gc_graph_forget(c->graph, r, is_guess);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void gc_core_deny(struct gc_core *c, const struct gc_ref *r)
+{
+	pthread_mutex_lock(&c->lock);
+	gc_graph_deny(c->graph, r);
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool gc_core_get(struct gc_core *c, struct str uid, struct arena *a, struct gc_item *ret)
+{
+	pthread_mutex_lock(&c->lock);
+	bool is_there = gc_graph_get(c->graph, uid, a, ret);
+	pthread_mutex_unlock(&c->lock);
+	return is_there;
+}
+
+size_t gc_core_dependents(struct gc_core *c, struct str uid, struct arena *a, struct gc_ref **ret)
+{
+	pthread_mutex_lock(&c->lock);
+	size_t n = gc_graph_dependents(c->graph, uid, a, ret);
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+size_t gc_core_attempt_blockers(struct gc_core *c, struct str uid)
+{
+	pthread_mutex_lock(&c->lock);
+	size_t n = gc_graph_attempt_blockers(c->graph, uid);
+	pthread_mutex_unlock(&c->lock);
+	return n;
+}
+
+void gc_core_note_absent(struct gc_core *c, const struct gc_ref *r)
+{
+	pthread_mutex_lock(&c->lock);
+	gc_graph_note_absent(c->graph, r);
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool gc_core_is_absent(struct gc_core *c, const struct gc_ref *r)
+{
+	pthread_mutex_lock(&c->lock);
+	bool is_absent = gc_graph_is_absent(c->graph, r);
+	pthread_mutex_unlock(&c->lock);
+	return is_absent;
+}

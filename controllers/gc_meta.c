@@ -1,0 +1,56 @@
+#include "controllers/gc_meta.h"
+
+static struct str text_of(const struct json *j, const char *member)
+{
+	return json_text(json_gets(j, member));
+}
+
+bool gc_meta_is_deleting(const struct json *meta)
+{
+	return json_is(json_gets(meta, "deletionTimestamp"), JSON_STRING);
+}
+
+bool gc_meta_has_finalizer(const struct json *meta, const char *finalizer)
+{
+	const struct json *all = json_gets(meta, "finalizers");
+
+	for (size_t i = 0; json_is(all, JSON_ARRAY) && i < all->n; i++) {
+		if (str_is(json_text(all->items[i]), finalizer)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+struct gc_ref gc_meta_owner(const struct json *owner, struct str ns)
+{
+	return (struct gc_ref){
+		.api_version = text_of(owner, "apiVersion"),
+		.kind = text_of(owner, "kind"),
+		.ns = ns,
+		.name = text_of(owner, "name"),
+		.uid = text_of(owner, "uid"),
+	};
+}
+
+struct gc_object gc_meta_object(const struct json *meta, struct str api_version, struct str kind, struct arena *a)
+{
+	const struct json *refs = json_gets(meta, "ownerReferences");
+	size_t n = json_is(refs, JSON_ARRAY) ? refs->n : 0;
+	struct gc_owner *owners = arena_array(a, struct gc_owner, n);
+	struct gc_object o = {
+		.ref = {api_version, kind, text_of(meta, "namespace"), text_of(meta, "name"), text_of(meta, "uid")},
+		.owners = owners,
+		.n_owners = n,
+		.is_deleting = gc_meta_is_deleting(meta),
+		.has_orphan_finalizer = gc_meta_has_finalizer(meta, GC_FINALIZER_ORPHAN),
+		.has_foreground_finalizer = gc_meta_has_finalizer(meta, GC_FINALIZER_FOREGROUND),
+	};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct json *blocks = json_gets(refs->items[i], "blockOwnerDeletion");
+		owners[i].ref = gc_meta_owner(refs->items[i], o.ref.ns);
+		owners[i].blocks = json_is(blocks, JSON_BOOL) && blocks->boolean;
+	}
+	return o;
+}

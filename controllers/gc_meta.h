@@ -1,0 +1,18 @@
+/* metadata as the garbage collector reads it. */
+#ifndef CONTROLLERS_GC_META_H
+#define CONTROLLERS_GC_META_H
+
+#include "base/json.h"
+#include "controllers/gc_ref.h"
+
+#define GC_FINALIZER_ORPHAN "orphan"
+#define GC_FINALIZER_FOREGROUND "foregroundDeletion"
+
+bool gc_meta_is_deleting(const struct json *meta);
+bool gc_meta_has_finalizer(const struct json *meta, const char *finalizer);
+/* One of ownerReferences; ns: of the object that has it. */
+struct gc_ref gc_meta_owner(const struct json *owner, struct str ns);
+/* The whole; text is the metadata's, the list of owners in the arena. version is left to the caller. */
+struct gc_object gc_meta_object(const struct json *meta, struct str api_version, struct str kind, struct arena *a);
+
+#endif
