@@ -1,7 +1,8 @@
-/* ConfigMaps: kinds whose objects hold texts and bytes by name. */
+/* ConfigMaps and Secrets: what holds texts and bytes by name. */
 #include "tests/unit/kind_world.h"
 
 #define CM "/v1/configmaps"
+#define SECRET "/v1/secrets"
 #define KEY_DETAIL                                                                                                           \
 	"a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or " \
 	"'key-name', regex used for validation is '[-._a-zA-Z0-9]+')"
@@ -92,6 +93,79 @@ static void test_configmap__column_counts_what_it_holds(void **state)
 	assert_cell(world_decode(w, CM, "{\"data\":{\"a\":\"\",\"b\":\"\"},\"binaryData\":{\"c\":\"\"}}"), "Data", "3");
 }
 
+static void test_secret__texts_become_bytes(void **state)
+{
+	struct api_world *w = *state;
+	static const struct {
+		const char *sent, *kept;
+	} rows[] = {
+		{"{}", "{\"type\":\"Opaque\"}"},
+		{"{\"type\":\"x\",\"immutable\":true}", "{\"immutable\":true,\"type\":\"x\"}"},
+		{"{\"stringData\":{\"b\":\"1\"}}", "{\"data\":{\"b\":\"MQ==\"},\"type\":\"Opaque\"}"},
+		{"{\"data\":{\"a\":\"MQ==\",\"c\":\"Mg==\",\"e\":\"\"},\"stringData\":{\"b\":\"1\",\"c\":\"\",\"d\":\"3\"}}",
+			"{\"data\":{\"a\":\"MQ==\",\"b\":\"MQ==\",\"c\":\"\",\"d\":\"Mw==\",\"e\":\"\"},\"type\":\"Opaque\"}"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_string_equal(world_print(w, world_decode(w, SECRET, rows[i].sent)->fields), rows[i].kept);
+	}
+}
+
+static void test_secret__types_demand_names(void **state)
+{
+#define OF_TYPE(type, data) "{\"type\":\"kubernetes.io/" type "\",\"data\":{" data "}}"
+	static const struct invalid_row rows[] = {
+		{"{\"data\":{\"a b\":\"\"}}", "data[a b]", KEY_DETAIL},
+		{"{\"type\":\"any\"}", NULL, NULL},
+		{OF_TYPE("service-account-token", ""), "metadata.annotations[kubernetes.io/service-account.name]", ""},
+		{"{\"type\":\"kubernetes.io/service-account-token\",\"metadata\":{\"annotations\":{\"kubernetes.io/"
+		 "service-account.name\":"
+		 "\"x\"}}}",
+			NULL, NULL},
+		{OF_TYPE("dockercfg", ""), "data[.dockercfg]", ""},
+		{OF_TYPE("dockercfg", "\".dockercfg\":\"e30=\""), NULL, NULL},
+		{OF_TYPE("dockercfg", "\".dockercfg\":\"bnVsbA==\""), NULL, NULL},
+		{OF_TYPE("dockerconfigjson", "\".dockerconfigjson\":\"e30=\""), NULL, NULL},
+		{OF_TYPE("dockerconfigjson", "\".dockerconfigjson\":\"\""), "data[.dockerconfigjson]",
+			"unexpected end of JSON input"},
+		{OF_TYPE("dockerconfigjson", "\".dockerconfigjson\":\"W10=\""), "data[.dockerconfigjson]",
+			"json: cannot unmarshal array into Go value of type map[string]interface {}"},
+		{OF_TYPE("basic-auth", "\"username\":\"\""), NULL, NULL},
+		{OF_TYPE("basic-auth", "\"password\":\"\""), NULL, NULL},
+		{OF_TYPE("ssh-auth", "\"ssh-privatekey\":\"eA==\""), NULL, NULL},
+		{OF_TYPE("ssh-auth", "\"ssh-privatekey\":\"\""), "data[ssh-privatekey]", ""},
+		{OF_TYPE("tls", "\"tls.crt\":\"\",\"tls.key\":\"\""), NULL, NULL},
+		{OF_TYPE("tls", "\"tls.crt\":\"\""), "data[tls.key]", ""},
+		{OF_TYPE("tls", "\"tls.key\":\"\""), "data[tls.crt]", ""},
+	};
+	assert_rows(*state, SECRET, rows, ARRAY_SIZE(rows));
+	assert_int_equal(errors_of(*state, world_decode(*state, SECRET, OF_TYPE("basic-auth", "")), NULL).n, 2);
+	assert_int_equal(errors_of(*state, world_decode(*state, SECRET, OF_TYPE("tls", "")), NULL).n, 2);
+}
+
+static void test_secret__type_and_immutable_data_stay(void **state)
+{
+#define OLD "{\"metadata\":{\"name\":\"a\"},\"immutable\":true,\"data\":{\"a\":\"MQ==\"},\"type\":\"x\"}"
+	static const struct invalid_row rows[] = {
+		{OLD, NULL, NULL},
+		{"{\"metadata\":{\"name\":\"a\"},\"immutable\":true,\"stringData\":{\"a\":\"1\"},\"type\":\"x\"}", NULL, NULL},
+		{"{\"metadata\":{\"name\":\"a\"},\"immutable\":true,\"stringData\":{\"a\":\"2\"},\"type\":\"x\"}", "data",
+			IMMUTABLE_DETAIL},
+		{"{\"metadata\":{\"name\":\"a\"},\"stringData\":{\"a\":\"1\"},\"type\":\"x\"}", "immutable", IMMUTABLE_DETAIL},
+		{"{\"metadata\":{\"name\":\"a\"},\"immutable\":true,\"stringData\":{\"a\":\"1\"}}", "type",
+			"field is immutable"},
+	};
+	assert_update_rows(*state, SECRET, OLD, rows, ARRAY_SIZE(rows));
+}
+
+static void test_secret__is_found_by_type(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = world_decode(w, SECRET, "{\"type\":\"x\",\"stringData\":{\"a\":\"\"}}");
+	assert_selects(w, o, "type", "x");
+	assert_cell(o, "Type", "\"x\"");
+	assert_cell(o, "Data", "1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +175,10 @@ int main(void)
 		API_TEST(test_configmap__may_become_immutable),
 		API_TEST(test_configmap__bytes_are_written_as_go_writes_them),
 		API_TEST(test_configmap__column_counts_what_it_holds),
+		API_TEST(test_secret__texts_become_bytes),
+		API_TEST(test_secret__types_demand_names),
+		API_TEST(test_secret__type_and_immutable_data_stay),
+		API_TEST(test_secret__is_found_by_type),
 	};
 	return cmocka_run_group_tests_name("kinds_data", tests, NULL, NULL);
 }
