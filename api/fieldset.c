@@ -55,7 +55,7 @@ static const struct json *key_value(const struct type *item_type, const struct j
 	if (v || !f) {
 		return v;
 	}
-	if (f->default_json) {
+	if (f->default_json && !(f->flags & FIELD_SILENT_DEFAULT)) {
 		struct json *fallback;
 		size_t at;
 		return json_parse(&fallback, a, str_of(f->default_json), JSON_LIMITS_DEFAULT, &at) == 0 ? fallback : NULL;

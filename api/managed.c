@@ -229,10 +229,7 @@ struct json *door_convert(const struct door *from, const struct door *to, struct
 
 struct json *door_empty_object(const struct kind *kind, const struct door *door, struct arena *a)
 {
-	struct json *empty = NULL;
-	struct str error;
-	schema_decode(&empty, door_type(kind, door), json_object(a), a, NULL, &error);
-	return empty;
+	return schema_zero(door_type(kind, door), a);
 }
 
 void transition_init(struct transition *t, const struct kind *kind, const struct door *door, struct str subresource,

@@ -276,14 +276,24 @@ static struct json *read_int_or_string(struct decoder *d, const struct type *t, 
 	return is_string ? make_string(d, text) : json_int(d->arena, (int32_t)(uint32_t)number);
 }
 
-static const struct field *field_of_number(const struct type *t, uint64_t number)
+static const struct field *field_of_number(const struct type *t, uint64_t within, uint64_t number)
 {
 	for (const struct field *f = t->fields; f->name; f++) {
-		if (field_number(f) == number) {
+		if (field_number(f) == number && field_within(f) == within) {
 			return f;
 		}
 	}
 	return NULL;
+}
+
+static bool is_embedded_message(const struct type *t, uint64_t number)
+{
+	for (const struct field *f = t->fields; f->name; f++) {
+		if (field_within(f) == number) {
+			return true;
+		}
+	}
+	return false;
 }
 
 static void place_error(struct decoder *d, const struct type *t, const struct field *f)
@@ -294,21 +304,33 @@ static void place_error(struct decoder *d, const struct type *t, const struct fi
 	}
 }
 
-/* Depth is that of the schema, whose types do not refer to themselves. */
-static void read_members(struct decoder *d, const struct type *t, struct str in, struct json *into)
+static void read_member(struct decoder *d, const struct type *t, const struct field *f, const struct part *p, struct json *into)
+{
+	struct json *v = read_value(d, f->type, p, json_gets(into, f->name));
+	if (v) {
+		json_set(d->arena, into, str_of(f->name), v);
+	}
+	place_error(d, t, f);
+}
+
+/* Those of the embedded message of that number, or those of the object itself (0). */
+static void read_members_in(struct decoder *d, const struct type *t, uint64_t within, struct str in, struct json *into)
 {
 	struct part p;
 	while (next_part(d, &in, &p)) {
-		const struct field *f = field_of_number(t, p.number);
-		if (!f) {
-			continue;
+		const struct field *f = field_of_number(t, within, p.number);
+		if (f) {
+			read_member(d, t, f, &p, into);
+		} else if (!within && is_embedded_message(t, p.number) && check_wire(d, &p, WIRE_BYTES)) {
+			read_members_in(d, t, p.number, p.bytes, into);
 		}
-		struct json *v = read_value(d, f->type, &p, json_gets(into, f->name));
-		if (v) {
-			json_set(d->arena, into, str_of(f->name), v);
-		}
-		place_error(d, t, f);
 	}
+}
+
+/* Depth is that of the schema, whose types do not refer to themselves. */
+static void read_members(struct decoder *d, const struct type *t, struct str in, struct json *into)
+{
+	read_members_in(d, t, 0, in, into);
 }
 
 static struct json *read_object(struct decoder *d, const struct type *t, const struct part *p, struct json *before)

@@ -1,5 +1,6 @@
 #include "api/schema.h"
 
+#include "api/quantity.h"
 #include "base/base64.h"
 #include "base/clock.h"
 
@@ -61,6 +62,7 @@ struct decoder {
 	struct arena *arena;
 	struct decode_report *report;
 	struct str error; /* the first, as Go's decoder reports it */
+	bool ignores_defaults;
 };
 
 static struct json *decode(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at);
@@ -383,12 +385,27 @@ static struct json *decode_bytes(struct decoder *d, const struct type *t, const 
 static struct json *decode_int_or_string(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
 	(void)t;
-	return in->kind == JSON_STRING ? decode_string(d, &type_string, in, at) : decode_int(d, &type_int32, in, at);
+	(void)at; /* Go's decoder of these does not know where it is */
+	return in->kind == JSON_STRING ? decode_string(d, &type_string, in, NULL) : decode_int(d, &type_int32, in, NULL);
 }
 
 static struct json *decode_quantity(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
-	return in->kind == JSON_NUMBER ? (struct json *)in : decode_string(d, t, in, at);
+	(void)at;
+	struct quantity q;
+	const char *wrong = quantity_parse(&q, str_trim(json_text(in)), d->arena);
+	if (wrong) {
+		struct buf message;
+		buf_init(&message, TEXT_MAX);
+		buf_adds(&message, wrong);
+		refuse(d, &message);
+		return NULL;
+	}
+	if (t->is_rounded) {
+		enum { MILLI = -3 };
+		quantity_round_up(&q, MILLI, d->arena);
+	}
+	return json_string(d->arena, quantity_text(&q, d->arena));
 }
 
 static struct json *decode_raw(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
@@ -405,9 +422,10 @@ static struct json *zero_value(struct decoder *d, const struct type *t)
 	static struct json zero = {.kind = JSON_NUMBER, .is_frozen = true, .text = "0", .n = 1};
 	static struct json no = {.kind = JSON_BOOL, .is_frozen = true};
 	static struct json empty = {.kind = JSON_STRING, .is_frozen = true, .text = ""};
+	static struct json none = {.kind = JSON_STRING, .is_frozen = true, .text = "0", .n = 1};
 	static struct json *const zeros[] = {
 		[TYPE_STRING] = &empty,
-		[TYPE_QUANTITY] = &empty,
+		[TYPE_QUANTITY] = &none,
 		[TYPE_BYTES] = &empty,
 		[TYPE_BOOL] = &no,
 		[TYPE_INT32] = &zero,
@@ -455,11 +473,12 @@ static struct json *default_value(struct decoder *d, const struct field *f)
 /* What of a field's value is written, as Go's encoder decides it; NULL: nothing. */
 static struct json *written_value(struct decoder *d, const struct field *f, struct json *v)
 {
-	if (!v && f->default_json) {
+	bool is_unset = !v || (!(f->flags & (FIELD_ALWAYS | FIELD_KEEP_EMPTY)) && is_empty(f->type, v));
+	if (is_unset && f->default_json && !d->ignores_defaults) {
 		v = default_value(d, f);
 	}
 	if (!v) {
-		return f->flags & FIELD_ALWAYS ? zero_value(d, f->type) : NULL;
+		return !(f->flags & FIELD_ALWAYS) ? NULL : f->flags & FIELD_KEEP_EMPTY ? json_null(d->arena) : zero_value(d, f->type);
 	}
 	return f->flags & (FIELD_ALWAYS | FIELD_KEEP_EMPTY) || !is_empty(f->type, v) ? v : NULL;
 }
@@ -678,4 +697,32 @@ int schema_decode(struct json **ret, const struct type *type, const struct json 
 	}
 	*ret = out;
 	return 0;
+}
+
+struct json *schema_zero(const struct type *type, struct arena *a)
+{
+	struct decoder d = {.arena = a, .ignores_defaults = true};
+	return decode(&d, type, json_object(a), NULL);
+}
+
+struct json *schema_with(
+	const struct type *type, const struct json *object, const char *name, struct json *value, struct arena *a)
+{
+	struct json *out = json_object(a);
+	int place = type_field_index(type, str_of(name), 0), at = 0;
+	for (uint32_t i = 0; i < object->n; i++) {
+		const struct json_member *m = &object->members[i];
+		at = type_field_index(type, m->name, at);
+		if (value && at > place) {
+			json_add(a, out, str_of(name), value);
+			value = NULL;
+		}
+		if (at != place) {
+			json_add(a, out, m->name, m->value);
+		}
+	}
+	if (value) {
+		json_add(a, out, str_of(name), value);
+	}
+	return out;
 }

@@ -14,7 +14,7 @@ enum type_kind {
 	TYPE_MICRO_TIME,
 	TYPE_BYTES, /* base64 */
 	TYPE_INT_OR_STRING,
-	TYPE_QUANTITY, /* kept as sent */
+	TYPE_QUANTITY, /* in canonical form (api/quantity.h) */
 	TYPE_OBJECT,   /* members as in `fields`, others are unknown */
 	TYPE_MAP,      /* string -> elem */
 	TYPE_LIST,
@@ -34,6 +34,7 @@ struct type {
 	enum list_type list_type;     /* x-kubernetes-list-type */
 	const char *const *list_keys; /* LIST_MAP: NULL-terminated */
 	bool is_atomic;               /* objects and maps that field ownership treats as one (x-kubernetes-map-type: atomic) */
+	bool is_rounded;              /* TYPE_QUANTITY: up to thousandths, as in lists of resources */
 };
 
 enum {
@@ -41,12 +42,16 @@ enum {
 	FIELD_MANDATORY = 1 << 1,   /* "required" in OpenAPI */
 	FIELD_PATCH_MERGE = 1 << 2, /* x-kubernetes-patch-strategy: merge */
 	FIELD_RETAIN_KEYS = 1 << 3,
-	FIELD_KEEP_EMPTY = 1 << 4, /* a pointer in Go: present zero values are kept */
+	FIELD_KEEP_EMPTY = 1 << 4, /* a pointer in Go: present zero values are kept; with FIELD_ALWAYS, absent ones are null */
 	FIELD_UNOWNED = 1 << 5,    /* never in managedFields: metadata's system fields, kind, apiVersion */
+	FIELD_SILENT_DEFAULT = 1 << 6, /* decoding fills in default_json, but OpenAPI does not say so (defaults.go upstream) */
 	FIELD_NUMBER_SHIFT = 8,
+	FIELD_WITHIN_SHIFT = 20,
 };
 /* Among the flags: the field's number in Kubernetes' protobuf (generated.proto of k8s.io/api). None: 0 (api/protobuf.h). */
 #define FIELD_NUMBER(n) ((n) << FIELD_NUMBER_SHIFT)
+/* Of a struct that Go embeds: in protobuf it is a message of its own, number `within`, and its fields are in there. */
+#define FIELD_NUMBER_IN(within, n) ((within) << FIELD_WITHIN_SHIFT | FIELD_NUMBER(n))
 #define TYPE_FIELDS_MAX 64 /* of one object type */
 
 struct field {
@@ -60,13 +65,20 @@ struct field {
 
 static inline unsigned field_number(const struct field *f)
 {
-	return f->flags >> FIELD_NUMBER_SHIFT;
+	return f->flags >> FIELD_NUMBER_SHIFT & ((1U << (FIELD_WITHIN_SHIFT - FIELD_NUMBER_SHIFT)) - 1);
+}
+/* The embedded message it is in; 0: none. */
+static inline unsigned field_within(const struct field *f)
+{
+	return f->flags >> FIELD_WITHIN_SHIFT;
 }
 
 /* Shared types (api/schema_meta.c). */
 extern const struct type type_string, type_bool, type_int32, type_int64, type_time, type_micro_time, type_bytes, type_raw,
 	type_int_or_string, type_quantity, type_string_map, type_string_list, type_string_set;
-extern const struct type type_object_meta, type_list_meta, type_owner_reference, type_managed_fields_entry;
+/* Of whole objects, and of templates within objects, where everything in it can be owned. */
+extern const struct type type_object_meta, type_embedded_meta;
+extern const struct type type_list_meta, type_owner_reference, type_managed_fields_entry;
 extern const struct type type_delete_options;
 
 /* The first members of every kind. */
@@ -93,6 +105,12 @@ void decode_report_add(struct decode_report *r, struct arena *a, struct str text
  * Go's json: "json: cannot unmarshal string into Go struct field ControllerRevision.revision of type int64". */
 int schema_decode(struct json **ret, const struct type *type, const struct json *in, struct arena *a,
 	struct decode_report *report, struct str *ret_error);
+
+/* What is written of an object of that type in which nothing was ever set, not even by default. */
+struct json *schema_zero(const struct type *type, struct arena *a);
+/* A copy of an object in normal form with that member set, in its place. NULL takes it out. */
+struct json *schema_with(
+	const struct type *type, const struct json *object, const char *name, struct json *value, struct arena *a);
 
 const struct field *type_field(const struct type *type, struct str name);
 /* The position of the field called name, or -1. Members mostly come in the order of the fields, so looking starts at `hint`: what the

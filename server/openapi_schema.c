@@ -170,7 +170,7 @@ static struct json *field_schema(struct openapi_builder *b, const struct field *
 	if (f->doc) {
 		json_set(b->arena, schema, STR("description"), json_string(b->arena, str_of(f->doc)));
 	}
-	if (f->default_json) {
+	if (f->default_json && !(f->flags & FIELD_SILENT_DEFAULT)) {
 		put(b, schema, "default", default_value(b, f->default_json));
 	}
 	if (f->flags & (FIELD_PATCH_MERGE | FIELD_RETAIN_KEYS)) {

@@ -146,7 +146,7 @@ static void test_decode__times_are_utc_to_the_second(void **state)
 static void test_decode__unions_take_both_forms(void **state)
 {
 	struct api_world *w = *state;
-	assert_normal(w, "{\"port\":80,\"amount\":1.5}", "{\"always\":\"\",\"port\":80,\"amount\":1.5,\"level\":7}");
+	assert_normal(w, "{\"port\":80,\"amount\":1.5}", "{\"always\":\"\",\"port\":80,\"amount\":\"1500m\",\"level\":7}");
 	assert_normal(w, "{\"port\":\"http\",\"amount\":\"64Mi\"}",
 		"{\"always\":\"\",\"port\":\"http\",\"amount\":\"64Mi\",\"level\":7}");
 	assert_normal(w, "{\"bytes\":\"YQ==\"}", "{\"always\":\"\",\"bytes\":\"YQ==\",\"level\":7}");
