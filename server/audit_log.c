@@ -95,11 +95,11 @@ static void audit_log_report(struct audit_log *l, int r, size_t n_lost)
 	int64_t now = clock_mono_ms();
 	_cleanup_(buf_done) struct buf text;
 
+	buf_init(&text, 4096);
 	if (!l->options.on_notice || now < l->next_notice_ms) {
 		return;
 	}
 	l->next_notice_ms = now + NOTICE_EVERY_MS;
-	buf_init(&text, 4096);
 	if (n_lost > 0) {
 		buf_printf(&text, "the audit log %s cannot be written: %s; %llu events have been lost so far", l->options.file.path,
 			strerror(-r), (unsigned long long)audit_log_lost(l));
