@@ -46,6 +46,6 @@ done <<<"$peers"
 
 # Tests that are programs: their sources are the project's own, Go sees what has changed.
 cd ../clients
-for suite in clientgo; do
+for suite in clientgo controllers; do
 	go test -c -o "$PEERS/$suite.test" "./$suite"
 done

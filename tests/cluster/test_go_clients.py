@@ -5,7 +5,7 @@ import pytest
 import alone as servers
 import gotests
 
-CLIENTGO = gotests.Suite("clientgo")
+CLIENTGO, CONTROLLERS = gotests.Suite("clientgo"), gotests.Suite("controllers")
 
 # Ways to run a suite: the tests that it is about, and what is in the environment.
 WAYS = {
@@ -45,7 +45,7 @@ def cases(suite, ways=("",)):
             for way in ways for name in suite.names() if WAYS[way][0](name)]
 
 
-@pytest.mark.parametrize("suite,way,name", cases(CLIENTGO, WAYS))
+@pytest.mark.parametrize("suite,way,name", cases(CLIENTGO, WAYS) + cases(CONTROLLERS))
 def test_go__works(suite, way, name, outcomes):
     judge(outcomes(suite, way), name)
 
