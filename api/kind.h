@@ -80,6 +80,14 @@ struct subresource {
 	const char *const *reset_fields; /* see struct kind */
 };
 
+/* What becomes of an object's dependents when its DELETE has no policy and no finalizer of the garbage collector says it. Kinds whose
+ * clients deleted dependents themselves before there was a collector orphan them (seed 001); no new kind should. */
+enum dependents_policy {
+	DEPENDENTS_DELETED,
+	DEPENDENTS_ORPHANED,
+	DEPENDENTS_IGNORED, /* the kind takes no part in collection, whatever the policy (events) */
+};
+
 enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
 
 struct kind {
@@ -90,6 +98,7 @@ struct kind {
 	bool is_namespaced;
 	unsigned verbs; /* of enum verb */
 	enum name_rule name_rule;
+	enum dependents_policy dependents;
 	bool any_finalizer; /* names of finalizers need no domain: upstream's apimachinery says so, its core and apps do not */
 	const struct door *doors;
 	size_t n_doors;

@@ -45,26 +45,40 @@ static int delete_check_preconditions(struct request *q, const struct deletion *
 	return 0;
 }
 
-/* What a propagation policy makes of the collector's two finalizers. Without a policy they stay as they are. */
-static void delete_set_finalizers(struct meta *m, const struct delete_options *o, bool has_own_delete, struct arena *a)
+/* What the client asks for comes first, then what a finalizer says that is there already, then the kind's default. */
+static enum propagation delete_policy(const struct kind *k, const struct meta *m, const struct delete_options *o)
 {
-	bool has_policy = o->propagation != PROPAGATE_DEFAULT || o->has_orphan_dependents;
-	bool orphans = o->propagation == PROPAGATE_ORPHAN || (o->has_orphan_dependents && o->orphan_dependents);
-	bool is_foreground = o->propagation == PROPAGATE_FOREGROUND || (has_own_delete && o->has_orphan_dependents && !orphans);
-
-	if (!has_policy) {
-		return;
+	if (k->dependents == DEPENDENTS_IGNORED) {
+		return PROPAGATE_BACKGROUND;
 	}
-	if (!orphans) {
+	if (o->has_orphan_dependents) {
+		return o->orphan_dependents ? PROPAGATE_ORPHAN : k->has_own_delete ? PROPAGATE_FOREGROUND : PROPAGATE_BACKGROUND;
+	}
+	if (o->propagation != PROPAGATE_DEFAULT) {
+		return o->propagation;
+	}
+	if (meta_has_finalizer(m, FINALIZER_ORPHAN)) {
+		return PROPAGATE_ORPHAN;
+	}
+	if (meta_has_finalizer(m, FINALIZER_FOREGROUND)) {
+		return PROPAGATE_FOREGROUND;
+	}
+	return k->dependents == DEPENDENTS_ORPHANED ? PROPAGATE_ORPHAN : PROPAGATE_BACKGROUND;
+}
+
+/* What the policy makes of the collector's two finalizers. */
+static void delete_set_finalizers(struct meta *m, enum propagation policy, struct arena *a)
+{
+	if (policy != PROPAGATE_ORPHAN) {
 		meta_remove_finalizer(m, a, FINALIZER_ORPHAN);
 	}
-	if (!is_foreground) {
+	if (policy != PROPAGATE_FOREGROUND) {
 		meta_remove_finalizer(m, a, FINALIZER_FOREGROUND);
 	}
-	if (orphans) {
+	if (policy == PROPAGATE_ORPHAN) {
 		meta_add_finalizer(m, a, FINALIZER_ORPHAN);
 	}
-	if (is_foreground) {
+	if (policy == PROPAGATE_FOREGROUND) {
 		meta_add_finalizer(m, a, FINALIZER_FOREGROUND);
 	}
 }
@@ -109,7 +123,7 @@ static enum decision delete_decide(struct request *q, struct write *w)
 		return DECIDE_REFUSE;
 	}
 	w->object = object_copy(w->present, q->a);
-	delete_set_finalizers(&w->object->meta, &d->options, q->route.kind->has_own_delete, q->a);
+	delete_set_finalizers(&w->object->meta, delete_policy(q->route.kind, &w->object->meta, &d->options), q->a);
 	return delete_settle(q, w);
 }
 

@@ -101,10 +101,12 @@ def test_finalizers_hold_what_is_deleted(annals, path, door):
 
 @pytest.mark.parametrize("policy, finalizer", [("Foreground", "foregroundDeletion"), ("Orphan", "orphan")])
 def test_propagation_is_left_to_the_collector(annals, path, door, policy, finalizer):
-    annals.post(path, revision(door=door))
+    annals.post(path, revision(door=door, finalizers=["example.com/hold"]))
     held = annals.delete(f"{path}/a?propagationPolicy={policy}")
-    assert (held.status, held.json["metadata"]["finalizers"]) == (200, [finalizer])
-    assert annals.delete(path + "/a?propagationPolicy=Background").json["status"] == "Success"
+    assert (held.status, held.json["metadata"]["finalizers"]) == (200, ["example.com/hold", finalizer])
+    background = annals.delete(path + "/a?propagationPolicy=Background")
+    assert (background.status, background.json["metadata"]["finalizers"]) == (200, ["example.com/hold"])
+    assert annals.patch(path + "/a", {"metadata": {"finalizers": None}}).status == 200
     assert annals.get(path + "/a").status == 404
 
 

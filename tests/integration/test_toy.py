@@ -186,3 +186,26 @@ def test_the_house_goes_on_beside_it(shop):
     assert shop.post(revisions(), revision()).status == 201
     assert shop.get(NAMESPACES + "/default").status == 200
     assert shop.delete(revisions() + "/a").status == 200
+
+
+# ---- what becomes of dependents ----
+
+BOXES = f"/apis/{GROUP}/namespaces/default/boxes"
+
+
+def finalizers_on_delete(shop, options=None, query=""):
+    """What DELETE makes of a box; a finalizer of ours keeps it in sight."""
+    box = {"apiVersion": GROUP, "kind": "Box", "metadata": {"name": "b", "finalizers": ["example.com/hold"]}}
+    assert shop.post(BOXES, box).status == 201
+    gone = shop.delete(BOXES + "/b" + query, options)
+    shop.patch(BOXES + "/b", {"metadata": {"finalizers": None}})
+    processes.retry_until(lambda: shop.get(BOXES + "/b").status == 404, "the box is gone")
+    return [finalizer for finalizer in gone.json["metadata"]["finalizers"] if finalizer != "example.com/hold"]
+
+
+def test_a_kind_may_orphan_dependents_unless_told_otherwise(shop):
+    assert finalizers_on_delete(shop) == ["orphan"]
+    assert finalizers_on_delete(shop, {"propagationPolicy": "Background"}) == []
+    assert finalizers_on_delete(shop, {"propagationPolicy": "Foreground"}) == ["foregroundDeletion"]
+    assert finalizers_on_delete(shop, {"orphanDependents": False}) == []
+    assert finalizers_on_delete(shop, query="?propagationPolicy=Orphan") == ["orphan"]
