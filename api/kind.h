@@ -90,6 +90,8 @@ enum dependents_policy {
 
 enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
 
+#define KIND_WARNINGS_MAX 8
+
 struct kind {
 	const char *kind, *list_kind;    /* "ControllerRevision", "ControllerRevisionList" */
 	const char *resource, *singular; /* "controllerrevisions", "controllerrevision" */
@@ -125,6 +127,8 @@ struct kind {
 	bool (*bumps_generation)(const struct object *o, const struct object *old);
 	void (*validate)(const struct object *o, struct field_errors *errors);
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
+	/* What is worth a Warning in a version that has passed all rules; old: NULL on create. How many, static texts. */
+	size_t (*warn)(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX]);
 	/* Asked first on every delete; true: mark as deleting (deletionTimestamp, but no grace period) and keep what this has made of it,
 	 * finalizers or not (namespaces). */
 	bool (*keep_on_delete)(struct object *o, struct arena *a);

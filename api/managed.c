@@ -325,6 +325,35 @@ static void managers_start(
 	}
 }
 
+static bool is_item_nameless(const struct type *list, const struct json *item, struct arena *a)
+{
+	struct path_element element;
+	struct str error;
+	return list->list_type != LIST_ATOMIC && !path_element_of_item(&element, list, item, a, &error);
+}
+
+/* Is there an item, in a list whose items are owned one by one, that says none of its keys? */
+static bool has_nameless_items(const struct type *t, const struct json *j, struct arena *a)
+{
+	if (t->kind == TYPE_OBJECT && json_is(j, JSON_OBJECT)) {
+		for (uint32_t i = 0, hint = 0; i < j->n; i++) {
+			int at = type_field_index(t, j->members[i].name, (int)hint);
+			hint = (uint32_t)MAX(at, 0);
+			if (at >= 0 && has_nameless_items(t->fields[at].type, j->members[i].value, a)) {
+				return true;
+			}
+		}
+	}
+	if (t->kind == TYPE_LIST && json_is(j, JSON_ARRAY)) {
+		for (uint32_t i = 0; i < j->n; i++) {
+			if (is_item_nameless(t, j->items[i], a) || has_nameless_items(t->elem, j->items[i], a)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
 void managed_update(struct object *o, const struct object *old, const struct door *door, struct str subresource,
 	struct str manager, struct str now, struct arena *a)
 {
@@ -335,9 +364,14 @@ void managed_update(struct object *o, const struct object *old, const struct doo
 	if (m.n == 0 && old) {
 		return;
 	}
+	struct json *before = old ? object_to_json(old, door, a) : door_empty_object(o->kind, door, a);
+	struct json *after = object_to_json(o, door, a);
+	/* upstream fails there, and goes on without ownership */
+	if (has_nameless_items(door_type(o->kind, door), before, a) || has_nameless_items(door_type(o->kind, door), after, a)) {
+		return;
+	}
 	struct transition t;
-	transition_init(&t, o->kind, door, subresource,
-		old ? object_to_json(old, door, a) : door_empty_object(o->kind, door, a), object_to_json(o, door, a), a);
+	transition_init(&t, o->kind, door, subresource, before, after, a);
 	const struct manager self = {
 		.name = manager.n ? manager : STR("unknown"),
 		.api_version = door_api_version(door, a),

@@ -163,6 +163,21 @@ static int write_verdict(struct request *q, const struct object *o, const struct
 	return 1;
 }
 
+/* 0, with what there is to warn of said; or 1 with the 422. */
+static int write_pass(struct request *q, const struct object *o, const struct object *old, const struct field_errors *errors)
+{
+	struct str warnings[KIND_WARNINGS_MAX];
+
+	if (write_verdict(q, o, errors)) {
+		return 1;
+	}
+	size_t n = o->kind->warn ? o->kind->warn(o, old, warnings) : 0;
+	for (size_t i = 0; i < n; i++) {
+		request_warn(q, warnings[i]);
+	}
+	return 0;
+}
+
 /* ---- admission's view of the world ---- */
 
 static enum namespace_phase look_up_namespace(void *ctx, struct str name)
@@ -277,7 +292,7 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 		k->validate(o, &errors);
 	}
 	admission_validate(&at, &errors);
-	return write_verdict(q, o, &errors);
+	return write_pass(q, o, NULL, &errors);
 }
 
 static void update_prepare(struct request *q, struct object *o, const struct object *old)
@@ -322,7 +337,7 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 	field_errors_init(&errors, q->a);
 	update_validate(q, o, w->present, &errors);
 	admission_validate(&at, &errors);
-	return write_verdict(q, o, &errors);
+	return write_pass(q, o, w->present, &errors);
 }
 
 int write_admit_delete(struct request *q, struct write *w)
