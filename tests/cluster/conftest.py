@@ -46,6 +46,13 @@ def twins(certificates):
 
 
 @pytest.fixture(scope="session")
+def audited(certificates):
+    from auditing import Audited
+
+    yield from shared(Audited, certificates)
+
+
+@pytest.fixture(scope="session")
 def alone(certificates):
     from alone import Alone
 
