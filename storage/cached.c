@@ -59,7 +59,7 @@ static const char *string_end(const char *p, const char *end)
 	return MIN(p, end);
 }
 
-/* Finds metadata's closing brace and where uid ends. False: it has a resourceVersion, which ours would contradict, or blanks. */
+/* Finds metadata's closing brace and where uid ends. False: it has a resourceVersion, which ours would contradict, or blanks, or nothing. */
 static bool metadata_scan(struct layout *l, const char *p, const char *end)
 {
 	const char *start = p;
@@ -73,7 +73,7 @@ static bool metadata_scan(struct layout *l, const char *p, const char *end)
 			depth++;
 		} else if ((*p == '}' || *p == ']') && --depth == 0) {
 			l->metadata = (struct str){start, (size_t)(p - start) + 1};
-			return true;
+			return l->metadata.n > 2; /* a comma will follow what is put in */
 		} else if (*p == ' ' || *p == '\t') {
 			return false;
 		} else if (*p == '"') {
