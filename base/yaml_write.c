@@ -151,14 +151,14 @@ static bool is_base60(struct str s)
 	return colons > 0 && i == s.n;
 }
 
-/* Would it be read back as a string? */
+/* Would it be read back as a string, and no key as a merge? */
 static bool can_be_plain(struct writer *w, struct str text)
 {
 	struct yaml_scalar s;
 
 	yaml_scalar_resolve(&s, text, &w->arena);
 	arena_clear(&w->arena);
-	return s.kind == YAML_STRING && !is_base60(text);
+	return s.kind == YAML_STRING && !is_base60(text) && !str_is(text, "<<");
 }
 
 static bool write_string(struct writer *w, struct str text)
