@@ -18,7 +18,9 @@ struct world {
 
 static bool is_same_set(const struct field_set *x, const struct field_set *y, struct arena *a)
 {
-	return field_set_is_empty(x) ? field_set_is_empty(y) : str_eq(fuzz_encoded(field_set_to_json(x, a), a), fuzz_encoded(field_set_to_json(y, a), a));
+	return field_set_is_empty(x)
+		? field_set_is_empty(y)
+		: str_eq(fuzz_encoded(field_set_to_json(x, a), a), fuzz_encoded(field_set_to_json(y, a), a));
 }
 
 /* (x - y) + (x * y) = x, and the two have nothing in common. */

@@ -58,7 +58,12 @@ static void check_policies(struct str text, struct arena *a)
 	static const struct str groups[] = {{"dev", 3}, {"system:authenticated", 20}};
 	const struct user user = {.name = STR("alice"), .groups = groups, .n_groups = ARRAY_SIZE(groups)};
 	const struct authz_attributes asked[] = {
-		{.user = &user, .verb = STR("get"), .is_resource = true, .group = STR("apps"), .resource = STR("controllerrevisions"), .ns = STR("a")},
+		{.user = &user,
+			.verb = STR("get"),
+			.is_resource = true,
+			.group = STR("apps"),
+			.resource = STR("controllerrevisions"),
+			.ns = STR("a")},
 		{.user = &user, .verb = STR("create"), .is_resource = true, .resource = STR("configmaps"), .ns = STR("b")},
 		{.user = &user, .verb = STR("get"), .path = STR("/healthz")},
 	};

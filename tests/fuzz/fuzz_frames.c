@@ -125,7 +125,8 @@ static struct str key_text(struct world *w, unsigned key)
 static struct str value_text(struct world *w, const struct change *c)
 {
 	return arena_printf(&w->arena,
-		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/v1\",\"metadata\":{\"name\":\"k%u\",\"namespace\":\"ns\",\"uid\":\"u\","
+		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/"
+		"v1\",\"metadata\":{\"name\":\"k%u\",\"namespace\":\"ns\",\"uid\":\"u\","
 		"\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"labels\":{\"l\":\"%c\"}},\"data\":{},\"revision\":%lld}",
 		c->key, c->letter, (long long)c->revision);
 }
@@ -249,8 +250,10 @@ static void answer_range(struct etcd_task *task)
 	for (unsigned key = 0; key < N_KEYS; key++) {
 		const struct change *c = newest_of(w, key);
 		if (c) {
-			r->kvs[r->n_kvs++] = (struct storage_kv){
-				.key = key_text(w, key), .value = value_text(w, c), .create_revision = c->revision, .mod_revision = c->revision};
+			r->kvs[r->n_kvs++] = (struct storage_kv){.key = key_text(w, key),
+				.value = value_text(w, c),
+				.create_revision = c->revision,
+				.mod_revision = c->revision};
 		}
 	}
 	r->count = (int64_t)r->n_kvs;
@@ -341,7 +344,8 @@ static void change(struct world *w, bool is_same_revision, bool is_delete, unsig
 	if (!is_same_revision || !is_written) {
 		w->revision++;
 	}
-	w->changes[w->n_changes++] = (struct change){.revision = w->revision, .is_delete = is_delete, .key = key, .letter = letter};
+	w->changes[w->n_changes++] =
+		(struct change){.revision = w->revision, .is_delete = is_delete, .key = key, .letter = letter};
 }
 
 static void run_command(struct world *w, unsigned command, unsigned argument)
@@ -365,7 +369,9 @@ static void run_command(struct world *w, unsigned command, unsigned argument)
 		break;
 	case 5:
 		if (is_open) {
-			stream_message(w, argument % 2 ? STR("\xff\xff") : STR("\x0a\x02\x18\x05\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
+			stream_message(w,
+				argument % 2 ? STR("\xff\xff")
+					     : STR("\x0a\x02\x18\x05\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"));
 		}
 		break;
 	case 6:
@@ -459,12 +465,14 @@ static void run_frames(struct world *w, struct str frames)
 
 static void world_start(struct world *w, bool is_truthful)
 {
-	*w = (struct world){.storage.ops = &ops, .is_truthful = is_truthful, .revision = REVISION_FIRST, .sent = REVISION_FIRST};
+	*w = (struct world){
+		.storage.ops = &ops, .is_truthful = is_truthful, .revision = REVISION_FIRST, .sent = REVISION_FIRST};
 	arena_init(&w->arena, SIZE_MAX);
 	pthread_mutex_init(&w->client.lock, NULL);
 	list_init(&w->client.tasks);
 	w->watches = etcd_watches_new(&w->client);
-	w->cache = cache_new(&(struct cache_options){.storage = &w->storage, .prefix = STR("/annals"), .window_events = CHANGES_MAX});
+	w->cache = cache_new(
+		&(struct cache_options){.storage = &w->storage, .prefix = STR("/annals"), .window_events = CHANGES_MAX});
 	settle(w);
 }
 
