@@ -48,6 +48,8 @@ static const struct recipe recipes[] = {
 	{"server", "annals", NULL, (int64_t)365 * DAY_S, GNUTLS_KEY_DIGITAL_SIGNATURE, GNUTLS_KP_TLS_WWW_SERVER, true},
 	{"admin", "annals-admin", "system:masters", (int64_t)365 * DAY_S, GNUTLS_KEY_DIGITAL_SIGNATURE,
 		GNUTLS_KP_TLS_WWW_CLIENT, false},
+	{"controllers", "system:annals-controllers", "system:masters", (int64_t)365 * DAY_S, GNUTLS_KEY_DIGITAL_SIGNATURE,
+		GNUTLS_KP_TLS_WWW_CLIENT, false},
 };
 
 static bool is_ca(const struct recipe *r)

@@ -1,9 +1,10 @@
-/* The certificates of `annals up`, made in process: a CA (10 years), the serving certificate and the administrator's client
- * certificate (1 year each), all with P-256 keys, whose handshakes cost a fifth of RSA's.
+/* The certificates of `annals up`, made in process: a CA (10 years), the serving certificate, the administrator's client
+ * certificate and that of the controllers within (1 year each), all with P-256 keys, whose handshakes cost a fifth of RSA's.
  *
  *   ca.crt ca.key          CN=annals-ca
  *   server.crt server.key  127.0.0.1, ::1, localhost, kubernetes, the host's name
  *   admin.crt admin.key    O=system:masters, CN=annals-admin
+ *   controllers.crt .key   O=system:masters, CN=system:annals-controllers
  */
 #ifndef CLI_CERTS_H
 #define CLI_CERTS_H

@@ -58,6 +58,17 @@ int command_misuse(const struct command *command, const struct buf *err)
 	return EXIT_USAGE;
 }
 
+int command_setup_log(const char *format, int64_t verbosity, struct buf *err)
+{
+	bool is_json = strcmp(format, "json") == 0;
+	if (!is_json && strcmp(format, "text") != 0) {
+		buf_printf(err, "--logging-format %s: must be text or json", format);
+		return -EINVAL;
+	}
+	log_setup(is_json ? LOG_JSON : LOG_TEXT, verbosity >= 4 ? LOG_DEBUG : verbosity >= 1 ? LOG_INFO : LOG_WARNING);
+	return 0;
+}
+
 /* ---- flags that servers share ---- */
 
 void common_flags_init(struct common_flags *f)
@@ -190,13 +201,8 @@ static int check_authorization(struct common_flags *f, struct buf *err)
 
 static int check_logging(struct common_flags *f, struct buf *err)
 {
-	bool is_json = strcmp(f->logging_format, "json") == 0;
-	if (!is_json && strcmp(f->logging_format, "text") != 0) {
-		return refuse(err, "--logging-format %s: must be text or json", f->logging_format);
-	}
-	f->log_format = is_json ? LOG_JSON : LOG_TEXT;
-	log_setup(f->log_format, f->verbosity >= 4 ? LOG_DEBUG : f->verbosity >= 1 ? LOG_INFO : LOG_WARNING);
-	return 0;
+	f->log_format = strcmp(f->logging_format, "json") == 0 ? LOG_JSON : LOG_TEXT;
+	return command_setup_log(f->logging_format, f->verbosity, err);
 }
 
 static int check_audit(const struct common_flags *f, struct buf *err)

@@ -20,13 +20,19 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv);
 };
 
-extern const struct command command_up, command_serve, command_version;
+extern const struct command command_up, command_serve, command_controllers, command_version;
 
 /* Reads flags; positional arguments are refused. -1: go on; else what to end with, everything having been said. */
 int command_parse(const struct command *command, const struct option *options, int argc, char **argv);
 /* Says why a command cannot go on, and returns EXIT_FAILED or EXIT_USAGE. */
 int command_fail(const struct command *command, const struct buf *err);
 int command_misuse(const struct command *command, const struct buf *err);
+
+/* Format and verbosity of the log. 0, or -EINVAL with a sentence in err. */
+int command_setup_log(const char *format, int64_t verbosity, struct buf *err);
+
+#define CONTROLLERS_HELP \
+	"Which controllers to run: names, -NAME switches one off, * means all that are not named. All by default."
 
 /* ---- flags that servers share ---- */
 

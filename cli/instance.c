@@ -149,6 +149,8 @@ static int open_server(struct instance *i, struct buf *err)
 			.max_event_bytes = f->audit_log_max_event_bytes},
 		.version = STR(KUBE_VERSION "+annals." ANNALS_VERSION),
 		.on_notice = on_notice,
+		.write_metrics = o->write_metrics,
+		.metrics_ctx = o->metrics_ctx,
 	};
 	return server_new(&i->server, &options, err);
 }

@@ -17,6 +17,8 @@ struct instance_options {
 	const char *bind_address;
 	uint16_t port; /* 0: any */
 	const char *cert_file, *key_file, *client_ca_file;
+	void (*write_metrics)(void *ctx, struct buf *out); /* more for /metrics, from any thread; NULL: nothing */
+	void *metrics_ctx;
 };
 
 /* 0, or -errno with a sentence in err; -EADDRINUSE where another process has the port. */

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-static const struct command *const commands[] = {&command_up, &command_serve, &command_version};
+static const struct command *const commands[] = {&command_up, &command_serve, &command_controllers, &command_version};
 
 static const struct command *find_command(const char *name)
 {
@@ -20,9 +20,9 @@ static void print_overview(FILE *out)
 	      "usage: annals COMMAND [flags]\n\n",
 		out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		fprintf(out, "  %-8s  %s\n", commands[i]->name, commands[i]->summary);
+		fprintf(out, "  %-11s  %s\n", commands[i]->name, commands[i]->summary);
 	}
-	fputs("  help      explains a command: annals help up\n", out);
+	fputs("  help         explains a command: annals help up\n", out);
 }
 
 static int refuse_command(const char *name)

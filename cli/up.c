@@ -1,10 +1,12 @@
 #include "base/clock.h"
 #include "cli/certs.h"
 #include "cli/command.h"
+#include "cli/control.h"
 #include "cli/etcd_child.h"
 #include "cli/instance.h"
 #include "cli/kubeconfig.h"
 #include "cli/port_owner.h"
+#include "controllers/controller.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -22,6 +24,7 @@ enum {
 struct up_flags {
 	const char *data_dir, *etcd;
 	int64_t port;
+	struct option_strings controllers;
 	struct common_flags common;
 };
 
@@ -34,6 +37,7 @@ struct up {
 	char *url;
 	struct etcd_child *etcd;
 	struct instance *instance;
+	struct control *control;
 	bool is_announced;
 	int64_t waiting_since_ms; /* for everything to be up; monotonic, as all times here */
 	int64_t etcd_began_ms;
@@ -46,21 +50,23 @@ struct up {
 
 static int parse_flags(const struct command *command, struct up_flags *f, int argc, char **argv)
 {
-	struct option options[4 + COMMON_FLAGS_MAX] = {
+	struct option options[5 + COMMON_FLAGS_MAX] = {
 		{"data-dir", OPTION_STRING, &f->data_dir, "DIR",
 			"Certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by default.", 0, 0},
 		{"port", OPTION_INT, &f->port, "PORT", "Where to listen on 127.0.0.1; 0: any that is free.", 0, 65535},
 		{"etcd", OPTION_STRING, &f->etcd, "PATH", "The etcd to start; the one in $PATH by default. 3.4 or later.", 0,
 			0},
+		{"controllers", OPTION_STRINGS, &f->controllers, "NAME,...", CONTROLLERS_HELP, 0, 0},
 	};
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
-	common_flags_rows(&f->common, options + 3);
+	common_flags_rows(&f->common, options + 4);
 	int r = command_parse(command, options, argc, argv);
 	if (r >= 0) {
 		return r;
 	}
-	return common_flags_check(&f->common, &err) ? command_misuse(command, &err) : -1;
+	bool is_fine = controllers_check(f->controllers.v, f->controllers.n, &err) && common_flags_check(&f->common, &err) == 0;
+	return is_fine ? -1 : command_misuse(command, &err);
 }
 
 /* ---- starting ---- */
@@ -114,6 +120,8 @@ static int open_server(struct up *u)
 		.cert_file = u->cert_file,
 		.key_file = u->key_file,
 		.client_ca_file = u->ca_file,
+		.write_metrics = control_write_metrics,
+		.metrics_ctx = u->control,
 	};
 	int r = instance_new(&u->instance, &options, &u->err);
 	if (r == -EADDRINUSE) {
@@ -132,6 +140,7 @@ static int start(struct up *u)
 	if (!r) {
 		r = open_etcd(u);
 	}
+	u->control = control_new(&u->dir, &u->flags->controllers);
 	return r ? r : open_server(u);
 }
 
@@ -184,6 +193,14 @@ static void complain(struct up *u)
 	buf_clear(&u->err);
 }
 
+/* The server is of use without them: an error is told and nothing more. */
+static void start_controllers(struct up *u)
+{
+	if (control_start(u->control, u->url, &u->err)) {
+		complain(u);
+	}
+}
+
 /* ---- while it runs ---- */
 
 static void plan_restart(struct up *u)
@@ -226,6 +243,8 @@ static void do_chores(struct up *u)
 	if (certs_ensure(&u->dir, clock_wall_s(), &n_made, &u->err) ||
 		(n_made > 0 && kubeconfig_ensure(&u->dir, u->url, &u->err))) {
 		complain(u);
+	} else if (n_made > 0 && u->is_announced) {
+		start_controllers(u);
 	}
 }
 
@@ -261,6 +280,7 @@ static int watch_over(struct up *u)
 		}
 		if ((events & LOOP_NEWS) && instance_is_ready(u->instance) && !u->is_announced) {
 			announce(u);
+			start_controllers(u);
 		}
 		restart_if_due(u);
 		do_chores(u);
@@ -299,9 +319,12 @@ static void stop_etcd(struct up *u)
 	}
 }
 
-/* etcd last: what is under way must find it. */
+/* Controllers first, who would only be refused; etcd last: what is under way must find it. */
 static void stop(struct up *u)
 {
+	if (u->control) {
+		control_stop(u->control);
+	}
 	bool is_patient = !u->instance || drain(u);
 	if (is_patient) {
 		u->instance = instance_free(u->instance);
@@ -312,6 +335,7 @@ static void stop(struct up *u)
 	if (!is_patient) {
 		_exit(EXIT_OK);
 	}
+	u->control = control_free(u->control);
 }
 
 static void up_done(struct up *u)
@@ -356,14 +380,15 @@ static int run(const struct command *command, int argc, char **argv)
 	common_flags_init(&flags.common);
 	int r = parse_flags(command, &flags, argc, argv);
 	r = r >= 0 ? r : up(&flags);
+	option_strings_done(&flags.controllers);
 	common_flags_done(&flags.common);
 	return r;
 }
 
 const struct command command_up = {
 	.name = "up",
-	.usage = "[--data-dir DIR] [--port PORT] [--etcd PATH] [flags]",
-	.summary = "everything on one machine: certificates, an etcd of its own, the API server",
+	.usage = "[--data-dir DIR] [--port PORT] [--etcd PATH] [--controllers NAME,...] [flags]",
+	.summary = "everything on one machine: certificates, an etcd of its own, the API server, controllers",
 	.description = "Makes certificates and a kubeconfig, starts an etcd that only this server can talk to, and serves on "
 		       "127.0.0.1. A second start on\n"
 		       "the same data directory takes the data up again.",

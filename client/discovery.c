@@ -265,7 +265,7 @@ const struct api_resource *discovery_find_kind(const struct discovery *d, struct
 	return NULL;
 }
 
-const struct api_resource *discovery_find(const struct discovery *d, const struct resource *wanted)
+const struct api_resource *discovery_find_resource(const struct discovery *d, const struct resource *wanted)
 {
 	for (size_t i = 0; i < d->n; i++) {
 		const struct resource *r = &d->resources[i].resource;

@@ -44,8 +44,8 @@ int discovery_fetch(struct client *c, struct discovery *d, struct answer *ret_an
 
 /* Of a kind as objects and owner references name it: apiVersion "apps/v1", kind. NULL: not served. */
 const struct api_resource *discovery_find_kind(const struct discovery *d, struct str api_version, struct str kind);
-const struct api_resource *discovery_find(const struct discovery *d, const struct resource *r);
-/* May the answer to discovery_find*() be wrong, because this group's version could not be asked? */
+const struct api_resource *discovery_find_resource(const struct discovery *d, const struct resource *r);
+/* May the answer to discovery_find_*() be wrong, because this group's version could not be asked? */
 bool discovery_has_failed(const struct discovery *d, struct str group, struct str version);
 
 #endif

@@ -185,6 +185,9 @@ static int server_open_logs(struct server *s, struct buf *err)
 	metrics_add_source(s->metrics, write_object_metrics, s);
 	metrics_add_source(s->metrics, write_audit_metrics, s);
 	metrics_add_source(s->metrics, write_process_metrics, s);
+	if (s->options.write_metrics) {
+		metrics_add_source(s->metrics, s->options.write_metrics, s->options.metrics_ctx);
+	}
 	int r = server_open_audit(s, err);
 	if (r) {
 		return r;

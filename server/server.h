@@ -31,6 +31,8 @@ struct server_options {
 	struct str version;                    /* "v1.36.3+annals..." for /version: gitVersion */
 	/* May be NULL. Something for the operator: a file that has changed and cannot be read again. From any thread. */
 	void (*on_notice)(void *ctx, struct str text);
+	void (*write_metrics)(void *ctx, struct buf *out); /* more for /metrics, from any thread; NULL: nothing */
+	void *metrics_ctx;
 	void *notice_ctx;
 };
 

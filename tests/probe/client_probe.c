@@ -106,8 +106,8 @@ static int discover(struct client *c)
 			p->is_namespaced ? "namespaced" : "cluster", p->is_preferred ? "preferred" : "other", p->verbs);
 	}
 	for (size_t i = 0; i < d.n_failures; i++) {
-		printf("failure " STR_FMT "/" STR_FMT " " STR_FMT "\n", STR_ARG(d.failures[i].group), STR_ARG(d.failures[i].version),
-			STR_ARG(d.failures[i].message));
+		printf("failure " STR_FMT "/" STR_FMT " " STR_FMT "\n", STR_ARG(d.failures[i].group),
+			STR_ARG(d.failures[i].version), STR_ARG(d.failures[i].message));
 	}
 	discovery_done(&d);
 	answer_done(&a);

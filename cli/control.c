@@ -1,0 +1,111 @@
+#include "cli/control.h"
+
+#include "base/log.h"
+#include "controllers/runner.h"
+
+#include <pthread.h>
+
+enum { FILE_MAX = 256 * 1024 };
+
+struct control {
+	const struct datadir *dir;
+	const struct option_strings *choice;
+	pthread_mutex_t lock; /* guards what follows, against control_write_metrics() */
+	struct runner *runner;
+};
+
+void control_log(void *ctx _unused_, const char *what, bool is_problem, struct str text)
+{
+	log_write(is_problem ? LOG_WARNING : LOG_INFO, what, STR_FMT, STR_ARG(text));
+}
+
+struct control *control_new(const struct datadir *d, const struct option_strings *choice)
+{
+	struct control *c = mem_new(struct control);
+	c->dir = d;
+	c->choice = choice;
+	pthread_mutex_init(&c->lock, NULL);
+	return c;
+}
+
+struct control *control_free(struct control *c)
+{
+	if (c) {
+		control_stop(c);
+		pthread_mutex_destroy(&c->lock);
+		mem_free(c);
+	}
+	return NULL;
+}
+
+static int read_file(struct control *c, const char *name, char **ret, struct buf *err)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, FILE_MAX);
+	int r = datadir_read(c->dir, name, &text);
+	if (r) {
+		buf_printf(err, "cannot read %s/%s: %s", c->dir->path, name, strerror(-r));
+		return r;
+	}
+	*ret = buf_take(&text, NULL);
+	return 0;
+}
+
+static int read_config(struct control *c, struct client_config *ret, struct buf *err)
+{
+	int r = read_file(c, "ca.crt", &ret->ca, err);
+	r = r ? r : read_file(c, "controllers.crt", &ret->cert, err);
+	return r ? r : read_file(c, "controllers.key", &ret->key, err);
+}
+
+/* Nothing is left to be done where every controller is switched off. */
+static bool is_needed(const struct control *c)
+{
+	for (size_t i = 0; all_controllers[i]; i++) {
+		if (controller_is_chosen(all_controllers[i], c->choice->v, c->choice->n)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct runner *set_runner(struct control *c, struct runner *runner)
+{
+	pthread_mutex_lock(&c->lock);
+	struct runner *old = c->runner;
+	c->runner = runner;
+	pthread_mutex_unlock(&c->lock);
+	return old;
+}
+
+int control_start(struct control *c, const char *url, struct buf *err)
+{
+	struct client_config config = {.server = mem_strdup(url)};
+	struct runner *runner = NULL;
+	control_stop(c);
+	int r = is_needed(c) ? read_config(c, &config, err) : 0;
+	if (!r && is_needed(c)) {
+		r = runner_new(&runner,
+			&(struct runner_options){
+				.config = &config, .choice = c->choice->v, .n_choice = c->choice->n, .on_notice = control_log},
+			err);
+	}
+	client_config_done(&config);
+	set_runner(c, runner);
+	return r;
+}
+
+void control_stop(struct control *c)
+{
+	runner_free(set_runner(c, NULL));
+}
+
+void control_write_metrics(void *control, struct buf *out)
+{
+	struct control *c = control;
+	pthread_mutex_lock(&c->lock);
+	if (c->runner) {
+		runner_write_metrics(c->runner, out);
+	}
+	pthread_mutex_unlock(&c->lock);
+}

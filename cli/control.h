@@ -1,0 +1,22 @@
+/* The controllers of `annals up`: clients of its own server like any others, over TLS on the loopback address. */
+#ifndef CLI_CONTROL_H
+#define CLI_CONTROL_H
+
+#include "base/options.h"
+#include "cli/datadir.h"
+
+struct control;
+
+/* choice: of --controllers, checked; stays. */
+struct control *control_new(const struct datadir *d, const struct option_strings *choice);
+struct control *control_free(struct control *c); /* stops them */
+/* With what ca.crt, controllers.crt and controllers.key say now; stops those that run. 0, or -errno with a sentence in err. */
+int control_start(struct control *c, const char *url, struct buf *err);
+/* Returns when none of them does anything any more. */
+void control_stop(struct control *c);
+void control_write_metrics(void *control, struct buf *out); /* any thread */
+
+/* A line of the log. */
+void control_log(void *ctx, const char *what, bool is_problem, struct str text);
+
+#endif

@@ -1,0 +1,186 @@
+#include "base/ids.h"
+#include "cli/command.h"
+#include "cli/control.h"
+#include "cli/loop.h"
+#include "cli/metrics_port.h"
+#include "controllers/runner.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { NO_PORT = -1, HOST_NAME_SIZE = 256 };
+
+struct controllers_flags {
+	const char *kubeconfig;
+	struct option_strings choice;
+	bool is_elected;
+	const char *lease_name, *lease_namespace;
+	int64_t lease_ms, renew_ms, retry_ms;
+	int64_t metrics_port;
+	const char *logging_format;
+	int64_t verbosity;
+};
+
+static int refuse(struct buf *err, const char *why)
+{
+	buf_adds(err, why);
+	return -EINVAL;
+}
+
+static int check_flags(struct controllers_flags *f, struct buf *err)
+{
+	if (!f->kubeconfig) {
+		return refuse(err, "give --kubeconfig: where the API server is, and who we are there");
+	}
+	/* client-go's rules; with less a leader could not step down in time. */
+	if (f->lease_ms <= f->renew_ms) {
+		return refuse(err, "--leader-elect-lease-duration must be longer than --leader-elect-renew-deadline");
+	}
+	if (f->renew_ms <= f->retry_ms * 6 / 5) {
+		return refuse(err, "--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period");
+	}
+	return controllers_check(f->choice.v, f->choice.n, err) ? command_setup_log(f->logging_format, f->verbosity, err)
+								: -EINVAL;
+}
+
+static int parse_flags(const struct command *command, struct controllers_flags *f, int argc, char **argv)
+{
+	const struct option options[] = {
+		{"kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
+			"The API server's address and our credentials; its current context.", 0, 0},
+		{"controllers", OPTION_STRINGS, &f->choice, "NAME,...", CONTROLLERS_HELP, 0, 0},
+		{"leader-elect", OPTION_BOOL, &f->is_elected, NULL,
+			"Work only while holding a Lease: of several of us one does.", 0, 0},
+		{"leader-elect-lease-duration", OPTION_DURATION, &f->lease_ms, "DURATION",
+			"How long others wait for the Lease to change before they take it.", 1000, 0},
+		{"leader-elect-renew-deadline", OPTION_DURATION, &f->renew_ms, "DURATION",
+			"How long its holder tries to renew it before stepping down.", 1, 0},
+		{"leader-elect-retry-period", OPTION_DURATION, &f->retry_ms, "DURATION", "Between two tries.", 1, 0},
+		{"leader-elect-resource-name", OPTION_STRING, &f->lease_name, "NAME", "Of the Lease.", 0, 0},
+		{"leader-elect-resource-namespace", OPTION_STRING, &f->lease_namespace, "NAME", "Its namespace.", 0, 0},
+		{"metrics-port", OPTION_INT, &f->metrics_port, "PORT",
+			"Where to serve /metrics and /healthz on 127.0.0.1, without TLS; 0: any that is free; -1: nowhere.",
+			NO_PORT, 65535},
+		{"logging-format", OPTION_STRING, &f->logging_format, "FORMAT", "text or json.", 0, 0},
+		{"v", OPTION_INT, &f->verbosity, "N", "How much to log: 0 warnings, 1 what happens, 4 everything.", 0, 10},
+		{0},
+	};
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	int r = command_parse(command, options, argc, argv);
+	if (r >= 0) {
+		return r;
+	}
+	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
+}
+
+/* ---- running ---- */
+
+/* As client-go's: the host's name and something nobody else has. */
+static char *make_identity(void)
+{
+	char host[HOST_NAME_SIZE] = "", uuid[UUID_SIZE];
+	gethostname(host, sizeof(host) - 1);
+	uuid_new(uuid);
+	return mem_printf("%s_%s", host, uuid);
+}
+
+static int start_runner(const struct controllers_flags *f, const char *identity, struct runner **ret, struct buf *err)
+{
+	struct client_config config = {0};
+	const struct runner_election election = {
+		.namespace = f->lease_namespace,
+		.name = f->lease_name,
+		.identity = identity,
+		.lease_ms = f->lease_ms,
+		.renew_ms = f->renew_ms,
+		.retry_ms = f->retry_ms,
+	};
+	int r = client_config_load(&config, f->kubeconfig, NULL, err);
+	if (!r) {
+		r = runner_new(ret,
+			&(struct runner_options){
+				.config = &config,
+				.choice = f->choice.v,
+				.n_choice = f->choice.n,
+				.election = f->is_elected ? &election : NULL,
+				.on_notice = control_log,
+			},
+			err);
+	}
+	client_config_done(&config);
+	return r;
+}
+
+static void write_metrics(void *runner, struct buf *out)
+{
+	runner_write_metrics(runner, out);
+}
+
+static int serve_metrics(const struct controllers_flags *f, struct runner *runner, struct metrics_port **ret, struct buf *err)
+{
+	if (f->metrics_port == NO_PORT) {
+		return 0;
+	}
+	int r = metrics_port_new(ret, (uint16_t)f->metrics_port, write_metrics, runner, err);
+	if (!r) {
+		log_info("start", "metrics on 127.0.0.1 port %u", metrics_port_number(*ret));
+	}
+	return r;
+}
+
+static int control(const struct command *command, const struct controllers_flags *f)
+{
+	struct loop loop;
+	struct runner *runner = NULL;
+	struct metrics_port *metrics = NULL;
+	_cleanup_(mem_freep) char *identity = make_identity();
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	int r = loop_init(&loop, &err);
+	if (r) {
+		return command_fail(command, &err);
+	}
+	r = start_runner(f, identity, &runner, &err);
+	r = r ? r : serve_metrics(f, runner, &metrics, &err);
+	if (!r) {
+		log_info("start", "running");
+		while (!(loop_wait(&loop, -1) & LOOP_STOP)) {
+		}
+		log_info("stop", "stopping");
+	}
+	metrics_port_free(metrics);
+	runner_free(runner);
+	loop_done(&loop);
+	return r ? command_fail(command, &err) : EXIT_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct controllers_flags flags = {
+		.lease_name = "annals-controllers",
+		.lease_namespace = "kube-system",
+		.lease_ms = 15 * 1000,
+		.renew_ms = 10 * 1000,
+		.retry_ms = 2 * 1000,
+		.metrics_port = NO_PORT,
+		.logging_format = "text",
+		.verbosity = 1,
+	};
+	int r = parse_flags(command, &flags, argc, argv);
+	r = r >= 0 ? r : control(command, &flags);
+	option_strings_done(&flags.choice);
+	return r;
+}
+
+const struct command command_controllers = {
+	.name = "controllers",
+	.usage = "--kubeconfig FILE [--controllers NAME,...] [--leader-elect] [flags]",
+	.summary = "what empties deleted namespaces, as a client of any API server",
+	.description = "Runs controllers against the API server of a kubeconfig. `annals up` runs them itself; beside `annals "
+		       "serve`, or a\n"
+		       "kube-apiserver without kube-controller-manager, this does. With --leader-elect several may run: one "
+		       "works, and\n"
+		       "another takes over when it is gone.",
+	.run = run,
+};

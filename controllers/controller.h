@@ -1,0 +1,41 @@
+/* A controller: a loop that looks at what is and does what should be, as a client of the API server and nothing more.
+ *
+ * Each is one row of the table in table.c. It is started on a client that is its own while it runs (with those beside it), and stopped after
+ * that client was: every request under way has been given up by then, so that stopping never waits for a server. */
+#ifndef CONTROLLERS_CONTROLLER_H
+#define CONTROLLERS_CONTROLLER_H
+
+#include "client/client.h"
+#include "client/workqueue.h"
+
+/* What a controller is given; outlives it. */
+struct controller_env {
+	struct client *client;
+	/* For the log: what it did, or what went wrong (it goes on by itself). Any thread. */
+	void (*on_notice)(void *ctx, const char *controller, bool is_problem, struct str text);
+	void *ctx;
+};
+
+struct controller {
+	const char *name;  /* kube-controller-manager's: "namespace-controller" */
+	const char *alias; /* "namespace", which --controllers takes as well */
+	/* Returns at once, its state. */
+	void *(*start)(const struct controller_env *env);
+	/* When env->client has been stopped. Waits for its threads and frees all. */
+	void (*stop)(void *state);
+	/* Its i-th queue, for metrics; NULL: no more. */
+	struct workqueue *(*queue)(void *state, size_t i);
+};
+
+extern const struct controller namespace_controller;
+
+/* All there are; NULL ends them. */
+extern const struct controller *const all_controllers[];
+
+/* kube-controller-manager's --controllers: names or aliases; "-name" switches one off, "*" means all that are not named. What was named
+ * counts first, whatever the order. n 0: all. */
+bool controller_is_chosen(const struct controller *c, char *const *choice, size_t n);
+/* False with a sentence in err when a name is not known. */
+bool controllers_check(char *const *choice, size_t n, struct buf *err);
+
+#endif

@@ -1,0 +1,229 @@
+#include "controllers/runner.h"
+
+#include "client/leader.h"
+
+#include <pthread.h>
+
+enum { CONTROLLERS_MAX = 16 };
+
+/* A controller that runs. */
+struct running {
+	const struct controller *controller;
+	void *state;
+};
+
+struct runner {
+	struct runner_options options;
+	struct runner_election election;
+	struct client_config config;
+	struct client *election_client;
+	struct leader *leader;
+	pthread_mutex_t lock;      /* guards what follows, against runner_write_metrics() */
+	struct controller_env env; /* its client: NULL unless they run */
+	struct running running[CONTROLLERS_MAX];
+	size_t n_running;
+};
+
+static void notice(struct runner *r, bool is_problem, const char *text)
+{
+	r->options.on_notice(r->options.ctx, "controllers", is_problem, str_of(text));
+}
+
+/* ---- controllers ---- */
+
+static int start_all(struct runner *r, struct buf *err)
+{
+	pthread_mutex_lock(&r->lock);
+	int error = client_new(&r->env.client, &r->config, err);
+	for (size_t i = 0; !error && all_controllers[i] && r->n_running < CONTROLLERS_MAX; i++) {
+		const struct controller *c = all_controllers[i];
+		if (controller_is_chosen(c, r->options.choice, r->options.n_choice)) {
+			r->running[r->n_running++] = (struct running){c, c->start(&r->env)};
+		}
+	}
+	pthread_mutex_unlock(&r->lock);
+	return error;
+}
+
+static void stop_all(struct runner *r)
+{
+	if (r->env.client) {
+		client_stop(r->env.client);
+	}
+	pthread_mutex_lock(&r->lock);
+	while (r->n_running) {
+		const struct running *last = &r->running[--r->n_running];
+		last->controller->stop(last->state);
+	}
+	r->env.client = client_free(r->env.client);
+	pthread_mutex_unlock(&r->lock);
+}
+
+/* ---- election ---- */
+
+static void on_started(void *ctx)
+{
+	struct runner *r = ctx;
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	notice(r, false, "elected: starting");
+	if (start_all(r, &err)) {
+		r->options.on_notice(r->options.ctx, "controllers", true, buf_str(&err));
+	}
+}
+
+static void on_stopped(void *ctx)
+{
+	struct runner *r = ctx;
+	notice(r, false, "not the leader any more: stopping");
+	stop_all(r);
+}
+
+static void on_new_leader(void *ctx, struct str identity)
+{
+	struct runner *r = ctx;
+	_cleanup_(mem_freep) char *text = mem_printf("the leader is " STR_FMT, STR_ARG(identity));
+	notice(r, false, text);
+}
+
+static void on_problem(void *ctx, struct str problem)
+{
+	struct runner *r = ctx;
+	r->options.on_notice(r->options.ctx, "controllers", true, problem);
+}
+
+static int start_election(struct runner *r, struct buf *err)
+{
+	const struct runner_election *e = &r->election;
+	int error = client_new(&r->election_client, &r->config, err);
+	if (error) {
+		return error;
+	}
+	return leader_new(&r->leader,
+		&(struct leader_options){
+			.client = r->election_client,
+			.namespace = e->namespace,
+			.name = e->name,
+			.identity = e->identity,
+			.lease_ms = e->lease_ms,
+			.renew_ms = e->renew_ms,
+			.retry_ms = e->retry_ms,
+			.on_started = on_started,
+			.on_stopped = on_stopped,
+			.on_new_leader = on_new_leader,
+			.on_problem = on_problem,
+			.ctx = r,
+		},
+		err);
+}
+
+/* ---- its life ---- */
+
+int runner_new(struct runner **ret, const struct runner_options *options, struct buf *err)
+{
+	struct runner *r = mem_new(struct runner);
+	r->options = *options;
+	client_config_copy(&r->config, options->config);
+	if (!r->config.user_agent) {
+		r->config.user_agent = mem_strdup("annals/" ANNALS_VERSION " controllers");
+	}
+	r->env.on_notice = options->on_notice;
+	r->env.ctx = options->ctx;
+	pthread_mutex_init(&r->lock, NULL);
+	if (options->election) {
+		r->election = *options->election;
+	}
+	int error = options->election ? start_election(r, err) : start_all(r, err);
+	if (error) {
+		runner_free(r);
+		return error;
+	}
+	*ret = r;
+	return 0;
+}
+
+struct runner *runner_free(struct runner *r)
+{
+	if (r) {
+		leader_free(r->leader);
+		stop_all(r);
+		client_free(r->election_client);
+		pthread_mutex_destroy(&r->lock);
+		client_config_done(&r->config);
+		mem_free(r);
+	}
+	return NULL;
+}
+
+/* ---- metrics ---- */
+
+static double depth(const struct workqueue_stats *s)
+{
+	return (double)s->depth;
+}
+
+static double adds(const struct workqueue_stats *s)
+{
+	return (double)s->adds;
+}
+
+static double retries(const struct workqueue_stats *s)
+{
+	return (double)s->retries;
+}
+
+static double unfinished(const struct workqueue_stats *s)
+{
+	return s->unfinished_s;
+}
+
+static double longest(const struct workqueue_stats *s)
+{
+	return s->longest_running_s;
+}
+
+static const struct {
+	const char *name, *type, *help;
+	double (*value)(const struct workqueue_stats *s);
+} queue_metrics[] = {
+	{"workqueue_depth", "gauge", "Current depth of workqueue", depth},
+	{"workqueue_adds_total", "counter", "Total number of adds handled by workqueue", adds},
+	{"workqueue_retries_total", "counter", "Total number of retries handled by workqueue", retries},
+	{"workqueue_unfinished_work_seconds", "gauge", "How many seconds of work is in progress", unfinished},
+	{"workqueue_longest_running_processor_seconds", "gauge",
+		"How many seconds the longest running processor has been running", longest},
+};
+
+static void write_queues(struct runner *r, struct buf *out, size_t metric)
+{
+	for (size_t i = 0; i < r->n_running; i++) {
+		const struct running *c = &r->running[i];
+		struct workqueue *q;
+		for (size_t k = 0; (q = c->controller->queue(c->state, k)); k++) {
+			struct workqueue_stats stats;
+			workqueue_read_stats(q, &stats);
+			buf_printf(out, "%s{name=\"%s\"} %.17g\n", queue_metrics[metric].name, workqueue_name(q),
+				queue_metrics[metric].value(&stats));
+		}
+	}
+}
+
+static void write_head(struct buf *out, const char *name, const char *type, const char *help)
+{
+	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+void runner_write_metrics(struct runner *r, struct buf *out)
+{
+	pthread_mutex_lock(&r->lock);
+	for (size_t i = 0; i < ARRAY_SIZE(queue_metrics); i++) {
+		write_head(out, queue_metrics[i].name, queue_metrics[i].type, queue_metrics[i].help);
+		write_queues(r, out, i);
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (r->leader) {
+		write_head(out, "leader_election_master_status", "gauge", "1 where this process holds the lease");
+		buf_printf(
+			out, "leader_election_master_status{name=\"%s\"} %d\n", r->election.name, leader_is_leading(r->leader));
+	}
+}

@@ -1,0 +1,30 @@
+#include "controllers/workers.h"
+
+static void *run(void *ctx)
+{
+	struct workers *w = ctx;
+	char *key;
+	while ((key = workqueue_get(w->queue))) {
+		w->work(w->ctx, str_of(key));
+		workqueue_done(w->queue, key);
+	}
+	return NULL;
+}
+
+int workers_start(struct workers *w, unsigned n)
+{
+	int r = 0;
+	for (w->n = 0; w->n < MIN(n, (unsigned)WORKERS_MAX) && !r; w->n += !r) {
+		r = -pthread_create(&w->threads[w->n], NULL, run, w);
+	}
+	return w->n ? 0 : r;
+}
+
+void workers_stop(struct workers *w)
+{
+	workqueue_stop(w->queue);
+	for (unsigned i = 0; i < w->n; i++) {
+		pthread_join(w->threads[i], NULL);
+	}
+	w->n = 0;
+}
