@@ -12,7 +12,7 @@ SANITIZED_SUITES = $(NATIVE_SUITES) $(PROCESS_SUITES)
 help:
 	@echo 'make run            build, install what is missing, and start "annals up" (ARGS="--port 7443" for its flags)'
 	@echo 'make build          build/annals'
-	@echo 'make check          source checks, unit, contract, integration and fault tests'
+	@echo 'make check          source checks, unit, contract, integration and fault tests, exchanges recorded from kube-apiserver'
 	@echo 'make check-cluster  tests behind a real kube-apiserver, built from Go modules'
 	@echo 'make sanitize       the same suites with ASan+UBSan and with TSan (sanitize-address, sanitize-thread)'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
@@ -32,7 +32,7 @@ check:
 	tools/install-deps.sh build run test
 	$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	ninja -C $(BUILD)
-	tools/run-tests.py --build $(BUILD) house $(NATIVE_SUITES) $(PROCESS_SUITES)
+	tools/run-tests.py --build $(BUILD) house $(NATIVE_SUITES) $(PROCESS_SUITES) tests/parity
 
 check-cluster:
 	tools/install-deps.sh build run test
