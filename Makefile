@@ -13,7 +13,7 @@ help:
 	@echo 'make run            build, install what is missing, and start "annals up" (ARGS="--port 7443" for its flags)'
 	@echo 'make build          build/annals'
 	@echo 'make check          source checks, unit, contract, integration and fault tests, exchanges recorded from kube-apiserver'
-	@echo 'make check-cluster  tests behind a real kube-apiserver, built from Go modules'
+	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
 	@echo 'make sanitize       the same suites with ASan+UBSan and with TSan (sanitize-address, sanitize-thread)'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make bench          measurements, beside kube-apiserver where "make check-cluster" has built it (ARGS="-only ^get")'
@@ -35,7 +35,7 @@ check:
 	tools/run-tests.py --build $(BUILD) house $(NATIVE_SUITES) $(PROCESS_SUITES) tests/parity
 
 check-cluster:
-	tools/install-deps.sh build run test
+	tools/install-deps.sh build run test cluster
 	$(MAKE) --no-print-directory build
 	tests/cluster/build.sh
 	tools/run-tests.py --build $(BUILD) tests/cluster

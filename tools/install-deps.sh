@@ -8,6 +8,7 @@ declare -A packages=(
 		libcurl4-gnutls-dev"
 	[run]="etcd-server curl openssl libcurl3-gnutls"
 	[test]="etcd-client python3 python3-pytest python3-yaml curl openssl git clang-format"
+	[cluster]="python3-venv"
 	[fuzz]="clang"
 	[bench]="wrk"
 )

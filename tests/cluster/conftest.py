@@ -13,6 +13,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 INTEGRATION = HERE.parent / "integration"
 sys.path[:0] = [str(HERE), str(INTEGRATION), str(HERE.parent / "fault")]
 
+collect_ignore = ["clients"]  # programs that run elsewhere
+
 spec = importlib.util.spec_from_file_location("integration_fixtures", INTEGRATION / "conftest.py")
 fixtures = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(fixtures)

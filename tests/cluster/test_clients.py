@@ -1,11 +1,12 @@
-"""What programs in Go do with annals, with the libraries that nearly everybody uses: client-go and controller-runtime."""
+"""What programs do with annals, with the libraries that nearly everybody uses: client-go, controller-runtime, and Python's."""
 
 import pytest
 
 import alone as servers
-import gotests
+import programs
 
-CLIENTGO, CONTROLLERS = gotests.Suite("clientgo"), gotests.Suite("controllers")
+CLIENTGO, CONTROLLERS = programs.Go("clientgo"), programs.Go("controllers")
+PYTHON, VALIDATORS = programs.Python("with_kubernetes"), programs.Python("with_validators")
 
 # Ways to run a suite: the tests that it is about, and what is in the environment.
 WAYS = {
@@ -45,13 +46,13 @@ def cases(suite, ways=("",)):
             for way in ways for name in suite.names() if WAYS[way][0](name)]
 
 
-@pytest.mark.parametrize("suite,way,name", cases(CLIENTGO, WAYS) + cases(CONTROLLERS))
-def test_go__works(suite, way, name, outcomes):
+@pytest.mark.parametrize("suite,way,name", cases(CLIENTGO, WAYS) + cases(CONTROLLERS) + cases(PYTHON) + cases(VALIDATORS))
+def test_client__works(suite, way, name, outcomes):
     judge(outcomes(suite, way), name)
 
 
 @pytest.mark.parametrize("name", [name for name in CLIENTGO.names() if name.startswith("TestInterrupted_")])
-def test_go__is_not_disturbed_by(name, folder, certificates):
+def test_client__is_not_disturbed(name, folder, certificates):
     """Tests that have their server restarted and its history compacted: each has one of its own."""
     world = servers.Alone(folder, certificates)
     try:
