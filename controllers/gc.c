@@ -1,10 +1,9 @@
 #include "controllers/gc.h"
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "client/workqueue.h"
 #include "controllers/gc_attempt.h"
 #include "controllers/gc_monitors.h"
+#include "controllers/workers.h"
 
 enum {
 	DELETERS = 4, /* requests are answered in well under a millisecond; more would only queue up elsewhere */
@@ -16,20 +15,11 @@ enum {
 	BACKOFF_LAST_MS = 1000 * 1000,
 };
 
-struct worker {
-	pthread_t thread;
-	struct gc *gc;
-	struct workqueue *queue;
-	enum gc_outcome (*attempt)(struct gc_core *c, struct str uid);
-};
-
 struct gc {
 	struct gc_core core;
 	struct gc_monitors monitors;
 	struct workqueue *to_delete, *to_orphan;
-	struct worker workers[DELETERS + ORPHANERS];
-	size_t n_workers; /* running */
-	_Atomic uint64_t n_sync_errors;
+	struct workers deleters, orphaners;
 	pthread_t discoverer;
 	bool has_discoverer;
 	pthread_mutex_t lock; /* guards what follows */
@@ -54,9 +44,10 @@ static void on_orphan(void *context, struct str uid)
 	workqueue_add(((struct gc *)context)->to_orphan, uid);
 }
 
-static void on_invalid_namespace(void *context _unused_, const struct gc_ref *object, const struct gc_ref *owner)
+static void on_invalid_namespace(void *context, const struct gc_ref *object, const struct gc_ref *owner)
 {
-	log_warning("gc.invalid", GC_REF_FMT " refers to the owner " GC_REF_FMT ", which is in another namespace",
+	struct gc *gc = context;
+	gc_core_notice(&gc->core, true, GC_REF_FMT " refers to the owner " GC_REF_FMT ", which is in another namespace",
 		GC_REF_ARG(object), GC_REF_ARG(owner));
 }
 
@@ -64,49 +55,33 @@ static const struct gc_sink sink = {on_delete, on_delete_later, on_orphan, on_in
 
 /* ---- workers ---- */
 
-static void work_on(struct worker *w, char *key)
+static void settle(struct workqueue *queue, struct str uid, enum gc_outcome outcome)
 {
-	if (w->attempt(&w->gc->core, str_of(key)) == GC_RETRY) {
-		workqueue_retry(w->queue, str_of(key));
+	if (outcome == GC_RETRY) {
+		workqueue_retry(queue, uid);
 	} else {
-		workqueue_forget(w->queue, str_of(key));
+		workqueue_forget(queue, uid);
 	}
-	workqueue_done(w->queue, key);
 }
 
-static void *worker_run(void *arg)
+static void try_to_delete(void *ctx, struct str uid)
 {
-	struct worker *w = arg;
-
-	for (char *key = workqueue_get(w->queue); key; key = workqueue_get(w->queue)) {
-		work_on(w, key);
-	}
-	return NULL;
+	struct gc *gc = ctx;
+	settle(gc->to_delete, uid, gc_attempt_delete(&gc->core, uid));
 }
 
-static int start_worker(struct gc *gc, struct workqueue *queue, enum gc_outcome (*attempt)(struct gc_core *c, struct str uid))
+static void try_to_orphan(void *ctx, struct str uid)
 {
-	struct worker *w = &gc->workers[gc->n_workers];
-	int r;
-
-	*w = (struct worker){.gc = gc, .queue = queue, .attempt = attempt};
-	r = pthread_create(&w->thread, NULL, worker_run, w);
-	gc->n_workers += r == 0;
-	return r;
+	struct gc *gc = ctx;
+	settle(gc->to_orphan, uid, gc_attempt_orphan(&gc->core, uid));
 }
 
 static void start_workers(struct gc *gc)
 {
-	int r = 0;
-
-	for (int i = 0; i < ORPHANERS && !r; i++) {
-		r = start_worker(gc, gc->to_orphan, gc_attempt_orphan);
-	}
-	for (int i = 0; i < DELETERS && !r; i++) {
-		r = start_worker(gc, gc->to_delete, gc_attempt_delete);
-	}
-	if (r) {
-		log_error("gc.start", "cannot start all workers: %s", strerror(r));
+	if (workers_start(&gc->deleters, DELETERS) || workers_start(&gc->orphaners, ORPHANERS)) {
+		gc_core_notice(&gc->core, true, "cannot start threads: nothing is collected");
+	} else {
+		gc_core_notice(&gc->core, false, "collecting garbage");
 	}
 }
 
@@ -157,7 +132,7 @@ static bool wait_for_informers(struct gc *gc)
 
 	while (goes_on && !gc_monitors_have_synced(&gc->monitors)) {
 		if (clock_mono_ms() >= give_up_ms) {
-			log_warning("gc.start", "not everything has been listed; collecting what is known");
+			gc_core_notice(&gc->core, true, "not everything has been listed; collecting what is known");
 			break;
 		}
 		goes_on = wait_until(gc, give_up_ms);
@@ -165,29 +140,20 @@ static bool wait_for_informers(struct gc *gc)
 	return goes_on;
 }
 
-static bool discover(struct gc *gc)
-{
-	bool is_known = gc_monitors_sync(&gc->monitors);
-
-	atomic_fetch_add(&gc->n_sync_errors, is_known ? 0 : 1);
-	return is_known;
-}
-
 static void *discoverer_run(void *arg)
 {
 	struct gc *gc = arg;
 	bool goes_on = true;
 
-	while (goes_on && !discover(gc)) {
+	while (goes_on && !gc_monitors_sync(&gc->monitors)) {
 		goes_on = pause_for(gc, DISCOVER_FIRST_MS);
 	}
 	goes_on = goes_on && wait_for_informers(gc);
 	if (goes_on) {
-		log_info("gc.start", "collecting garbage");
 		start_workers(gc);
 	}
 	while (goes_on && pause_for(gc, DISCOVER_MS)) {
-		discover(gc);
+		gc_monitors_sync(&gc->monitors);
 	}
 	return NULL;
 }
@@ -205,24 +171,22 @@ static void init_wake(struct gc *gc)
 	pthread_condattr_destroy(&monotonic);
 }
 
-int gc_new(struct gc **ret, struct client *client)
+static void *start(const struct controller_env *env)
 {
 	struct gc *gc = mem_new(struct gc);
-	int r;
 
 	init_wake(gc);
 	gc->to_delete = workqueue_new("garbage_collector_attempt_to_delete", BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
 	gc->to_orphan = workqueue_new("garbage_collector_attempt_to_orphan", BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
-	gc_core_init(&gc->core, client, &sink, gc);
+	gc->deleters = (struct workers){.queue = gc->to_delete, .work = try_to_delete, .ctx = gc};
+	gc->orphaners = (struct workers){.queue = gc->to_orphan, .work = try_to_orphan, .ctx = gc};
+	gc_core_init(&gc->core, env, &sink, gc);
 	gc_monitors_init(&gc->monitors, &gc->core, on_synced, gc);
-	r = pthread_create(&gc->discoverer, NULL, discoverer_run, gc);
-	gc->has_discoverer = r == 0;
-	if (r) {
-		gc_free(gc);
-		return error_trace(-r);
+	gc->has_discoverer = pthread_create(&gc->discoverer, NULL, discoverer_run, gc) == 0;
+	if (!gc->has_discoverer) {
+		gc_core_notice(&gc->core, true, "cannot start a thread: nothing is collected");
 	}
-	*ret = gc;
-	return 0;
+	return gc;
 }
 
 static void end_discoverer(struct gc *gc)
@@ -237,23 +201,34 @@ static void end_discoverer(struct gc *gc)
 }
 
 /* First whoever makes work, then whoever does it. */
-struct gc *gc_free(struct gc *gc)
+static void stop(void *state)
 {
-	if (!gc) {
-		return NULL;
-	}
+	struct gc *gc = state;
+
 	end_discoverer(gc);
 	gc_monitors_done(&gc->monitors);
-	workqueue_stop(gc->to_delete);
-	workqueue_stop(gc->to_orphan);
-	for (size_t i = 0; i < gc->n_workers; i++) {
-		pthread_join(gc->workers[i].thread, NULL);
-	}
+	workers_stop(&gc->deleters);
+	workers_stop(&gc->orphaners);
 	gc_core_done(&gc->core);
 	workqueue_free(gc->to_delete);
 	workqueue_free(gc->to_orphan);
 	pthread_cond_destroy(&gc->wake);
 	pthread_mutex_destroy(&gc->lock);
 	mem_free(gc);
-	return NULL;
 }
+
+static struct workqueue *queue(void *state, size_t i)
+{
+	struct gc *gc = state;
+	struct workqueue *const all[] = {gc->to_delete, gc->to_orphan};
+
+	return i < ARRAY_SIZE(all) ? all[i] : NULL;
+}
+
+const struct controller garbage_collector = {
+	.name = "garbage-collector-controller",
+	.alias = "garbagecollector",
+	.start = start,
+	.stop = stop,
+	.queue = queue,
+};

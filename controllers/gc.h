@@ -6,14 +6,8 @@
 #ifndef CONTROLLERS_GC_H
 #define CONTROLLERS_GC_H
 
-#include "client/client.h"
+#include "controllers/controller.h"
 
-struct gc;
-
-/* Starts. The client stays the caller's and must outlive it. 0 or -errno. */
-int gc_new(struct gc **ret, struct client *client);
-/* Ends what is under way, at once when the client has been stopped, and waits for it. */
-struct gc *gc_free(struct gc *gc);
-DEFINE_CLEANUP(struct gc *, gc_free)
+extern const struct controller garbage_collector;
 
 #endif

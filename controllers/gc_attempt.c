@@ -1,6 +1,5 @@
 #include "controllers/gc_attempt.h"
 
-#include "base/log.h"
 #include "controllers/gc_live.h"
 #include "controllers/gc_meta.h"
 #include "controllers/gc_patch.h"
@@ -81,7 +80,7 @@ enum step {
 	STEP_HOPELESS, /* and asking again changes nothing */
 };
 
-static enum step step_of(const struct gc_ref *r, const char *what, int error, const struct answer *answer)
+static enum step step_of(struct gc_live *l, const struct gc_ref *r, const char *what, int error, const struct answer *answer)
 {
 	if (!error) {
 		return STEP_DONE;
@@ -89,7 +88,7 @@ static enum step step_of(const struct gc_ref *r, const char *what, int error, co
 	if (answer->code == 409 || gc_live_is_absent(r, answer)) {
 		return STEP_AGAIN;
 	}
-	gc_live_complain(r, what, answer);
+	gc_live_complain(l, r, what, answer);
 	return STEP_FAILED;
 }
 
@@ -99,10 +98,8 @@ static enum step trim(struct gc_live *l, const struct gc_item *item, const struc
 	int r;
 
 	answer_init(&answer);
-	log_debug(
-		"gc.trim", "taking %zu of the owner references away from " GC_REF_FMT, owners->n_faded, GC_REF_ARG(&item->ref));
 	r = gc_live_unrefer(l, &item->ref, owners->faded, owners->n_faded, &answer);
-	return step_of(&item->ref, "cannot trim the owner references of", r, &answer);
+	return step_of(l, &item->ref, "cannot trim the owner references of", r, &answer);
 }
 
 /* On success *version is the object's new one. */
@@ -116,17 +113,24 @@ static enum step unblock(struct gc_live *l, const struct gc_item *item, const st
 	if (!r) {
 		*version = arena_dup(&l->arena, answer_version(&answer));
 	}
-	return step_of(&item->ref, "cannot unblock the owners of", r, &answer);
+	return step_of(l, &item->ref, "cannot unblock the owners of", r, &answer);
 }
 
-static enum step delete (struct gc_live *l, const struct gc_item *item, const struct json *meta, const struct gc_plan *plan) {
-	_cleanup_(answer_done) struct answer answer; struct str version = json_text(json_gets(meta, "resourceVersion")); int r;
+static enum step collect(struct gc_live *l, const struct gc_item *item, const struct json *meta, const struct gc_plan *plan)
+{
+	_cleanup_(answer_done) struct answer answer;
+	struct str version = json_text(json_gets(meta, "resourceVersion"));
+	int r;
 
-	answer_init(&answer); if (plan->unblocks){enum step s = unblock(l, item, meta, &version); if (s != STEP_DONE){return s;}
-}
-log_debug("gc.delete", "deleting " GC_REF_FMT ", %s", GC_REF_ARG(&item->ref), plan->propagation);
-r = gc_live_delete(l, &item->ref, version, plan->propagation, &answer);
-return step_of(&item->ref, "cannot delete", r, &answer);
+	answer_init(&answer);
+	if (plan->unblocks) {
+		enum step s = unblock(l, item, meta, &version);
+		if (s != STEP_DONE) {
+			return s;
+		}
+	}
+	r = gc_live_delete(l, &item->ref, version, plan->propagation, &answer);
+	return step_of(l, &item->ref, "cannot delete", r, &answer);
 }
 
 static enum step act(struct gc_live *l, const struct gc_item *item, const struct json *meta)
@@ -149,7 +153,7 @@ static enum step act(struct gc_live *l, const struct gc_item *item, const struct
 	case GC_TRIM:
 		return trim(l, item, &owners);
 	case GC_DELETE:
-		return delete (l, item, meta, &plan);
+		return collect(l, item, meta, &plan);
 	case GC_KEEP:
 		break;
 	}
@@ -172,7 +176,7 @@ static enum step finalize_once(struct gc_live *l, const struct gc_ref *r, const 
 		return found == GC_UNKNOWN ? STEP_FAILED : STEP_DONE;
 	}
 	error = gc_live_finalize(l, r, json_gets(answer.body, "metadata"), finalizer, &patched);
-	return step_of(r, "cannot finalize", error, &patched);
+	return step_of(l, r, "cannot finalize", error, &patched);
 }
 
 static enum step finalize(struct gc_live *l, const struct gc_ref *r, const char *finalizer)
@@ -253,7 +257,7 @@ static bool orphan_one(struct gc_live *l, const struct gc_ref *dependent, struct
 	answer_init(&answer);
 	r = gc_live_unrefer(l, dependent, &owner_uid, 1, &answer);
 	if (r && !gc_live_is_absent(dependent, &answer)) {
-		gc_live_complain(dependent, "cannot orphan", &answer);
+		gc_live_complain(l, dependent, "cannot orphan", &answer);
 		return false;
 	}
 	return true;

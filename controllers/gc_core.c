@@ -1,6 +1,9 @@
 #include "controllers/gc_core.h"
 
+#include "controllers/gc.h"
+
 enum {
+	NOTICE_MAX = 16 * 1024,
 	NODES_MAX = 20 * 1000 * 1000,
 	ABSENT_MAX = 500, /* as kube-controller-manager's */
 };
@@ -23,10 +26,11 @@ struct gc_types *gc_types_unref(struct gc_types *t)
 	return NULL;
 }
 
-void gc_core_init(struct gc_core *c, struct client *client, const struct gc_sink *sink, void *context)
+void gc_core_init(struct gc_core *c, const struct controller_env *env, const struct gc_sink *sink, void *context)
 {
 	*c = (struct gc_core){
-		.client = client,
+		.env = env,
+		.client = env->client,
 		.graph = gc_graph_new(NODES_MAX, ABSENT_MAX, sink, context),
 		.types = gc_types_new(),
 	};
@@ -38,6 +42,20 @@ void gc_core_done(struct gc_core *c)
 	gc_graph_free(c->graph);
 	gc_types_unref(c->types);
 	pthread_mutex_destroy(&c->lock);
+}
+
+void gc_core_notice(struct gc_core *c, bool is_problem, const char *format, ...)
+{
+	_cleanup_(buf_done) struct buf text;
+	va_list ap;
+
+	buf_init(&text, NOTICE_MAX);
+	va_start(ap, format);
+	if (!buf_vprintf(&text, format, ap)) {
+		BUF_LITERAL(&text, "(too long to say)");
+	}
+	va_end(ap);
+	c->env->on_notice(c->env->ctx, garbage_collector.name, is_problem, buf_str(&text));
 }
 
 struct gc_types *gc_core_types(struct gc_core *c)

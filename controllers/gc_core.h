@@ -5,6 +5,7 @@
 #define CONTROLLERS_GC_CORE_H
 
 #include "client/discovery.h"
+#include "controllers/controller.h"
 #include "controllers/gc_graph.h"
 
 #include <pthread.h>
@@ -21,17 +22,21 @@ struct gc_types *gc_types_unref(struct gc_types *t);
 DEFINE_CLEANUP(struct gc_types *, gc_types_unref)
 
 struct gc_core {
-	struct client *client;
-	pthread_mutex_t lock; /* guards what follows */
+	const struct controller_env *env;
+	struct client *client; /* env's */
+	pthread_mutex_t lock;  /* guards what follows */
 	struct gc_graph *graph;
 	struct gc_types *types;
 };
 
-void gc_core_init(struct gc_core *c, struct client *client, const struct gc_sink *sink, void *context);
+void gc_core_init(struct gc_core *c, const struct controller_env *env, const struct gc_sink *sink, void *context);
 void gc_core_done(struct gc_core *c);
 
 struct gc_types *gc_core_types(struct gc_core *c); /* a reference */
 void gc_core_set_types(struct gc_core *c, struct gc_types *t);
+
+/* For the log; cut when it is long. */
+void gc_core_notice(struct gc_core *c, bool is_problem, const char *format, ...) _printf_(3, 4);
 
 /* As the functions of gc_graph.h. */
 int gc_core_observe(struct gc_core *c, const struct gc_object *o);

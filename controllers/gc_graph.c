@@ -69,9 +69,8 @@ static void complain_of_namespace(struct gc_graph *g, const struct gc_edge *e)
 /* ---- a new reference ---- */
 
 /* May the reference mean something else than the owner that is in the graph by that uid? Then its dependent has to be looked at. */
-static bool is_doubtful(struct gc_graph *g, const struct gc_edge *e)
+static bool is_doubtful(struct gc_graph *g, const struct gc_edge *e, const struct gc_node *owner)
 {
-	const struct gc_node *owner = e->node;
 	bool is_same_namespace = str_eq(owner->ref.ns, e->dependent->ref.ns);
 
 	if (owner->ref.ns.n > 0 && !is_same_namespace) {
@@ -90,22 +89,34 @@ static bool is_possible(struct str uid)
 	return uid.n > 0 && !memchr(uid.p, 0, uid.n);
 }
 
-/* Returns whether the dependent should be looked at. */
-static bool refer(struct gc_graph *g, struct gc_edge *e)
+static struct gc_node *add_virtual(struct gc_graph *g, const struct gc_ref *r)
 {
-	struct gc_node *owner = graph_find(g, e->owner.ref.uid);
+	struct gc_node *owner = is_possible(r->uid) ? graph_add(g, r) : NULL;
 
 	if (owner) {
-		gc_edge_link(e, owner);
-		return is_doubtful(g, e);
+		owner->is_virtual = true;
+		attempt(g, owner);
 	}
-	owner = is_possible(e->owner.ref.uid) ? graph_add(g, &e->owner.ref) : NULL;
+	return owner;
+}
+
+/* Returns whether the dependent should be looked at. */
+static bool refer(struct gc_graph *g, struct gc_bundle b)
+{
+	struct gc_node *owner = graph_find(g, b.edges->owner.ref.uid);
+
+	if (!owner) {
+		owner = add_virtual(g, &b.edges->owner.ref);
+	}
 	if (!owner) {
 		return true; /* nothing will tell of the owner; at least look whether it is there now */
 	}
-	owner->is_virtual = true;
-	gc_edge_link(e, owner);
-	attempt(g, owner);
+	gc_edge_link(b.edges, owner);
+	for (size_t i = 0; i < b.n; i++) {
+		if (is_doubtful(g, &b.edges[i], owner)) {
+			return true;
+		}
+	}
 	return false;
 }
 
@@ -167,7 +178,7 @@ static void set_edges(struct gc_graph *g, struct gc_node *n, struct gc_edge *edg
 		} else if (order == 0) {
 			take_over(g, gone, here);
 		} else {
-			is_doubted |= refer(g, here.edges);
+			is_doubted |= refer(g, here);
 		}
 		i += order <= 0 ? gone.n : 0;
 		j += order >= 0 ? here.n : 0;

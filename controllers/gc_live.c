@@ -1,6 +1,5 @@
 #include "controllers/gc_live.h"
 
-#include "base/log.h"
 #include "controllers/gc_patch.h"
 
 enum { PATCH_MAX = 16 << 20, ARENA_MAX = 256 << 20 };
@@ -18,10 +17,11 @@ void gc_live_done(struct gc_live *l)
 	gc_types_unref(l->types);
 }
 
-void gc_live_complain(const struct gc_ref *r, const char *what, const struct answer *answer)
+void gc_live_complain(struct gc_live *l, const struct gc_ref *r, const char *what, const struct answer *answer)
 {
-	log_warning(
-		"gc.attempt", "%s " GC_REF_FMT ": %d " STR_FMT, what, GC_REF_ARG(r), answer->code, STR_ARG(answer->message));
+	if (!client_is_stopped(l->core->client)) {
+		gc_core_notice(l->core, true, "%s " GC_REF_FMT ": " STR_FMT, what, GC_REF_ARG(r), STR_ARG(answer->message));
+	}
 }
 
 /* False: the kind is not served. */
@@ -30,7 +30,6 @@ static bool find_target(struct gc_live *l, const struct gc_ref *r, const struct 
 	const struct api_resource *kind = discovery_find_kind(&l->types->found, r->api_version, r->kind);
 
 	if (!kind || r->name.n == 0) { /* without a name it would be the whole collection */
-		log_debug("gc.attempt", "nothing serves the kind of " GC_REF_FMT " now", GC_REF_ARG(r));
 		return false;
 	}
 	*ret_kind = kind;
@@ -56,7 +55,7 @@ static enum gc_found get(struct gc_live *l, const struct gc_ref *r, const struct
 		return GC_ABSENT;
 	}
 	if (error) {
-		gc_live_complain(r, "cannot get", answer);
+		gc_live_complain(l, r, "cannot get", answer);
 		return GC_UNKNOWN;
 	}
 	return str_eq(json_text(json_gets(json_gets(answer->body, "metadata"), "uid")), r->uid) ? GC_FOUND : GC_ABSENT;

@@ -37,6 +37,7 @@ int gc_live_unblock(struct gc_live *l, const struct gc_ref *r, const struct json
 int gc_live_finalize(
 	struct gc_live *l, const struct gc_ref *r, const struct json *meta, const char *finalizer, struct answer *answer);
 
-void gc_live_complain(const struct gc_ref *r, const char *what, const struct answer *answer); /* into the log */
+void gc_live_complain(
+	struct gc_live *l, const struct gc_ref *r, const char *what, const struct answer *answer); /* into the log */
 
 #endif

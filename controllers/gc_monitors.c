@@ -1,6 +1,5 @@
 #include "controllers/gc_monitors.h"
 
-#include "base/log.h"
 #include "client/informer.h"
 #include "controllers/gc_meta.h"
 
@@ -24,8 +23,9 @@ static void on_change(struct monitor *m, const struct item *item)
 	struct gc_object o = gc_meta_object(item_meta(item), str_of(m->api_version), str_of(m->kind), &a);
 
 	o.version = item->version;
-	if (gc_core_observe(m->monitors->core, &o) && atomic_fetch_add(&m->monitors->n_refused, 1) == 0) {
-		log_error("gc.graph", "there is no room for more objects: some of those that lose their owner will stay");
+	if (gc_core_observe(m->monitors->core, &o) && !atomic_exchange(&m->monitors->has_refused, true)) {
+		gc_core_notice(m->monitors->core, true,
+			"there is no room for more objects: some of those that lose their owner will stay");
 	}
 }
 
@@ -59,7 +59,7 @@ static void on_all_shown(void *ctx)
 static void on_problem(void *ctx, struct str problem)
 {
 	const struct monitor *m = ctx;
-	log_warning("gc.watch", "%s of %s: " STR_FMT, m->plural, m->api_version, STR_ARG(problem));
+	gc_core_notice(m->monitors->core, true, "%s of %s: " STR_FMT, m->plural, m->api_version, STR_ARG(problem));
 }
 
 /* ---- one resource ---- */
@@ -116,7 +116,7 @@ void gc_monitors_init(struct gc_monitors *m, struct gc_core *core, void (*on_syn
 	m->on_synced = on_synced;
 	m->context = context;
 	list_init(&m->all);
-	atomic_init(&m->n_refused, 0);
+	atomic_init(&m->has_refused, false);
 }
 
 void gc_monitors_done(struct gc_monitors *m)
@@ -171,7 +171,7 @@ static void update(struct gc_monitors *m, const struct discovery *found)
 	list_for_each_safe(it, &m->all) {
 		struct monitor *monitor = list_entry(it, struct monitor, link);
 		if (!monitor->is_wanted) {
-			log_info("gc.watch", "%s of %s are no longer served", monitor->plural, monitor->api_version);
+			gc_core_notice(m->core, false, "%s of %s are no longer served", monitor->plural, monitor->api_version);
 			monitor_free(monitor);
 		}
 	}
@@ -195,7 +195,7 @@ bool gc_monitors_sync(struct gc_monitors *m)
 		return false;
 	}
 	if (r || t->found.n == 0) {
-		log_warning("gc.discovery", "cannot discover what is served: " STR_FMT, STR_ARG(answer.message));
+		gc_core_notice(m->core, true, "cannot discover what is served: " STR_FMT, STR_ARG(answer.message));
 		return false;
 	}
 	gc_core_set_types(m->core, t);

@@ -11,7 +11,7 @@ struct gc_monitors {
 	struct list all;
 	void (*on_synced)(void *context); /* another one has been shown all there is; on the client's thread */
 	void *context;
-	_Atomic uint64_t n_refused; /* objects that found no room in the graph */
+	atomic_bool has_refused; /* there was no room in the graph for some object */
 };
 
 void gc_monitors_init(struct gc_monitors *m, struct gc_core *core, void (*on_synced)(void *context), void *context);

@@ -23,7 +23,8 @@ void gc_edge_unlink(struct gc_edge *e)
 static int edge_cmp(const void *a, const void *b)
 {
 	const struct gc_edge *left = a, *right = b;
-	return str_cmp(left->owner.ref.uid, right->owner.ref.uid);
+	int order = str_cmp(left->owner.ref.uid, right->owner.ref.uid);
+	return order ? order : (left->place > right->place) - (left->place < right->place);
 }
 
 struct gc_edge *gc_edges_new(struct gc_node *dependent, const struct gc_owner *owners, size_t n)
@@ -34,6 +35,7 @@ struct gc_edge *gc_edges_new(struct gc_node *dependent, const struct gc_owner *o
 		edges[i].owner.blocks = owners[i].blocks;
 		edges[i].text = gc_ref_pack(&owners[i].ref, &edges[i].owner.ref);
 		edges[i].dependent = dependent;
+		edges[i].place = i;
 	}
 	qsort(edges, n, sizeof(*edges), edge_cmp);
 	for (size_t i = 0; i < n; i++) {

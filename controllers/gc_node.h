@@ -13,6 +13,7 @@ struct gc_edge {
 	char *text;                       /* of owner.ref */
 	struct gc_node *dependent, *node; /* node: the owner; NULL: not linked */
 	struct list link;                 /* in node->dependents */
+	size_t place;                     /* among the object's references */
 };
 
 struct gc_node {

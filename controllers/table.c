@@ -1,6 +1,8 @@
 #include "controllers/controller.h"
+#include "controllers/gc.h"
 
 const struct controller *const all_controllers[] = {
+	&garbage_collector,
 	&namespace_controller,
 	NULL,
 };
