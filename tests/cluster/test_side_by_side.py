@@ -12,19 +12,10 @@ import pytest
 import randomly
 import tables
 
-with open(os.path.join(os.path.dirname(__file__), "differs.txt"), encoding="utf-8") as names:
-    DIFFERS = {line.strip() for line in names if not line.startswith("#")}
-
 CASES = tables.load() + randomly.cases(int(os.environ.get("SIDE_BY_SIDE_STEPS", "1200")), int(os.environ.get("SIDE_BY_SIDE_SEED", "1")))
 
 
-def listed(case):
-    """Known to differ still (differs.txt): shown as expected failures, so that what is mended shows as well."""
-    marks = [pytest.mark.xfail(reason="still differs", strict=False)] if case.name in DIFFERS else []
-    return pytest.param(case, id=case.name, marks=marks)
-
-
-@pytest.mark.parametrize("case", [listed(case) for case in CASES])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 def test_side_by_side__answers_are_kubes(case, differences):
     found = differences(case)
     if found:
