@@ -132,6 +132,9 @@ struct kind {
 	/* Asked first on every delete; true: mark as deleting (deletionTimestamp, but no grace period) and keep what this has made of it,
 	 * finalizers or not (namespaces). */
 	bool (*keep_on_delete)(struct object *o, struct arena *a);
+	/* Kinds whose objects take time to stop (pods): for how many seconds a deletion is put off, 0: not at all. wanted_s is what the
+	 * client asks for, if it does. NULL: never. */
+	int64_t (*grace_period)(const struct object *o, bool is_wanted, int64_t wanted_s);
 	/* After an update or finalize of a deleting object: may it be removed now? NULL: when metadata.finalizers is empty. */
 	bool (*may_remove)(const struct object *o);
 

@@ -33,7 +33,19 @@ static struct json *default_volume(struct json *volume, struct arena *a)
 	return volume;
 }
 
-void pod_spec_defaults(struct json *spec, struct arena *a)
+/* serviceAccount is the older name of serviceAccountName, which is right where they differ. */
+static struct json *mirror_service_account(struct json *spec, struct arena *a)
+{
+	struct json *name = json_gets(spec, "serviceAccountName"), *older = json_gets(spec, "serviceAccount");
+	name = name ? name : older;
+	if (!name) {
+		return spec;
+	}
+	spec = schema_with(&type_pod_spec, spec, "serviceAccountName", name, a);
+	return schema_with(&type_pod_spec, spec, "serviceAccount", name, a);
+}
+
+struct json *pod_spec_defaults(struct json *spec, struct arena *a)
 {
 	struct json *volumes = json_gets(spec, "volumes");
 	for (uint32_t i = 0; volumes && i < volumes->n; i++) {
@@ -42,4 +54,5 @@ void pod_spec_defaults(struct json *spec, struct arena *a)
 	default_containers(spec, "initContainers", &type_container, a);
 	default_containers(spec, "containers", &type_container, a);
 	default_containers(spec, "ephemeralContainers", &type_ephemeral_container, a);
+	return mirror_service_account(spec, a);
 }

@@ -4,7 +4,7 @@
 
 #include "api/pod_schema.h"
 
-/* Of a decoded PodSpec that nobody else holds yet; what of it is to be there is changed in place. */
-void pod_spec_defaults(struct json *spec, struct arena *a);
+/* Of a decoded PodSpec that nobody else holds yet: lists in it are changed in place. */
+struct json *pod_spec_defaults(struct json *spec, struct arena *a);
 
 #endif

@@ -3,7 +3,7 @@
 
 static const struct type type_protocol = {.kind = TYPE_STRING, .go_type = "v1.Protocol"};
 
-static const struct type type_container_port = {
+const struct type type_container_port = {
 	CORE_OBJECT("ContainerPort", "One port of a container."),
 	.fields =
 		(const struct field[]){
@@ -20,6 +20,7 @@ static const struct type type_container_port = {
 
 static const struct type type_config_map_env_source = {
 	CORE_OBJECT("ConfigMapEnvSource", "A ConfigMap whose values become environment variables."),
+	.embedded = "LocalObjectReference",
 	.fields =
 		(const struct field[]){
 			{"name", &type_string, FIELD_NUMBER_IN(1, 1), "Name of the ConfigMap.", NULL, "\"\""},
@@ -31,6 +32,7 @@ static const struct type type_config_map_env_source = {
 
 static const struct type type_secret_env_source = {
 	CORE_OBJECT("SecretEnvSource", "A Secret whose values become environment variables."),
+	.embedded = "LocalObjectReference",
 	.fields =
 		(const struct field[]){
 			{"name", &type_string, FIELD_NUMBER_IN(1, 1), "Name of the Secret.", NULL, "\"\""},
@@ -55,6 +57,7 @@ static const struct type type_env_from_source = {
 static const struct type type_config_map_key_selector = {
 	CORE_OBJECT("ConfigMapKeySelector", "A key of a ConfigMap."),
 	.is_atomic = true,
+	.embedded = "LocalObjectReference",
 	.fields =
 		(const struct field[]){
 			{"name", &type_string, FIELD_NUMBER_IN(1, 1), "Name of the ConfigMap.", NULL, "\"\""},
@@ -67,6 +70,7 @@ static const struct type type_config_map_key_selector = {
 static const struct type type_secret_key_selector = {
 	CORE_OBJECT("SecretKeySelector", "A key of a Secret."),
 	.is_atomic = true,
+	.embedded = "LocalObjectReference",
 	.fields =
 		(const struct field[]){
 			{"name", &type_string, FIELD_NUMBER_IN(1, 1), "Name of the Secret.", NULL, "\"\""},
@@ -274,6 +278,7 @@ const struct type type_container = {
 
 const struct type type_ephemeral_container = {
 	CORE_OBJECT("EphemeralContainer", "A container added to a running pod to look into it."),
+	.embedded = "EphemeralContainerCommon",
 	.fields =
 		(const struct field[]){
 			CONTAINER_FIELDS(NUMBER_IN_COMMON){"targetContainerName", &type_string, FIELD_NUMBER(2),

@@ -28,7 +28,7 @@ extern const struct type type_gce_persistent_disk_source, type_aws_elastic_block
 	type_glusterfs_source, type_rbd_source, type_flex_source, type_cinder_source, type_ceph_fs_source, type_flocker_source,
 	type_fc_source, type_azure_file_source, type_vsphere_virtual_disk_source, type_quobyte_source, type_azure_disk_source,
 	type_photon_persistent_disk_source, type_portworx_source, type_scale_io_source, type_storage_os_source;
-extern const struct type type_volume, type_container, type_ephemeral_container, type_probe, type_lifecycle,
+extern const struct type type_volume, type_container, type_container_port, type_ephemeral_container, type_probe, type_lifecycle,
 	type_security_context, type_pod_security_context, type_affinity, type_toleration, type_topology_spread_constraint;
 
 #endif

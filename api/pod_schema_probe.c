@@ -74,6 +74,7 @@ static const struct type type_sleep_action = {
 
 const struct type type_probe = {
 	CORE_OBJECT("Probe", "How to find out about the state of a container."),
+	.embedded = "ProbeHandler",
 	.fields =
 		(const struct field[]){
 			{"exec", &type_exec_action, FIELD_KEEP_EMPTY | FIELD_NUMBER_IN(1, 1), "Run a command; 0 is success.",

@@ -125,6 +125,7 @@ static const struct type type_downward_api_source = {
 
 static const struct type type_config_map_source = {
 	CORE_OBJECT("ConfigMapVolumeSource", "The values of a ConfigMap, as files."),
+	.embedded = "LocalObjectReference",
 	.fields =
 		(const struct field[]){
 			{"name", &type_string, FIELD_NUMBER_IN(1, 1), "Name of the ConfigMap.", NULL, "\"\""},
@@ -140,6 +141,7 @@ static const struct type type_config_map_source = {
 
 static const struct type type_secret_projection = {
 	CORE_OBJECT("SecretProjection", "Values of a Secret within a projected volume."),
+	.embedded = "LocalObjectReference",
 	.fields =
 		(const struct field[]){
 			{"name", &type_string, FIELD_NUMBER_IN(1, 1), "Name of the Secret.", NULL, "\"\""},
@@ -163,6 +165,7 @@ static const struct type type_downward_api_projection = {
 
 static const struct type type_config_map_projection = {
 	CORE_OBJECT("ConfigMapProjection", "Values of a ConfigMap within a projected volume."),
+	.embedded = "LocalObjectReference",
 	.fields =
 		(const struct field[]){
 			{"name", &type_string, FIELD_NUMBER_IN(1, 1), "Name of the ConfigMap.", NULL, "\"\""},
@@ -296,6 +299,7 @@ static const struct type type_image_source = {
 
 const struct type type_volume = {
 	CORE_OBJECT("Volume", "Storage with a name, by which containers mount it."),
+	.embedded = "VolumeSource",
 	.fields =
 		(const struct field[]){
 			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1),

@@ -91,7 +91,11 @@ static void print_fields(struct buf *out, const struct frame *at)
 		print_fields(out, at->up);
 	}
 	if (at->owner) {
+		const struct field *f = at->owner->embedded ? type_field(at->owner, at->name) : NULL;
 		buf_adds(out, out->n ? "." : "");
+		if (f && field_within(f)) {
+			buf_printf(out, "%s.", at->owner->embedded);
+		}
 		buf_add_str(out, at->name);
 	}
 }
@@ -385,8 +389,7 @@ static struct json *decode_bytes(struct decoder *d, const struct type *t, const 
 static struct json *decode_int_or_string(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)
 {
 	(void)t;
-	(void)at; /* Go's decoder of these does not know where it is */
-	return in->kind == JSON_STRING ? decode_string(d, &type_string, in, NULL) : decode_int(d, &type_int32, in, NULL);
+	return in->kind == JSON_STRING ? decode_string(d, &type_string, in, at) : decode_int(d, &type_int32, in, at);
 }
 
 static struct json *decode_quantity(struct decoder *d, const struct type *t, const struct json *in, const struct frame *at)

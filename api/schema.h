@@ -30,6 +30,7 @@ struct type {
 	const char *go_type;    /* as messages of Go's decoder name it: "v1.ObjectMeta", "types.UID"; NULL: by kind, "string" */
 	const char *doc;
 	const struct field *fields;   /* TYPE_OBJECT: ends with a NULL name */
+	const char *embedded;         /* the Go struct whose fields those with FIELD_NUMBER_IN are: messages name it */
 	const struct type *elem;      /* TYPE_MAP, TYPE_LIST */
 	enum list_type list_type;     /* x-kubernetes-list-type */
 	const char *const *list_keys; /* LIST_MAP: NULL-terminated */

@@ -1,4 +1,5 @@
 /* DELETE of an object, and of what a selector finds. */
+#include "server/delete_grace.h"
 #include "server/list.h"
 #include "server/write.h"
 
@@ -98,8 +99,20 @@ static void delete_mark(struct request *q, struct object *o, bool has_grace_peri
 
 static enum decision delete_settle(struct request *q, struct write *w)
 {
+	const struct deletion *d = container_of(w, struct deletion, write);
 	struct object *o = w->object;
+	enum grace grace = grace_decide(q, o, &d->options);
 
+	if (grace == GRACE_PENDING) {
+		return DECIDE_KEEP;
+	}
+	if (grace == GRACE_SET && o->meta.grace_period_s == 0 && !o->meta.finalizers) {
+		return DECIDE_REMOVE;
+	}
+	if (grace == GRACE_SET) {
+		o->mod_revision = w->present->mod_revision;
+		return DECIDE_PUT;
+	}
 	if (o->kind->keep_on_delete && o->kind->keep_on_delete(o, q->a)) {
 		delete_mark(q, o, false);
 	} else if (o->meta.finalizers) {

@@ -374,6 +374,9 @@ static int delete_query_to_json(struct json **ret, const struct params *p, struc
 	if (params_int(p, "gracePeriodSeconds", &has, &grace, st)) {
 		return 1;
 	}
+	if (has) {
+		json_add(a, o, STR("gracePeriodSeconds"), json_int(a, grace));
+	}
 	if (n > 0) {
 		json_add(a, o, STR("dryRun"), strings_to_json(dry_runs, n, a));
 	}
@@ -470,17 +473,16 @@ static int delete_propagation(struct delete_options *o, const struct json *body,
 	return 0;
 }
 
-/* Members without effect must be of their types all the same. */
-static int delete_ignored(const struct json *body, struct status *st)
+static int delete_grace(struct delete_options *o, const struct json *body, struct status *st)
 {
-	const struct json *grace, *ignore;
-	int64_t seconds;
+	const struct json *grace, *ignore; /* the second has no effect, but must be of its type all the same */
 
 	if (delete_member(&grace, body, "gracePeriodSeconds", JSON_NUMBER, "int64", st) ||
 	    delete_member(&ignore, body, "ignoreStoreReadErrorWithClusterBreakingPotential", JSON_BOOL, "bool", st)) {
 		return 1;
 	}
-	if (grace && !json_to_int64(grace, &seconds)) {
+	o->has_grace_period = grace != NULL;
+	if (grace && !json_to_int64(grace, &o->grace_period_s)) {
 		status_bad_request(st,
 				   "json: cannot unmarshal number " STR_FMT
 				   " into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
@@ -503,7 +505,8 @@ int delete_options_parse(struct delete_options *ret, const struct params *p, con
 		body = query;
 	}
 	field_errors_init(&errors, a);
-	if (delete_ignored(body, st) || delete_preconditions(&o, body, st) || delete_propagation(&o, body, &errors, st) || delete_dry_run(&o, body, &errors, st)) {
+	if (delete_grace(&o, body, st) || delete_preconditions(&o, body, st) || delete_propagation(&o, body, &errors, st) ||
+		delete_dry_run(&o, body, &errors, st)) {
 		return 1;
 	}
 	if (errors.n > 0) {

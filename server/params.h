@@ -66,6 +66,8 @@ struct delete_options {
 	bool dry_run;
 	enum propagation propagation;
 	bool has_orphan_dependents, orphan_dependents;
+	bool has_grace_period;
+	int64_t grace_period_s;              /* as sent, maybe negative */
 	bool has_uid, has_version;           /* preconditions */
 	struct str uid, version;
 };

@@ -65,7 +65,7 @@ static int update_check_uid(struct request *q, const struct write *w, const stru
 
 static bool update_may_remove(const struct object *o)
 {
-	if (!meta_is_deleting(&o->meta) || o->meta.finalizers) {
+	if (!meta_is_deleting(&o->meta) || o->meta.finalizers || o->meta.grace_period_s > 0) {
 		return false;
 	}
 	return !o->kind->may_remove || o->kind->may_remove(o);

@@ -1,0 +1,340 @@
+#include "api/pod_rules.h"
+
+#include "api/pod_defaults.h"
+#include "api/pod_schema_parts.h"
+#include "api/quantity.h"
+
+static struct json *spec_of(const struct object *o)
+{
+	return json_gets(o->fields, "spec");
+}
+
+static struct json *status_of(const struct object *o)
+{
+	return json_gets(o->fields, "status");
+}
+
+static struct str text_at(const struct json *object, const char *name)
+{
+	return json_text(json_gets(object, name));
+}
+
+static struct json *item_at(const struct json *list, uint32_t i)
+{
+	return json_is(list, JSON_ARRAY) && i < list->n ? list->items[i] : NULL;
+}
+
+static void set_spec(struct object *o, struct json *spec, struct arena *a)
+{
+	json_set(a, o->fields, STR("spec"), spec);
+}
+
+static void set_status(struct object *o, struct json *status, struct arena *a)
+{
+	json_set(a, o->fields, STR("status"), status);
+}
+
+/* Keys of maps are sorted. */
+static struct json *map_with(const struct json *map, struct str key, struct json *value, struct arena *a)
+{
+	struct json *out = json_object(a);
+	uint32_t i = 0;
+	for (; map && i < map->n && str_cmp(map->members[i].name, key) < 0; i++) {
+		json_add(a, out, map->members[i].name, map->members[i].value);
+	}
+	json_add(a, out, key, value);
+	for (; map && i < map->n; i++) {
+		json_add(a, out, map->members[i].name, map->members[i].value);
+	}
+	return out;
+}
+
+/* What is limited and not requested is requested as far as it is limited. */
+static struct json *request_limits(const struct json *container, struct arena *a)
+{
+	const struct json *resources = json_gets(container, "resources"), *limits = json_gets(resources, "limits");
+	struct json *requests = json_gets(resources, "requests"), *all = requests;
+	for (uint32_t i = 0; limits && i < limits->n; i++) {
+		const struct json_member *limit = &limits->members[i];
+		if (!json_get(requests, limit->name)) {
+			all = map_with(all, limit->name, limit->value, a);
+		}
+	}
+	return all == requests ? NULL : schema_with(&type_resource_requirements, resources, "requests", all, a);
+}
+
+/* On the node's network a port of the container is one of the node. */
+static void default_host_ports(const struct json *container, struct arena *a)
+{
+	const struct json *ports = json_gets(container, "ports"), *port;
+	for (uint32_t i = 0; (port = item_at(ports, i)); i++) {
+		struct json *number = json_gets(port, "containerPort");
+		if (!json_gets(port, "hostPort") && !str_is(json_text(number), "0")) {
+			ports->items[i] = schema_with(&type_container_port, port, "hostPort", number, a);
+		}
+	}
+}
+
+static void default_containers(const struct json *spec, const char *list, struct arena *a)
+{
+	const struct json *containers = json_gets(spec, list), *c;
+	const struct json *host_network = json_gets(spec, "hostNetwork");
+	for (uint32_t i = 0; (c = item_at(containers, i)); i++) {
+		struct json *resources = request_limits(c, a);
+		if (resources) {
+			containers->items[i] = schema_with(&type_container, c, "resources", resources, a);
+		}
+		if (host_network && host_network->boolean) {
+			default_host_ports(c, a);
+		}
+	}
+}
+
+static struct json *one_ip(struct str ip, struct arena *a)
+{
+	struct json *list = json_array(a), *item = json_object(a);
+	json_add(a, item, STR("ip"), json_string(a, ip));
+	json_append(a, list, item);
+	return list;
+}
+
+/* podIP is the first of podIPs; where they differ, podIP is right. */
+static void mirror_ips(struct object *o, struct arena *a)
+{
+	struct json *status = status_of(o);
+	struct str ip = text_at(status, "podIP"), first = text_at(item_at(json_gets(status, "podIPs"), 0), "ip");
+	if (ip.n && !str_eq(ip, first)) {
+		set_status(o, schema_with(&type_pod_status, status, "podIPs", one_ip(ip, a), a), a);
+	} else if (!ip.n && first.n) {
+		set_status(o, schema_with(&type_pod_status, status, "podIP", json_string(a, first), a), a);
+	}
+}
+
+void pod_set_defaults(struct object *o, struct arena *a)
+{
+	struct json *spec = pod_spec_defaults(spec_of(o), a);
+	default_containers(spec, "containers", a);
+	default_containers(spec, "initContainers", a);
+	if (!json_gets(spec, "enableServiceLinks")) {
+		spec = schema_with(&type_pod_spec, spec, "enableServiceLinks", json_bool(a, true), a);
+	}
+	set_spec(o, spec, a);
+	mirror_ips(o, a);
+}
+
+/* Quality of service. */
+
+struct service {
+	bool has_any; /* something is requested or limited */
+	bool is_guaranteed;
+};
+
+static bool is_positive(const struct json *amount, struct quantity *ret, struct arena *a)
+{
+	return amount && !quantity_parse(ret, json_text(amount), a) && quantity_sign(ret) > 0;
+}
+
+/* Requests that are less than limits guarantee nothing, and they are never more. */
+static void add_resource(struct service *s, const struct json *resources, const char *name, struct arena *a)
+{
+	struct quantity limit, request;
+	bool has_limit = is_positive(json_gets(json_gets(resources, "limits"), name), &limit, a);
+	bool has_request = is_positive(json_gets(json_gets(resources, "requests"), name), &request, a);
+	s->has_any = s->has_any || has_limit || has_request;
+	s->is_guaranteed = s->is_guaranteed && has_limit && has_request && quantity_cmp(&limit, &request) == 0;
+}
+
+static void add_resources(struct service *s, const struct json *resources, struct arena *a)
+{
+	add_resource(s, resources, "cpu", a);
+	add_resource(s, resources, "memory", a);
+}
+
+static void add_containers(struct service *s, const struct json *containers, struct arena *a)
+{
+	const struct json *c;
+	for (uint32_t i = 0; (c = item_at(containers, i)); i++) {
+		add_resources(s, json_gets(c, "resources"), a);
+	}
+}
+
+/* Resources of the pod as a whole count instead of its containers'. */
+static struct str quality_of_service(const struct json *spec, struct arena *a)
+{
+	struct service s = {.is_guaranteed = true};
+	const struct json *resources = json_gets(spec, "resources");
+	if (json_gets(resources, "limits") || json_gets(resources, "requests")) {
+		add_resources(&s, resources, a);
+	} else {
+		add_containers(&s, json_gets(spec, "containers"), a);
+		add_containers(&s, json_gets(spec, "initContainers"), a);
+	}
+	return !s.has_any ? STR("BestEffort") : s.is_guaranteed ? STR("Guaranteed") : STR("Burstable");
+}
+
+/* What admission of kube-apiserver fills in: tolerations, priority. Nobody owns these. */
+
+static bool tolerates(const struct json *tolerations, struct str key)
+{
+	const struct json *t;
+	for (uint32_t i = 0; (t = item_at(tolerations, i)); i++) {
+		struct str own = text_at(t, "key"), effect = text_at(t, "effect");
+		if ((!own.n || str_eq(own, key)) && (!effect.n || str_is(effect, "NoExecute"))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct json *default_toleration(struct str key, struct arena *a)
+{
+	enum { TOLERATED_S = 300 };
+	struct json *t = json_object(a);
+	json_add(a, t, STR("key"), json_string(a, key));
+	json_add(a, t, STR("operator"), json_string(a, STR("Exists")));
+	json_add(a, t, STR("effect"), json_string(a, STR("NoExecute")));
+	json_add(a, t, STR("tolerationSeconds"), json_int(a, TOLERATED_S));
+	return t;
+}
+
+/* A node may be away for a while before its pods are. */
+static struct json *tolerate_absence(struct json *spec, struct arena *a)
+{
+	static const char *const keys[] = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"};
+	struct json *present = json_gets(spec, "tolerations"), *all = present;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (!tolerates(present, str_of(keys[i]))) {
+			all = all == present && all ? json_copy(a, all) : all ? all : json_array(a);
+			json_append(a, all, default_toleration(str_of(keys[i]), a));
+		}
+	}
+	return all == present ? spec : schema_with(&type_pod_spec, spec, "tolerations", all, a);
+}
+
+bool pod_priority_of(struct str class_name, int64_t *ret)
+{
+	static const struct {
+		const char *name;
+		int64_t priority;
+	} classes[] = {{"", 0}, {"system-cluster-critical", 2000000000}, {"system-node-critical", 2000001000}};
+	for (size_t i = 0; i < ARRAY_SIZE(classes); i++) {
+		if (str_is(class_name, classes[i].name)) {
+			*ret = classes[i].priority;
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct json *prioritize(struct json *spec, struct arena *a)
+{
+	int64_t priority = 0;
+	pod_priority_of(text_at(spec, "priorityClassName"), &priority);
+	spec = schema_with(&type_pod_spec, spec, "priority", json_int(a, priority), a);
+	return schema_with(&type_pod_spec, spec, "preemptionPolicy", json_string(a, STR("PreemptLowerPriority")), a);
+}
+
+static void gate_status(struct json *status, struct str now, struct arena *a)
+{
+	struct json *condition = json_object(a), *conditions = json_array(a);
+	json_add(a, condition, STR("type"), json_string(a, STR("PodScheduled")));
+	json_add(a, condition, STR("status"), json_string(a, STR("False")));
+	json_add(a, condition, STR("lastProbeTime"), json_null(a));
+	json_add(a, condition, STR("lastTransitionTime"), json_string(a, now));
+	json_add(a, condition, STR("reason"), json_string(a, STR("SchedulingGated")));
+	json_add(a, condition, STR("message"), json_string(a, STR("Scheduling is blocked due to non-empty scheduling gates")));
+	json_append(a, conditions, condition);
+	json_add(a, status, STR("conditions"), conditions);
+}
+
+void pod_prepare_create(struct object *o, struct arena *a)
+{
+	struct json *spec = prioritize(tolerate_absence(spec_of(o), a), a), *status = json_object(a);
+	json_add(a, status, STR("phase"), json_string(a, STR("Pending")));
+	if (item_at(json_gets(spec, "schedulingGates"), 0)) {
+		gate_status(status, o->meta.creation_timestamp, a);
+	}
+	json_add(a, status, STR("qosClass"), json_string(a, quality_of_service(spec, a)));
+	set_spec(o, spec, a);
+	set_status(o, status, a);
+}
+
+static struct json *keep(struct json *spec, const struct json *old, const char *name, struct arena *a)
+{
+	struct json *stored = json_gets(old, name);
+	return stored && !json_gets(spec, name) ? schema_with(&type_pod_spec, spec, name, stored, a) : spec;
+}
+
+void pod_prepare_update(struct object *o, const struct object *old, struct arena *a)
+{
+	struct json *spec = tolerate_absence(spec_of(o), a);
+	spec = keep(spec, spec_of(old), "priority", a);
+	set_spec(o, keep(spec, spec_of(old), "preemptionPolicy", a), a);
+	set_status(o, status_of(old), a);
+}
+
+/* Clients from before observedGeneration must not take it away. */
+
+static struct json *keep_observed(const struct type *type, struct json *now, const struct json *before, struct arena *a)
+{
+	struct json *observed = json_gets(before, "observedGeneration");
+	return observed && !json_gets(now, "observedGeneration") ? schema_with(type, now, "observedGeneration", observed, a)
+								 : now;
+}
+
+static const struct json *condition_of(const struct json *status, struct str type)
+{
+	const struct json *c, *conditions = json_gets(status, "conditions");
+	for (uint32_t i = 0; (c = item_at(conditions, i)); i++) {
+		if (str_eq(text_at(c, "type"), type)) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+static struct json *keep_observed_conditions(struct json *status, const struct json *before, struct arena *a)
+{
+	const struct json *conditions = json_gets(status, "conditions");
+	if (!conditions) {
+		return status;
+	}
+	const struct type *list = type_field(&type_pod_status, STR("conditions"))->type;
+	struct json *kept = json_copy(a, conditions);
+	for (uint32_t i = 0; i < kept->n; i++) {
+		const struct json *old = condition_of(before, text_at(kept->items[i], "type"));
+		kept->items[i] = keep_observed(list->elem, kept->items[i], old, a);
+	}
+	return schema_with(&type_pod_status, status, "conditions", kept, a);
+}
+
+void pod_merge_status(struct object *stored, const struct object *sent, struct arena *a)
+{
+	struct json *owners = stored->meta.owner_references;
+	const struct json *before = status_of(stored);
+	struct json *status = keep_observed(&type_pod_status, status_of(sent), before, a);
+	status = keep_observed_conditions(status, before, a);
+	if (!text_at(status, "qosClass").n && json_gets(before, "qosClass")) {
+		status = schema_with(&type_pod_status, status, "qosClass", json_gets(before, "qosClass"), a);
+	}
+	stored->meta = sent->meta;
+	stored->meta.owner_references = owners;
+	set_status(stored, status, a);
+}
+
+int64_t pod_grace_period(const struct object *o, bool is_wanted, int64_t wanted_s)
+{
+	const struct json *spec = spec_of(o);
+	struct str phase = text_at(status_of(o), "phase");
+	int64_t period_s = 0;
+	bool is_over = str_is(phase, "Failed") || str_is(phase, "Succeeded");
+	if (!text_at(spec, "nodeName").n || is_over) {
+		return 0;
+	}
+	if (is_wanted) {
+		period_s = wanted_s;
+	} else {
+		json_to_int64(json_gets(spec, "terminationGracePeriodSeconds"), &period_s);
+	}
+	return period_s < 0 ? 1 : period_s;
+}
