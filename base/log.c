@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* A longer message is cut: a log line must not be a way to make us hold or write much. */
-enum { LOG_LINE_MAX = 16 * 1024, LOG_MESSAGE_MAX = 2 * 1024 };
+enum { LOG_LINE_MAX = 64 * 1024, LOG_MESSAGE_MAX = 2 * 1024, LOG_FIELD_TEXT_MAX = 512 };
 
 static _Atomic enum log_level log_verbosity = LOG_INFO;
 static _Atomic enum log_format log_form = LOG_TEXT;
@@ -67,6 +67,66 @@ static void write_line(struct str line)
 	ssize_t written _unused_ = write(STDERR_FILENO, line.p, line.n);
 }
 
+static bool is_bare(struct str s)
+{
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c <= ' ' || c >= 0x7f || c == '"' || c == '=' || c == '\\') {
+			return false;
+		}
+	}
+	return s.n > 0;
+}
+
+static void add_field_text(struct buf *line, struct str text, bool is_json)
+{
+	text.n = MIN(text.n, (size_t)LOG_FIELD_TEXT_MAX);
+	if (!is_json && is_bare(text)) {
+		buf_add_str(line, text);
+	} else {
+		json_encode_string(line, text);
+	}
+}
+
+static void add_field(struct buf *line, const struct log_field *f, bool is_json)
+{
+	int64_t us = (f->number + 500) / 1000;
+
+	buf_printf(line, is_json ? ",\"%s\":" : " %s=", f->name);
+	switch (f->kind) {
+	case LOG_FIELD_TEXT:
+		add_field_text(line, f->text, is_json);
+		break;
+	case LOG_FIELD_NUMBER:
+		buf_add_int(line, f->number);
+		break;
+	case LOG_FIELD_MS:
+		buf_printf(line, "%lld.%03lld", (long long)(us / 1000), (long long)(us % 1000));
+		break;
+	}
+}
+
+static void log_line(enum log_level level, const char *what, struct str message, const struct log_field *fields, size_t n)
+{
+	bool is_json = atomic_load_explicit(&log_form, memory_order_relaxed) == LOG_JSON;
+	char time[TIME_RFC3339_MICRO_SIZE];
+	_cleanup_(buf_done) struct buf line;
+
+	time_format_rfc3339_micro(time, clock_wall_us());
+	buf_init(&line, LOG_LINE_MAX);
+	if (is_json) {
+		add_json_line(&line, time, level, what, message);
+		buf_truncate(&line, line.n - 1);
+	} else {
+		add_text_line(&line, time, level, what, message);
+	}
+	for (size_t i = 0; i < n; i++) {
+		add_field(&line, &fields[i], is_json);
+	}
+	buf_adds(&line, is_json ? "}\n" : "\n");
+	write_line(buf_str(&line));
+}
+
 void log_write(enum log_level level, const char *what, const char *format, ...)
 {
 	if (!log_enabled(level)) {
@@ -79,17 +139,12 @@ void log_write(enum log_level level, const char *what, const char *format, ...)
 	int n = vsnprintf(message, sizeof(message), format, ap);
 	va_end(ap);
 	struct str text = {message, n < 0 ? 0 : MIN((size_t)n, sizeof(message) - 1)};
+	log_line(level, what, text, NULL, 0);
+}
 
-	char time[TIME_RFC3339_MICRO_SIZE];
-	time_format_rfc3339_micro(time, clock_wall_us());
-
-	_cleanup_(buf_done) struct buf line;
-	buf_init(&line, LOG_LINE_MAX);
-	if (atomic_load_explicit(&log_form, memory_order_relaxed) == LOG_JSON) {
-		add_json_line(&line, time, level, what, text);
-	} else {
-		add_text_line(&line, time, level, what, text);
+void log_write_fields(enum log_level level, const char *what, const char *message, const struct log_field *fields, size_t n)
+{
+	if (log_enabled(level)) {
+		log_line(level, what, str_of(message), fields, n);
 	}
-	buf_addc(&line, '\n');
-	write_line(buf_str(&line));
 }

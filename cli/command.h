@@ -43,7 +43,7 @@ struct common_flags {
 	bool anonymous_auth;
 	struct option_strings feature_gates;
 	int64_t max_requests_inflight, max_mutating_requests_inflight;
-	int64_t request_timeout_ms, shutdown_delay_ms;
+	int64_t request_timeout_ms, shutdown_delay_ms, slow_request_ms;
 	int64_t etcd_compaction_interval_ms, event_ttl_ms;
 	const char *logging_format, *access_log;
 	int64_t verbosity;

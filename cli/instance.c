@@ -105,6 +105,11 @@ static void on_notice(void *ctx _unused_, struct str text)
 	log_warning("server", STR_FMT, STR_ARG(text));
 }
 
+static void on_slow(void *ctx _unused_, const struct log_field *fields, size_t n)
+{
+	log_write_fields(LOG_WARNING, "request.slow", "slow request", fields, n);
+}
+
 static void init_lock(struct instance *i)
 {
 	pthread_condattr_t attributes;
@@ -149,6 +154,8 @@ static int open_server(struct instance *i, struct buf *err)
 			.max_event_bytes = f->audit_log_max_event_bytes},
 		.version = STR(KUBE_VERSION "+annals." ANNALS_VERSION),
 		.on_notice = on_notice,
+		.slow_request_ms = f->slow_request_ms,
+		.on_slow = on_slow,
 		.write_metrics = o->write_metrics,
 		.metrics_ctx = o->metrics_ctx,
 	};

@@ -335,8 +335,9 @@ static void audited_explain_slowness(struct request *q)
 	if (e->is_long_running || total_ns <= SLOW_MS * 1000000LL) {
 		return;
 	}
-	if (q->waited_ns > 0) {
-		audit_event_annotate(&e->event, "apiserver.latency.k8s.io/etcd", duration_text(q, q->waited_ns));
+	int64_t etcd_ns = q->timing.cache_ns + q->timing.etcd_ns;
+	if (etcd_ns > 0) {
+		audit_event_annotate(&e->event, "apiserver.latency.k8s.io/etcd", duration_text(q, etcd_ns));
 	}
 	audit_event_annotate(&e->event, "apiserver.latency.k8s.io/total", duration_text(q, total_ns));
 }

@@ -288,6 +288,7 @@ static int request_authorize(struct request *q, const struct authz_attributes *w
 	int r = authz_check(q->server->authz, what, q->a, &q->st);
 
 	audited_authorized(q, r == 0);
+	timing_pass(q, STEP_AUTHORIZED);
 	return r;
 }
 
@@ -348,6 +349,7 @@ static int request_admit_head(struct request *q)
 	status_init(&q->st, q->a);
 	int is_unknown = authn_request(q->server->authn, q->x, &q->user, q->a, &q->st);
 	what = request_attributes(q);
+	timing_pass(q, STEP_AUTHENTICATED);
 	if (is_unknown) {
 		audited_begin_unrecognized(q, &what);
 		return 1;
@@ -447,8 +449,10 @@ void request_on_request(void *server, struct http_exchange *x)
 	bool was_cache_waiter = q->is_cache_waiter;
 
 	if (q->wait_began_ns) {
-		q->waited_ns += clock_mono_ns() - q->wait_began_ns;
+		timing_waited(q, clock_mono_ns() - q->wait_began_ns, was_cache_waiter);
 		q->wait_began_ns = 0;
+	} else {
+		timing_pass(q, STEP_RECEIVED);
 	}
 	q->is_cache_waiter = false;
 	q->next(q);
@@ -507,7 +511,7 @@ static void request_log(struct request *q, int64_t duration_ns)
 		.status = http_status(q->x),
 		.bytes = http_sent(q->x),
 		.duration_ns = duration_ns,
-		.storage_ns = q->waited_ns,
+		.storage_ns = q->timing.cache_ns + q->timing.etcd_ns,
 		.was_cut = http_was_cut(q->x),
 	};
 
@@ -533,6 +537,7 @@ void request_on_done(void *server, struct http_exchange *x)
 	audited_complete(q);
 	request_count(q, duration_ns);
 	request_log(q, duration_ns);
+	timing_report(q, duration_ns);
 	if (q->has_txn) {
 		storage_op_clear(&q->txn.op);
 	}

@@ -20,6 +20,7 @@
 #include "server/route.h"
 #include "server/server.h"
 #include "server/table.h"
+#include "server/timing.h"
 #include "storage/leases.h"
 
 #include <pthread.h>
@@ -45,6 +46,7 @@ struct server {
 	const struct kind *namespaces;         /* standalone: the kind admission looks at */
 	_Atomic size_t n_reads, n_writes, n_watches;
 	_Atomic bool has_namespaces;           /* standalone: the first ones are there */
+	_Atomic int64_t slow_second, n_slow_lines, n_slow_left_out; /* timing.c's */
 	_Atomic bool is_draining;
 	_Atomic bool is_open;                  /* everything below http is there; until then, behind the gate */
 	pthread_mutex_t gate;
@@ -76,7 +78,8 @@ struct request {
 	struct storage_txn txn;
 	bool has_txn;                          /* txn holds results to clear */
 	int64_t deadline_ms;                   /* monotonic; watches have none */
-	int64_t wait_began_ns, waited_ns;
+	int64_t wait_began_ns;
+	struct timing timing;
 	void (*cleanup)(struct request *q, void *ctx);
 	void *cleanup_ctx;
 };

@@ -25,6 +25,7 @@ static struct str warning_header(struct request *q, struct str text)
 
 void reply_headers(struct request *q, struct str content_type)
 {
+	timing_pass(q, STEP_ENCODED);
 	http_add_header(q->x, "Audit-Id", q->audit_id);
 	http_add_header(q->x, "Cache-Control", STR("no-cache, private"));
 	http_add_header(q->x, "Content-Type", content_type);

@@ -33,6 +33,9 @@ struct server_options {
 	void (*on_notice)(void *ctx, struct str text);
 	void (*write_metrics)(void *ctx, struct buf *out); /* more for /metrics, from any thread; NULL: nothing */
 	void *metrics_ctx;
+	/* May be NULL. A request took longer than this: what it was, and what each of its phases took. Ten times a second at most. */
+	int64_t slow_request_ms;               /* 0: never */
+	void (*on_slow)(void *ctx, const struct log_field *fields, size_t n);
 	void *notice_ctx;
 };
 

@@ -179,6 +179,7 @@ static bool write_encode(struct request *q, struct write *w)
 
 static void write_carry_out(struct request *q, struct write *w)
 {
+	timing_pass(q, STEP_ADMITTED);
 	if (q->is_dry_run) {
 		w->finish(q, w);
 		return;

@@ -102,6 +102,7 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 		object_refuse_strict(&q->st, r->kind, r->door, body->json, &report);
 		return 1;
 	}
+	timing_pass(q, STEP_DECODED);
 	audited_sent_object(q, *ret);
 	return 0;
 }

@@ -53,6 +53,37 @@ static void test_log__one_line_whatever_the_message(void **state _unused_)
 	assert_ptr_equal(strchr(out, '\n'), out + n - 1);
 }
 
+static const struct log_field fields[] = {
+	{.name = "path", .kind = LOG_FIELD_TEXT, .text = {"/a b", 4}},
+	{.name = "verb", .kind = LOG_FIELD_TEXT, .text = {"get", 3}},
+	{.name = "n", .kind = LOG_FIELD_NUMBER, .number = -3},
+	{.name = "took_ms", .kind = LOG_FIELD_MS, .number = 1234567},
+};
+
+static void test_log__fields_follow_the_message(void **state _unused_)
+{
+	char out[1000];
+	struct capture c;
+	log_setup(LOG_TEXT, LOG_INFO);
+	capture_begin(&c);
+	log_write_fields(LOG_INFO, "test", "slow", fields, ARRAY_SIZE(fields));
+	log_write_fields(LOG_DEBUG, "test", "not this", fields, ARRAY_SIZE(fields));
+	capture_end(&c, out, sizeof(out));
+	assert_string_equal(strstr(out, " info "), " info    test: slow path=\"/a b\" verb=get n=-3 took_ms=1.235\n");
+}
+
+static void test_log__fields_are_members(void **state _unused_)
+{
+	char out[1000];
+	struct capture c;
+	log_setup(LOG_JSON, LOG_INFO);
+	capture_begin(&c);
+	log_write_fields(LOG_INFO, "test", "slow", fields, ARRAY_SIZE(fields));
+	capture_end(&c, out, sizeof(out));
+	assert_string_equal(strstr(out, ",\"what\""),
+		",\"what\":\"test\",\"msg\":\"slow\",\"path\":\"/a b\",\"verb\":\"get\",\"n\":-3,\"took_ms\":1.235}\n");
+}
+
 static void test_log__json_lines_are_json(void **state _unused_)
 {
 	char out[1000];
@@ -87,6 +118,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_log__is_silent_above_its_verbosity),
 		TEST(test_log__one_line_whatever_the_message),
+		TEST(test_log__fields_follow_the_message),
+		TEST(test_log__fields_are_members),
 		TEST(test_log__json_lines_are_json),
 		TEST(test_log__a_long_message_is_cut),
 	};
