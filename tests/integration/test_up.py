@@ -112,7 +112,7 @@ def test_files_are_their_owners_alone(up):
     a = up()
     assert mode(a.dir) == 0o700
     assert mode(a.dir / "etcd") == 0o700
-    for name in ("ca.key", "server.key", "admin.key", "kubeconfig", "lock", "etcd.log"):
+    for name in ("ca.key", "server.key", "admin.key", "controllers.key", "kubeconfig", "lock", "etcd.log"):
         assert mode(a.dir / name) == 0o600, name
 
 
@@ -345,6 +345,10 @@ def test_help_and_version_are_success(arguments):
     (["up", "--port=x"], "--port"),
     (["up", "--port=70000"], "--port"),
     (["up", "stray"], "unexpected argument: stray"),
+    (["up", "--controllers=*,-frobnicator"], '"frobnicator" is not in the list of known controllers'),
+    (["controllers"], "--kubeconfig"),
+    (["controllers", "--kubeconfig=x", "--controllers=frobnicator"], '"frobnicator" is not in the list of known controllers'),
+    (["controllers", "--kubeconfig=x", "--leader-elect-lease-duration=5s"], "--leader-elect-renew-deadline"),
     (["serve"], "--standalone"),
     (["serve", "--standalone"], "--etcd-servers"),
     (["serve", "--standalone", "--etcd-servers=unix:///x"], "--tls-cert-file"),

@@ -84,14 +84,14 @@ static void test_certs__are_made_once(void **state _unused_)
 {
 	struct scene s;
 	open_scene(&s);
-	assert_int_equal(ensure(&s, NOW_S), 3);
+	assert_int_equal(ensure(&s, NOW_S), 4);
 	assert_int_equal(ensure(&s, NOW_S + DAY_S), 0);
 	close_scene(&s);
 }
 
 static void test_certs__keys_are_their_owners_alone(void **state _unused_)
 {
-	static const char *const keys[] = {"ca.key", "server.key", "admin.key"};
+	static const char *const keys[] = {"ca.key", "server.key", "admin.key", "controllers.key"};
 	struct scene s;
 	open_scene(&s);
 	ensure(&s, NOW_S);
@@ -147,20 +147,26 @@ static void test_certs__each_serves_its_purpose_only(void **state _unused_)
 	close_scene(&s);
 }
 
-static void test_certs__admin_is_a_master(void **state _unused_)
+static void assert_is_master(struct scene *s, const char *file, const char *name)
 {
-	struct scene s;
 	char value[64];
 	size_t n = sizeof(value);
-	open_scene(&s);
-	ensure(&s, NOW_S);
-	gnutls_x509_crt_t crt = read_crt(&s, "admin.crt");
+	gnutls_x509_crt_t crt = read_crt(s, file);
 	assert_int_equal(gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_ORGANIZATION_NAME, 0, 0, value, &n), 0);
 	assert_string_equal(value, "system:masters");
 	n = sizeof(value);
 	assert_int_equal(gnutls_x509_crt_get_dn_by_oid(crt, GNUTLS_OID_X520_COMMON_NAME, 0, 0, value, &n), 0);
-	assert_string_equal(value, "annals-admin");
+	assert_string_equal(value, name);
 	gnutls_x509_crt_deinit(crt);
+}
+
+static void test_certs__admin_and_controllers_are_masters(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	assert_is_master(&s, "admin.crt", "annals-admin");
+	assert_is_master(&s, "controllers.crt", "system:annals-controllers");
 	close_scene(&s);
 }
 
@@ -171,7 +177,7 @@ static void test_certs__are_renewed_in_their_last_third(void **state _unused_)
 	ensure(&s, NOW_S);
 	char *ca = read_file(&s, "ca.crt");
 	assert_int_equal(ensure(&s, NOW_S + 240 * DAY_S), 0);
-	assert_int_equal(ensure(&s, NOW_S + 250 * DAY_S), 2); /* of 365 */
+	assert_int_equal(ensure(&s, NOW_S + 250 * DAY_S), 3); /* of 365 */
 	char *same = read_file(&s, "ca.crt");
 	assert_string_equal(ca, same);
 	mem_free(same);
@@ -185,14 +191,14 @@ static void test_certs__new_ca_signs_all_anew(void **state _unused_)
 	open_scene(&s);
 	ensure(&s, NOW_S);
 	spoil(&s, "ca.crt");
-	assert_int_equal(ensure(&s, NOW_S), 3);
+	assert_int_equal(ensure(&s, NOW_S), 4);
 	assert_true(is_trusted(&s, "server.crt", GNUTLS_KP_TLS_WWW_SERVER));
 	close_scene(&s);
 }
 
 static void test_certs__broken_pair_is_made_again(void **state _unused_)
 {
-	static const char *const files[] = {"server.key", "server.crt", "admin.key"};
+	static const char *const files[] = {"server.key", "server.crt", "admin.key", "controllers.crt"};
 	struct scene s;
 	open_scene(&s);
 	ensure(&s, NOW_S);
@@ -289,7 +295,7 @@ int main(void)
 		TEST(test_certs__keys_are_their_owners_alone),
 		TEST(test_certs__server_is_for_this_host),
 		TEST(test_certs__each_serves_its_purpose_only),
-		TEST(test_certs__admin_is_a_master),
+		TEST(test_certs__admin_and_controllers_are_masters),
 		TEST(test_certs__are_renewed_in_their_last_third),
 		TEST(test_certs__new_ca_signs_all_anew),
 		TEST(test_certs__broken_pair_is_made_again),

@@ -1,0 +1,151 @@
+#include "base/file.h"
+#include "client/config.h"
+#include "tests/unit/check.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define KUBECONFIG(cluster, user)                                         \
+	"apiVersion: v1\nkind: Config\ncurrent-context: here\n"           \
+	"contexts:\n"                                                     \
+	"- {name: there, context: {cluster: b, user: v}}\n"               \
+	"- {name: here, context: {cluster: a, user: u, namespace: ns}}\n" \
+	"clusters:\n"                                                     \
+	"- {name: a, cluster: {" cluster "}}\n"                           \
+	"- {name: b, cluster: {server: \"https://b\"}}\n"                 \
+	"users:\n"                                                        \
+	"- {name: u, user: {" user "}}\n"                                 \
+	"- {name: v, user: {token: vv}}\n"
+
+static int parse(struct client_config *c, const char *text, const char *context, struct buf *err)
+{
+	buf_init(err, 4096);
+	return client_config_parse(c, str_of(text), "/nowhere", context, err);
+}
+
+static void test_config__current_context_says_who_and_where(void **state _unused_)
+{
+	struct client_config c;
+	struct buf err;
+	assert_int_equal(parse(&c,
+				 KUBECONFIG("server: \"https://h:1/\", certificate-authority-data: Y2E=",
+					 "client-certificate-data: Y2VydA==, client-key-data: a2V5"),
+				 NULL, &err),
+		0);
+	assert_string_equal(c.server, "https://h:1");
+	assert_string_equal(c.ca, "ca");
+	assert_string_equal(c.cert, "cert");
+	assert_string_equal(c.key, "key");
+	assert_string_equal(c.namespace, "ns");
+	assert_null(c.token);
+	assert_false(c.is_insecure);
+	client_config_done(&c);
+	buf_done(&err);
+}
+
+static void test_config__other_context_can_be_named(void **state _unused_)
+{
+	struct client_config c;
+	struct buf err;
+	assert_int_equal(parse(&c, KUBECONFIG("server: \"https://a\"", "token: uu"), "there", &err), 0);
+	assert_string_equal(c.server, "https://b");
+	assert_string_equal(c.token, "vv");
+	assert_null(c.namespace);
+	client_config_done(&c);
+	buf_done(&err);
+}
+
+static void test_config__what_cannot_be_done_is_refused(void **state _unused_)
+{
+	static const struct {
+		const char *text, *why;
+	} cases[] = {
+		{KUBECONFIG("server: \"https://a\"", "exec: {command: x}"), "exec of the user is not supported"},
+		{KUBECONFIG("server: \"https://a\"", "username: x, password: y"), "username of the user is not supported"},
+		{KUBECONFIG("server: \"https://a\", proxy-url: x", ""), "proxy-url of the cluster is not supported"},
+		{KUBECONFIG("certificate-authority-data: Y2E=", ""), "cluster \"a\" has no server"},
+		{KUBECONFIG("server: \"https://a\"", "client-key-data: a2V5"),
+			"client-certificate and client-key of user \"u\" go together"},
+		{KUBECONFIG("server: \"https://a\", certificate-authority-data: \"?\"", ""),
+			"certificate-authority-data is not base64"},
+		{KUBECONFIG("server: \"https://a\", certificate-authority: ca.crt", ""),
+			"cannot read /nowhere/ca.crt: No such file or directory"},
+		{"a: [", "yaml: line 1: did not find expected node content"},
+		{"{}", "no current-context is set"},
+		{"current-context: x", "there is no context \"x\""},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct client_config c;
+		struct buf err;
+		assert_true(parse(&c, cases[i].text, NULL, &err) < 0);
+		assert_str(buf_str(&err), cases[i].why);
+		buf_done(&err);
+	}
+}
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char *path = mem_printf("%s/%s", folder, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(file_write(fd, str_of(text)), 0);
+	close(fd);
+	mem_free(path);
+}
+
+static void remove_file(const char *folder, const char *name)
+{
+	char *path = mem_printf("%s/%s", folder, name);
+	unlink(path);
+	mem_free(path);
+}
+
+static void test_config_load__files_are_relative_to_the_kubeconfig(void **state _unused_)
+{
+	char folder[] = "/tmp/test_client_config.XXXXXX";
+	struct client_config c;
+	struct buf err;
+	buf_init(&err, 4096);
+	assert_non_null(mkdtemp(folder));
+	write_file(folder, "ca.crt", "CA");
+	write_file(folder, "config", KUBECONFIG("server: \"https://a\", certificate-authority: ca.crt", "tokenFile: t"));
+
+	char *path = mem_printf("%s/config", folder), *token = mem_printf("%s/t", folder);
+	assert_int_equal(client_config_load(&c, path, NULL, &err), 0);
+	assert_string_equal(c.ca, "CA");
+	assert_string_equal(c.token_file, token);
+
+	client_config_done(&c);
+	mem_free(token);
+	mem_free(path);
+	remove_file(folder, "config");
+	remove_file(folder, "ca.crt");
+	rmdir(folder);
+	buf_done(&err);
+}
+
+static void test_config_copy__owns_everything(void **state _unused_)
+{
+	struct client_config c, copy;
+	struct buf err;
+	assert_int_equal(parse(&c, KUBECONFIG("server: \"https://a\"", "token: uu"), NULL, &err), 0);
+	client_config_copy(&copy, &c);
+	client_config_done(&c);
+	assert_string_equal(copy.server, "https://a");
+	assert_string_equal(copy.token, "uu");
+	client_config_done(&copy);
+	buf_done(&err);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_config__current_context_says_who_and_where),
+		TEST(test_config__other_context_can_be_named),
+		TEST(test_config__what_cannot_be_done_is_refused),
+		TEST(test_config_load__files_are_relative_to_the_kubeconfig),
+		TEST(test_config_copy__owns_everything),
+	};
+	return cmocka_run_group_tests_name("client_config", tests, NULL, NULL);
+}
