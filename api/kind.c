@@ -223,12 +223,17 @@ void column_write_name(const struct object *o, int64_t now_s, struct buf *out)
 	json_encode_string(out, o->meta.name);
 }
 
-void column_write_age(const struct object *o, int64_t now_s, struct buf *out)
+void column_write_since(struct str time, int64_t now_s, struct buf *out)
 {
 	char age[32] = "<unknown>";
-	int64_t created_us;
-	if (time_parse_rfc3339(o->meta.creation_timestamp, &created_us)) {
-		duration_format_human(age, now_s - created_us / 1000000);
+	int64_t us;
+	if (time_parse_rfc3339(time, &us)) {
+		duration_format_human(age, now_s - us / 1000000);
 	}
 	json_encode_string(out, str_of(age));
+}
+
+void column_write_age(const struct object *o, int64_t now_s, struct buf *out)
+{
+	column_write_since(o->meta.creation_timestamp, now_s, out);
 }

@@ -43,6 +43,7 @@ struct column {
 /* The first and the last column of every kind. */
 void column_write_name(const struct object *o, int64_t now_s, struct buf *out);
 void column_write_age(const struct object *o, int64_t now_s, struct buf *out);
+void column_write_since(struct str time, int64_t now_s, struct buf *out); /* how long ago; "<unknown>" of no time */
 /* Upstream's descriptions (metav1.ObjectMeta), which clients get to see in every table. */
 #define COLUMN_NAME_TEXT                                                                                                   \
 	"Name must be unique within a namespace. Is required when creating resources, although some resources may allow a " \
@@ -101,6 +102,8 @@ struct kind {
 	unsigned verbs; /* of enum verb */
 	enum name_rule name_rule;
 	enum dependents_policy dependents;
+	/* The kind leaves metadata to what upstream checks of all kinds, which comes once, and on create only after its own rules. */
+	bool checks_meta_last;
 	bool any_finalizer; /* names of finalizers need no domain: upstream's apimachinery says so, its core and apps do not */
 	const struct door *doors;
 	size_t n_doors;

@@ -564,7 +564,9 @@ void validate_meta_update(const struct kind *kind, const struct meta *m, const s
 {
 	check_meta(NAME_PATH_SEGMENT, kind->is_namespaced, m, errors);
 	check_update(m, old, errors);
-	check_update(m, old, errors);
+	if (!kind->checks_meta_last) {
+		check_update(m, old, errors);
+	}
 	if (!kind->any_finalizer) {
 		check_finalizer_domains(m, errors);
 	}

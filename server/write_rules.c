@@ -265,6 +265,21 @@ static void write_own_fields(struct request *q, struct write *w, const struct wr
 	}
 }
 
+static void create_validate(const struct object *o, struct field_errors *errors)
+{
+	const struct kind *k = o->kind;
+
+	if (!k->checks_meta_last) {
+		validate_meta(k, &o->meta, errors);
+	}
+	if (k->validate) {
+		k->validate(o, errors);
+	}
+	if (k->checks_meta_last && errors->n == 0) {
+		validate_meta(k, &o->meta, errors);
+	}
+}
+
 int write_admit_create(struct request *q, struct write *w, const struct write_rules *rules)
 {
 	struct object *o = w->object;
@@ -288,10 +303,7 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 		k->prepare_create(o, q->a);
 	}
 	field_errors_init(&errors, q->a);
-	validate_meta(k, &o->meta, &errors);
-	if (k->validate) {
-		k->validate(o, &errors);
-	}
+	create_validate(o, &errors);
 	admission_validate(&at, &errors);
 	return write_pass(q, o, NULL, &errors);
 }
