@@ -1,13 +1,10 @@
 """kubectl v1.36 says the same of annals as of kube-apiserver: every command goes to both, and what it prints is compared."""
 
 import json
-import os
-import re
 
 import pytest
 
-import kube
-import processes
+import both
 
 REVISION = """\
 apiVersion: apps/v1
@@ -19,48 +16,15 @@ data: {{image: "{image}", size: 1}}
 revision: {revision}
 """
 
-PATTERNS = [(r"https://127\.0\.0\.1:\d+", "<server>"), (r"127\.0\.0\.1:\d+", "<server>"), (r"[0-9a-f]{8}-[0-9a-f-]{27}", "<uid>"), (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<time>"),
-            (r'(resourceVersion"?: ?"?)\d+', r"\1<version>"), (r"/tmp/\S+/", "<folder>/"), (r"\t?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}", " <time>"), (r" +\d+[smh]$", " <age>"),
-            (r"\b\d+[smh] *$", "<age>"), (r"(LIVE|MERGED)-\d+", r"\1-<n>"), (r"/?\S*kubectl-edit-\S+", "<file>")]
 
-
-def plain(text):
-    for pattern, by in PATTERNS:
-        text = re.sub(pattern, by, text, flags=re.M)
-    return "\n".join(line.rstrip() for line in text.split("\n"))
-
-
-class Both:
-    """kubectl against both servers in a namespace: k("get", "controllerrevisions") is what both printed."""
-
-    def __init__(self, twins, folder):
-        self.twins, self.folder, self.namespace = twins, folder, twins.make_namespace()
-        self.servers = (twins.kube, twins.annals)
-
-    def env(self, server, **more):
-        home = self.folder / str(self.servers.index(server))
-        home.mkdir(exist_ok=True)
-        return {**os.environ, "KUBECONFIG": str(self.twins.kubeconfigs[server]), "HOME": str(home), **more}
-
-    def __call__(self, *arguments, input=None, **env):
-        outputs = [self._run(server, arguments, input, env) for server in self.servers]
-        assert outputs[0] == outputs[1], f"kubectl {' '.join(arguments)}: kube-apiserver, then annals"
-        return outputs[0][1]
-
-    def _run(self, server, arguments, input, env):
-        done = processes.run([kube.KUBECTL, "--namespace", self.namespace, *arguments], env=self.env(server, **env), input=input)
-        return done.returncode, plain(done.stdout), plain(done.stderr)
-
-    def start(self, *arguments):
-        return [processes.Process([kube.KUBECTL, "--namespace", self.namespace, *arguments], env=self.env(server)) for server in self.servers]
-
+class Revisions(both.Both):
     def apply(self, *flags, app="web", image="nginx:1", revision=1):
         return self("apply", "-f", "-", *flags, input=REVISION.format(app=app, image=image, revision=revision))
 
 
 @pytest.fixture
 def k(twins, folder):
-    return Both(twins, folder)
+    return Revisions(twins, folder)
 
 
 def test_kubectl__apply_creates_configures_and_leaves_alone(k):
@@ -180,7 +144,7 @@ def test_kubectl__get_w_prints_each_change(k):
     k("delete", "controllerrevision", "web-1")
     for process in watching:
         assert process.stdout.wait("DELETED")
-    outputs = [plain(process.stdout.text) for process in watching]
+    outputs = [both.plain(process.stdout.text) for process in watching]
     for process in watching:
         process.stop()
     assert outputs[0] == outputs[1]

@@ -1,0 +1,157 @@
+"""kubectl v1.36 says the same of every kind as of kube-apiserver's: made, shown, changed, compared and deleted in the ways that people use."""
+
+import json
+
+import pytest
+
+import both
+import kube
+import processes
+
+# One object of each kind, and a change to it.
+POD_SPEC = {"containers": [{"name": "main", "image": "nginx:1", "env": [{"name": "A", "value": "1"}], "ports": [{"containerPort": 80}],
+                            "resources": {"limits": {"cpu": "100m", "memory": "64Mi"}}}]}
+KINDS = {
+    "configmap": ("v1", {"data": {"a": "1", "text": "x\ny\n"}}, {"data": {"a": "2"}}),
+    "secret": ("v1", {"data": {"a": "MQ=="}, "stringData": {"b": "2"}}, {"stringData": {"a": "3"}}),
+    "serviceaccount": ("v1", {"imagePullSecrets": [{"name": "pull"}]}, {"automountServiceAccountToken": False}),
+    "podtemplate": ("v1", {"template": {"metadata": {"labels": {"app": "web"}}, "spec": POD_SPEC}},
+                    {"template": {"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}}),
+    "pod": ("v1", {"spec": POD_SPEC}, {"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}),
+    "persistentvolumeclaim": ("v1", {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
+                              {"metadata": {"labels": {"grown": "no"}}}),
+    "lease": ("coordination.k8s.io/v1", {"spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2024-01-02T03:04:05.123456Z"}},
+              {"spec": {"holderIdentity": "you"}}),
+    "event": ("v1", {"involvedObject": {"kind": "Pod", "name": "web-0", "namespace": "NAMESPACE"}, "reason": "Seen", "message": "it is there",
+                     "type": "Normal", "count": 3}, {"count": 4}),
+}
+NAMES = {"configmap": "ConfigMap", "secret": "Secret", "serviceaccount": "ServiceAccount", "podtemplate": "PodTemplate", "pod": "Pod",
+         "persistentvolumeclaim": "PersistentVolumeClaim", "lease": "Lease", "event": "Event"}
+
+
+class Kind(both.Both):
+    """Both, with an object of one kind: its resource, its manifest."""
+
+    def __init__(self, twins, folder, resource):
+        super().__init__(twins, folder)
+        version, content, self.change = KINDS[resource]
+        self.resource, self.version = resource, version
+        text = json.dumps({"apiVersion": version, "kind": NAMES[resource], "metadata": {"name": "one", "labels": {"app": "web"}}, **content})
+        self.manifest = text.replace("NAMESPACE", self.namespace)
+
+    def is_served(self):
+        root = "/apis/" if "/" in self.version else "/api/"
+        return self.twins.annals.get(f"{root}{self.version}/namespaces/{self.namespace}/{self.resource}s").status == 200
+
+
+@pytest.fixture(params=list(KINDS))
+def k(request, twins, folder):
+    kind = Kind(twins, folder, request.param)
+    if not kind.is_served():
+        pytest.skip(f"no {request.param}s are served")
+    return kind
+
+
+def test_kubectl__explain_lists_the_same_fields(k):
+    """What fields are for is said in words of our own, and what values they may have is not in the schema."""
+    def fields(server):
+        text = processes.run([kube.KUBECTL, "explain", k.resource, "--recursive"], env=k.env(server), check=True).stdout
+        return [line for line in text[text.index("FIELDS:"):].splitlines() if "enum: " not in line]
+
+    assert fields(k.servers[0]) == fields(k.servers[1])
+
+
+def test_kubectl__makes_shows_changes_and_deletes(k):
+    k("create", "-f", "-", input=k.manifest)
+    for form in ("wide", "yaml", "custom-columns=N:.metadata.name,L:.metadata.labels.app"):
+        k("get", k.resource, "-o", form)
+    k("label", k.resource, "one", "tier=front")
+    k("annotate", k.resource, "one", "note=it is so", "other=x")
+    k("patch", k.resource, "one", "-p", json.dumps(k.change))
+    k("patch", k.resource, "one", "--type=merge", "-p", '{"metadata":{"labels":{"app":null}}}')
+    k("edit", k.resource, "one", EDITOR="sed -i s/tier:.front/tier:.edited/")
+    k("get", k.resource, "one", "-o", "json", "--show-managed-fields")
+    k("replace", "--force", "-f", "-", input=k.manifest)
+    k("get", k.resource, "one", "--show-labels")
+    k("delete", k.resource, "--all", "--now")
+
+
+def test_kubectl__applies_in_both_ways(k):
+    changed = json.dumps({**json.loads(k.manifest), **{name: value for name, value in k.change.items() if name not in ("template", "spec")}})
+    k("apply", "-f", "-", input=k.manifest)
+    k("diff", "-f", "-", input=changed)
+    k("apply", "-f", "-", input=changed)
+    k("apply", "--server-side", "-f", "-", input=k.manifest)
+    k("diff", "--server-side", "-f", "-", input=changed)
+    k("get", k.resource, "one", "-o", "yaml", "--show-managed-fields")
+    k("delete", "-f", "-", "--now", input=k.manifest)
+
+
+@pytest.fixture
+def both_of(twins, folder):
+    return both.Both(twins, folder)
+
+
+def test_kubectl__generators(both_of, twins, certificates):
+    k = both_of
+    cert, key = certificates.server
+    commands = {
+        "configmaps": [["configmap", "made", "--from-literal=a=1", f"--from-file=ca={certificates.ca}"]],
+        "secrets": [["secret", "generic", "made", "--from-literal=a=1"], ["secret", "tls", "tls", f"--cert={cert}", f"--key={key}"],
+                    ["secret", "docker-registry", "pull", "--docker-username=u", "--docker-password=p", "--docker-server=r.test"]],
+        "serviceaccounts": [["serviceaccount", "robot"]],
+    }
+    for resource, creations in commands.items():
+        if twins.annals.get(f"/api/v1/namespaces/{k.namespace}/{resource}").status == 200:
+            for creation in creations:
+                k("create", *creation)
+                k("create", *creation, "--dry-run=server", "-o", "yaml")
+            k("get", resource)
+
+
+def test_kubectl__waits(both_of):
+    k = both_of
+    k("wait", "--for=jsonpath={.status.phase}=Active", f"namespace/{k.namespace}")
+    k("create", "configmap", "here")
+    k("wait", "--for=create", "configmap/here")
+    k("wait", "--for=condition=Ready", "configmap/none", "--timeout=1s")
+    waiting = k.start("wait", "--for=delete", "configmap/here", "--timeout=60s")
+    k("delete", "configmap", "here")
+    assert [process.wait() for process in waiting] == [0, 0]
+
+
+def test_kubectl__waits_for_a_condition_of_a_pod(both_of, twins):
+    k = both_of
+    if twins.annals.get(f"/api/v1/namespaces/{k.namespace}/pods").status != 200:
+        pytest.skip("no pods are served")
+    k("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "one"}, "spec": POD_SPEC}))
+    waiting = k.start("wait", "--for=condition=Ready", "pod/one", "--timeout=60s")
+    k("patch", "pod", "one", "--subresource=status", "-p", '{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}')
+    assert [process.wait() for process in waiting] == [0, 0]
+    k("get", "pods", "-o", "wide")
+    k("get", "pods", "--field-selector", "status.phase=Running")
+
+
+def test_kubectl__events(both_of, twins):
+    k = both_of
+    if twins.annals.get(f"/api/v1/namespaces/{k.namespace}/events").status != 200:
+        pytest.skip("no events are served")
+    k("create", "configmap", "subject")
+    version, content, _ = KINDS["event"]
+    manifest = {"apiVersion": version, "kind": "Event", "metadata": {"name": "one"}, "lastTimestamp": "2024-01-02T03:04:05Z", **content}
+    k("create", "-f", "-", input=json.dumps(manifest).replace("NAMESPACE", k.namespace))
+    k("events", "--types=Normal")
+    k("events", "--for", "pod/web-0")
+    k("get", "events", "--field-selector", "reason=Seen")
+
+
+def test_kubectl__lists_what_is_served(alone):
+    """Of which kube-apiserver has more, and annals its own."""
+    versions = processes.run([kube.KUBECTL, "api-versions"], env=alone.env, check=True).stdout.split()
+    assert versions == sorted(versions) and {"annals.dev/v1", "annals.dev/v1beta1", "apps/v1", "v1"} <= set(versions)
+    resources = processes.run([kube.KUBECTL, "api-resources", "--no-headers", "-o", "wide", "--sort-by=name"], env=alone.env, check=True).stdout.splitlines()
+    lines = [line.split() for line in resources]
+    assert ["controllerrevisions", "apps/v1", "true", "ControllerRevision", "create,delete,deletecollection,get,list,patch,update,watch"] in lines
+    assert ["namespaces", "ns", "v1", "false", "Namespace", "create,delete,get,list,patch,update,watch"] in lines
+    for kind in ("controllerrevisions.v1.annals.dev", "ns"):
+        assert processes.run([kube.KUBECTL, "get", kind, "--all-namespaces=true"], env=alone.env).returncode == 0
