@@ -34,11 +34,6 @@ static void on_delete(void *context, struct str uid)
 	workqueue_add(((struct gc *)context)->to_delete, uid);
 }
 
-static void on_delete_later(void *context, struct str uid)
-{
-	workqueue_retry(((struct gc *)context)->to_delete, uid);
-}
-
 static void on_orphan(void *context, struct str uid)
 {
 	workqueue_add(((struct gc *)context)->to_orphan, uid);
@@ -51,7 +46,7 @@ static void on_invalid_namespace(void *context, const struct gc_ref *object, con
 		GC_REF_ARG(object), GC_REF_ARG(owner));
 }
 
-static const struct gc_sink sink = {on_delete, on_delete_later, on_orphan, on_invalid_namespace};
+static const struct gc_sink sink = {on_delete, on_orphan, on_invalid_namespace};
 
 /* ---- workers ---- */
 

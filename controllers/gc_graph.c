@@ -311,7 +311,6 @@ static void rename_virtual(struct gc_graph *g, struct gc_node *n, const struct g
 	attempt_matches(g, n, denied);
 	if (gc_ref_eq(&n->ref, denied) && gc_node_alternate(n, denied, &next)) {
 		gc_node_name(n, &next);
-		g->sink->attempt_delete_later(g->context, n->ref.uid);
 	}
 }
 

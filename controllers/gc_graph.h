@@ -22,7 +22,6 @@ struct gc_graph;
 
 struct gc_sink {
 	void (*attempt_delete)(void *context, struct str uid);
-	void (*attempt_delete_later)(void *context, struct str uid); /* with the back-off of a failure */
 	void (*attempt_orphan)(void *context, struct str uid);
 	/* `object` names, by `owner`, something that is in another namespace. */
 	void (*invalid_namespace)(void *context, const struct gc_ref *object, const struct gc_ref *owner);
@@ -37,7 +36,7 @@ struct gc_graph *gc_graph_free(struct gc_graph *g);
 int gc_graph_observe(struct gc_graph *g, const struct gc_object *o);
 /* An informer saw it go; is_guess: or did not find it, which is no proof that it is absent. */
 void gc_graph_forget(struct gc_graph *g, const struct gc_ref *r, bool is_guess);
-/* The server, asked for these coordinates, has no object of that uid there. */
+/* The server, asked for these coordinates, has no object of that uid there. A virtual node that stays has another name to be tried by. */
 void gc_graph_deny(struct gc_graph *g, const struct gc_ref *r);
 
 /* What an attempt starts from. */

@@ -18,10 +18,10 @@ struct node {
 struct model {
 	struct node nodes[N];
 	bool edges[N][N]; /* dependent, owner */
-	char said[4][N];  /* by enum say and object: has it been said? */
+	char said[3][N];  /* by enum say and object: has it been said? */
 };
 
-enum say { SAY_DELETE, SAY_LATER, SAY_ORPHAN, SAY_INVALID };
+enum say { SAY_DELETE, SAY_ORPHAN, SAY_INVALID };
 
 static const char *const uids[N] = {"a", "b", "c", "d", "e", "f", "g"};
 
@@ -225,7 +225,6 @@ static void model_deny(struct model *m, const struct gc_ref *denied)
 	struct gc_ref next;
 	if (n->is_virtual && is_denied_name && model_next_name(m, i, denied, &next)) {
 		n->ref = next;
-		say(m, SAY_LATER, i);
 	}
 }
 
@@ -234,7 +233,7 @@ static void model_deny(struct model *m, const struct gc_ref *denied)
 struct both {
 	struct gc_graph *graph;
 	struct model model;
-	char said[4][N];
+	char said[3][N];
 	uint64_t version;
 	unsigned seed;
 };
@@ -242,11 +241,6 @@ struct both {
 static void on_delete(void *context, struct str uid)
 {
 	((struct both *)context)->said[SAY_DELETE][index_of(uid)] = 1;
-}
-
-static void on_delete_later(void *context, struct str uid)
-{
-	((struct both *)context)->said[SAY_LATER][index_of(uid)] = 1;
 }
 
 static void on_orphan(void *context, struct str uid)
@@ -259,7 +253,7 @@ static void on_invalid_namespace(void *context, const struct gc_ref *object, con
 	((struct both *)context)->said[SAY_INVALID][index_of(object->uid)] = 1;
 }
 
-static const struct gc_sink sink = {on_delete, on_delete_later, on_orphan, on_invalid_namespace};
+static const struct gc_sink sink = {on_delete, on_orphan, on_invalid_namespace};
 
 static int pick(struct both *b, int n)
 {
