@@ -12,6 +12,7 @@ enum {
 	/* Other servers may still take in objects by what they knew of the namespace before its deletion: kube waits so long before
 	 * it begins. Where creations are guarded by the namespace itself nothing can come in. */
 	GRACE_MS = 5 * 1000,
+	BEGIN_AGAIN_MS = 1000,
 	FINALIZER_ESTIMATE_S = 15, /* kube's */
 	SCRATCH_MAX = 64 << 20,
 	TOKEN_MAX = 64 * 1024,
@@ -25,7 +26,8 @@ struct namespaces_state {
 	struct workqueue *queue;
 	struct informer *informer;
 	struct workers workers;
-	_Atomic int64_t grace_ms; /* -1: not known yet */
+	int64_t grace_ms; /* like the informer, once the server could be asked */
+	bool has_told;    /* that it cannot */
 };
 
 /* One look at one namespace. */
@@ -349,20 +351,6 @@ static void tell_failure(struct look *l)
 	notice(l->s, true, buf_str(&text));
 }
 
-/* Does the server guard creations by their namespace? Ours says so by its version. */
-static bool learn_grace(struct namespaces_state *s)
-{
-	struct answer a;
-	answer_init(&a);
-	int error = rest_do(s->env->client, &(struct rest_call){.method = "GET", .path = "/version"}, &a);
-	struct str version = json_text(json_gets(a.body, "gitVersion"));
-	if (!error) {
-		atomic_store(&s->grace_ms, str_contains(version, STR("+annals.")) ? 0 : GRACE_MS);
-	}
-	answer_done(&a);
-	return !error;
-}
-
 static void finish(struct look *l, enum outcome outcome)
 {
 	struct namespaces_state *s = l->s;
@@ -384,26 +372,12 @@ static void finish(struct look *l, enum outcome outcome)
 	}
 }
 
-static void work(void *ctx, struct str name)
-{
-	struct namespaces_state *s = ctx;
-	struct look l;
-	if (!name.n) {
-		if (!learn_grace(s)) {
-			workqueue_retry(s->queue, name);
-		}
-		return;
-	}
-	look_init(&l, s, name);
-	finish(&l, look_at(&l));
-	look_done(&l);
-}
+/* ---- beginning ---- */
 
 static void enqueue(struct namespaces_state *s, const struct item *item)
 {
 	if (item_is_deleting(item)) {
-		int64_t grace_ms = atomic_load(&s->grace_ms);
-		workqueue_add_after(s->queue, item->name, grace_ms < 0 ? GRACE_MS : grace_ms);
+		workqueue_add_after(s->queue, item->name, s->grace_ms);
 	}
 }
 
@@ -422,22 +396,63 @@ static void on_problem(void *ctx, struct str problem)
 	notice(ctx, true, problem);
 }
 
+static void begin(struct namespaces_state *s)
+{
+	s->informer = informer_new(&(struct informer_options){
+		.client = s->env->client,
+		.resource = namespaces,
+		.metadata_only = true,
+		.handlers = {.on_add = on_add, .on_update = on_update, .on_problem = on_problem},
+		.ctx = s,
+	});
+}
+
+static void begin_later(struct namespaces_state *s, struct str why)
+{
+	_cleanup_(mem_freep) char *text = mem_printf("cannot begin yet: " STR_FMT, STR_ARG(why));
+	if (!s->has_told) {
+		notice(s, true, str_of(text));
+	}
+	s->has_told = true;
+	workqueue_add_after(s->queue, (struct str){"", 0}, BEGIN_AGAIN_MS);
+}
+
+/* The empty key. Does the server guard creations by their namespace? Ours says so by its version. */
+static void learn_and_begin(struct namespaces_state *s)
+{
+	struct answer a;
+	answer_init(&a);
+	int error = rest_do(s->env->client, &(struct rest_call){.method = "GET", .path = "/version"}, &a);
+	if (error && error != REST_STOPPED) {
+		begin_later(s, a.message);
+	} else if (!error) {
+		s->grace_ms = str_contains(json_text(json_gets(a.body, "gitVersion")), STR("+annals.")) ? 0 : GRACE_MS;
+		begin(s);
+	}
+	answer_done(&a);
+}
+
+static void work(void *ctx, struct str name)
+{
+	struct namespaces_state *s = ctx;
+	struct look l;
+	if (!name.n) {
+		learn_and_begin(s);
+		return;
+	}
+	look_init(&l, s, name);
+	finish(&l, look_at(&l));
+	look_done(&l);
+}
+
 /* ---- its life ---- */
 
 static void *start(const struct controller_env *env)
 {
 	struct namespaces_state *s = mem_new(struct namespaces_state);
 	s->env = env;
-	atomic_init(&s->grace_ms, -1);
 	s->queue = workqueue_new("namespace", RETRY_FIRST_MS, RETRY_LAST_MS);
-	workqueue_add(s->queue, (struct str){"", 0}); /* learn_grace() */
-	s->informer = informer_new(&(struct informer_options){
-		.client = env->client,
-		.resource = namespaces,
-		.metadata_only = true,
-		.handlers = {.on_add = on_add, .on_update = on_update, .on_problem = on_problem},
-		.ctx = s,
-	});
+	workqueue_add(s->queue, (struct str){"", 0}); /* learn_and_begin() */
 	s->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
 	if (workers_start(&s->workers, WORKERS)) {
 		notice(s, true, STR("cannot start a thread: nothing will be done"));
