@@ -82,15 +82,16 @@ extern const struct type type_object_meta, type_embedded_meta;
 extern const struct type type_list_meta, type_owner_reference, type_managed_fields_entry;
 extern const struct type type_delete_options;
 
-/* The first members of every kind. */
-#define OBJECT_FIELDS                                                                                                       \
+/* The first members of every kind; flags of metadata besides what it always has. */
+#define OBJECT_FIELDS_METADATA(flags)                                                                                       \
 	{"kind", &type_string, FIELD_UNOWNED, "What kind of object this is.", NULL, NULL},                                  \
 		{"apiVersion", &type_string, FIELD_UNOWNED, "The version of the API in which the object is written.", NULL, \
 			NULL},                                                                                              \
 	{                                                                                                                   \
-		"metadata", &type_object_meta, FIELD_ALWAYS | FIELD_NUMBER(1),                                              \
+		"metadata", &type_object_meta, FIELD_ALWAYS | FIELD_NUMBER(1) | (flags),                                    \
 			"What every object has: names, versions, labels, owners.", NULL, NULL                               \
 	}
+#define OBJECT_FIELDS OBJECT_FIELDS_METADATA(0)
 
 /* What strict decoding noticed: kube's texts, in kube's order (surprises.md 14), each once and at most 100. */
 struct decode_report {

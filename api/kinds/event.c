@@ -36,7 +36,7 @@ static const struct type series_type = {
 };
 
 static const struct field event_fields[] = {
-	OBJECT_FIELDS,
+	OBJECT_FIELDS_METADATA(FIELD_MANDATORY),
 	{"involvedObject", &type_object_reference, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(2), "What it happened to.",
 		NULL, NULL},
 	{"reason", &type_string, FIELD_NUMBER(3), "Why, in one word for programs.", NULL, NULL},
