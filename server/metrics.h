@@ -1,30 +1,53 @@
-/* Counters for /metrics in Prometheus' text format, with kube-apiserver's names where it has the same thing. Lock-free to
- * count. */
+/* Counters for /metrics in Prometheus' text format, with kube-apiserver's names, labels, bounds and help where it has the same thing.
+ * Lock-free to count. */
 #ifndef SERVER_METRICS_H
 #define SERVER_METRICS_H
 
 #include "base/buf.h"
 
 struct metrics;
+struct series;
 
-struct metrics *metrics_new(void);
-struct metrics *metrics_free(struct metrics *m);
-
+/* What label sets are made of comes from routes, never from clients' free text, so their number is bounded. */
 struct metrics_labels {
-	struct str verb; /* GET LIST WATCH POST PUT PATCH DELETE DELETECOLLECTION CONNECT, as apiserver_request_total */
+	struct str verb; /* GET LIST WATCH POST PUT PATCH APPLY DELETE, as apiserver_request_total */
 	struct str group, version, resource, subresource, scope; /* scope: cluster, namespace, resource, "" */
-	bool dry_run;
+	struct str dry_run;   /* "", "All", "invalid" */
+	struct str component; /* "apiserver", "" for paths that are no resources */
 };
-/* apiserver_request_total, apiserver_request_duration_seconds (histogram; not for watches), apiserver_response_sizes. The
- * label sets come from routes, never from clients' free text, so their number is bounded. */
-void metrics_count_request(
-	struct metrics *m, const struct metrics_labels *labels, unsigned code, int64_t duration_ns, uint64_t bytes);
+
+struct metrics_request {
+	struct metrics_labels labels;
+	unsigned code;
+	int64_t duration_ns;
+	uint64_t bytes;     /* of the answer */
+	bool is_read;       /* its answer's size counts */
+	bool is_watch;      /* its duration is no indicator of service */
+	bool is_deprecated;
+};
+/* apiserver_request_total, apiserver_request_duration_seconds, apiserver_request_sli_duration_seconds, apiserver_response_sizes. */
+void metrics_count_request(struct metrics *m, const struct metrics_request *r);
+/* One that was refused because too many are under way: apiserver_request_total, apiserver_request_terminations_total. */
+void metrics_count_refused(struct metrics *m, const struct metrics_labels *labels, bool is_mutating);
+
 /* apiserver_current_inflight_requests{request_kind}; apiserver_longrunning_requests */
 void metrics_inflight(struct metrics *m, bool is_mutating, int delta);
-void metrics_longrunning(struct metrics *m, int delta);
-void metrics_rejected(struct metrics *m, bool is_mutating);
+void metrics_longrunning(struct metrics *m, const struct metrics_labels *labels, int delta);
+
+/* Events sent to watches of a resource; the handle lives as long as m. is_initial: an object that was there when the watch began. */
+struct series *metrics_watched(struct metrics *m, struct str group, struct str version, struct str resource);
+void metrics_count_event(struct series *watched, size_t bytes, bool is_initial);
+/* A transaction: etcd_requests_total, etcd_request_duration_seconds. operation: create, update, delete. */
+void metrics_count_etcd(struct metrics *m, struct str operation, struct str group, struct str resource, int64_t duration_ns);
+
+/* authentication_attempts and the like: who is one of a few names (k8s.io/apiserver calls the others "other"). */
+enum attempt { ATTEMPT_SUCCESS, ATTEMPT_ERROR, ATTEMPT_ALLOWED, ATTEMPT_NO_OPINION, ATTEMPTS };
+void metrics_count_attempt(struct metrics *m, enum attempt attempt, struct str user, int64_t duration_ns);
+
 /* Gauges and counters that others hold (cache, storage, http, process) are added by callbacks at scrape time. */
 void metrics_add_source(struct metrics *m, void (*write)(void *ctx, struct buf *out), void *ctx);
+struct metrics *metrics_new(void);
+struct metrics *metrics_free(struct metrics *m);
 bool metrics_write(struct metrics *m, struct buf *out);
 /* For sources: "# HELP", "# TYPE" and one sample. */
 void metrics_gauge(struct buf *out, const char *name, const char *help, double value);

@@ -162,7 +162,7 @@ void request_storage_failed(struct request *q, enum storage_result r, const char
 
 static enum request_class request_class_of(const struct route *r)
 {
-	if (!r->is_resource) {
+	if (!r->is_resource || !r->kind) {
 		return CLASS_NONE;
 	}
 	if (r->is_watch) {
@@ -184,14 +184,14 @@ static bool request_enter(struct request *q, enum request_class class)
 	}
 	if (atomic_fetch_add_explicit(counters[class], 1, memory_order_relaxed) >= limits[class]) {
 		atomic_fetch_sub_explicit(counters[class], 1, memory_order_relaxed);
-		metrics_rejected(s->metrics, class == CLASS_WRITE);
+		request_metrics_refused(q);
 		status_set(&q->st, 429, REASON_TOO_MANY_REQUESTS, "Too many requests, please try again later.");
 		q->st.retry_after_s = RETRY_AFTER_S;
 		return false;
 	}
 	q->class = class;
 	if (class == CLASS_WATCH) {
-		metrics_longrunning(s->metrics, 1);
+		request_metrics_longrunning(q, 1);
 	} else {
 		metrics_inflight(s->metrics, class == CLASS_WRITE, 1);
 	}
@@ -208,7 +208,7 @@ static void request_leave(struct request *q)
 	}
 	atomic_fetch_sub_explicit(counters[q->class], 1, memory_order_relaxed);
 	if (q->class == CLASS_WATCH) {
-		metrics_longrunning(s->metrics, -1);
+		request_metrics_longrunning(q, -1);
 	} else {
 		metrics_inflight(s->metrics, q->class == CLASS_WRITE, -1);
 	}
@@ -289,6 +289,8 @@ static int request_authorize(struct request *q, const struct authz_attributes *w
 
 	audited_authorized(q, r == 0);
 	timing_pass(q, STEP_AUTHORIZED);
+	metrics_count_attempt(q->server->metrics, r ? ATTEMPT_NO_OPINION : ATTEMPT_ALLOWED, STR(""),
+		q->timing.passed_ns[STEP_AUTHORIZED] - q->timing.passed_ns[STEP_AUTHENTICATED]);
 	return r;
 }
 
@@ -350,6 +352,8 @@ static int request_admit_head(struct request *q)
 	int is_unknown = authn_request(q->server->authn, q->x, &q->user, q->a, &q->st);
 	what = request_attributes(q);
 	timing_pass(q, STEP_AUTHENTICATED);
+	metrics_count_attempt(q->server->metrics, is_unknown ? ATTEMPT_ERROR : ATTEMPT_SUCCESS, is_unknown ? STR("") : q->user->name,
+		q->timing.passed_ns[STEP_AUTHENTICATED] - http_started_ns(q->x));
 	if (is_unknown) {
 		audited_begin_unrecognized(q, &what);
 		return 1;
@@ -384,6 +388,7 @@ static int request_admit_head(struct request *q)
 
 static void request_dispatch(struct request *q)
 {
+	q->is_routed = q->route.is_resource;
 	if (request_has_too_much(q)) {
 		reply_status(q);
 		return;
@@ -443,14 +448,22 @@ void request_on_headers(void *server, struct http_exchange *x)
 	}
 }
 
+static void request_waited(struct request *q, int64_t ns)
+{
+	q->wait_began_ns = 0;
+	timing_waited(q, ns, q->is_cache_waiter);
+	if (!q->is_cache_waiter) {
+		request_metrics_txn(q, ns);
+	}
+}
+
 void request_on_request(void *server, struct http_exchange *x)
 {
 	struct request *q = http_context(x);
 	bool was_cache_waiter = q->is_cache_waiter;
 
 	if (q->wait_began_ns) {
-		timing_waited(q, clock_mono_ns() - q->wait_began_ns, was_cache_waiter);
-		q->wait_began_ns = 0;
+		request_waited(q, clock_mono_ns() - q->wait_began_ns);
 	} else {
 		timing_pass(q, STEP_RECEIVED);
 	}
@@ -462,41 +475,6 @@ void request_on_request(void *server, struct http_exchange *x)
 }
 
 /* ---- afterwards ---- */
-
-static const char *metrics_verb(const struct route *r)
-{
-	static const struct {
-		enum verb verb;
-		const char *name;
-	} rows[] = {{VERB_GET, "GET"},     {VERB_LIST, "LIST"},   {VERB_WATCH, "WATCH"},
-		    {VERB_CREATE, "POST"}, {VERB_UPDATE, "PUT"},  {VERB_PATCH, "PATCH"},
-		    {VERB_DELETE, "DELETE"}, {VERB_DELETECOLLECTION, "DELETECOLLECTION"}};
-	static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "other"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (r->kind && rows[i].verb == r->action) {
-			return rows[i].name;
-		}
-	}
-	return methods[r->method];
-}
-
-static void request_count(struct request *q, int64_t duration_ns)
-{
-	const struct route *r = &q->route;
-	bool is_known = r->kind != NULL;
-	struct metrics_labels labels = {
-		.verb = str_of(metrics_verb(r)),
-		.group = is_known ? r->group : STR(""),
-		.version = is_known ? r->version : STR(""),
-		.resource = is_known ? r->resource : STR(""),
-		.subresource = r->sub ? r->subresource : STR(""),
-		.scope = !is_known ? STR("") : r->name.n > 0 ? STR("resource") : r->has_ns ? STR("namespace") : STR("cluster"),
-		.dry_run = q->is_dry_run,
-	};
-
-	metrics_count_request(q->server->metrics, &labels, http_status(q->x), duration_ns, http_sent(q->x));
-}
 
 static void request_log(struct request *q, int64_t duration_ns)
 {
@@ -535,7 +513,7 @@ void request_on_done(void *server, struct http_exchange *x)
 	}
 	request_leave(q);
 	audited_complete(q);
-	request_count(q, duration_ns);
+	request_metrics_count(q, duration_ns);
 	request_log(q, duration_ns);
 	timing_report(q, duration_ns);
 	if (q->has_txn) {

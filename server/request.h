@@ -69,6 +69,7 @@ struct request {
 	struct audited *audited;               /* NULL: not audited */
 	enum request_class class;
 	bool is_dry_run;
+	bool is_routed;                        /* a verb has been asked */
 
 	void (*next)(struct request *q);       /* what on_request calls */
 	void *state;                           /* of the verb */
@@ -130,6 +131,13 @@ struct str show_type(const struct kind *k, const struct door *d, struct arena *a
 struct str show_body(const struct cached *o, const struct door *d, struct arena *a);
 /* The object in the client's form (plain, partial metadata, a Table of one row). */
 bool show_object(struct buf *out, struct request *q, const struct cached *o, enum include_object include);
+
+/* Counting (request_metrics.c). */
+struct metrics_labels request_metrics_labels(const struct request *q);
+void request_metrics_count(struct request *q, int64_t duration_ns);
+void request_metrics_refused(struct request *q);
+void request_metrics_longrunning(struct request *q, int delta);
+void request_metrics_txn(struct request *q, int64_t duration_ns);
 
 /* The verbs, each in its file: called when the body is there. */
 /* 504 ResourceVersionTooLarge (get.c). */

@@ -92,10 +92,8 @@ static bool is_namespace_itself(const struct segments *s, size_t at)
 
 static void route_resource(struct route *r, const struct segments *s, size_t at, bool is_standalone)
 {
-	bool is_old_watch = false;
-
 	if (at < s->n && str_is(s->v[at], "watch")) {
-		is_old_watch = true;
+		r->is_old_watch = true;
 		at++;
 	}
 	if (at + 1 < s->n && str_is(s->v[at], "namespaces") && !is_namespace_itself(s, at)) {
@@ -106,7 +104,7 @@ static void route_resource(struct route *r, const struct segments *s, size_t at,
 	r->resource = at < s->n ? s->v[at] : STR("");
 	r->name = at + 1 < s->n ? s->v[at + 1] : STR("");
 	r->subresource = at + 2 < s->n ? s->v[at + 2] : STR("");
-	r->is_watch = is_old_watch || (r->method == METHOD_GET && r->name.n == 0 && params_bool(&r->params, "watch"));
+	r->is_watch = r->is_old_watch || (r->method == METHOD_GET && r->name.n == 0 && params_bool(&r->params, "watch"));
 	r->verb = verb_of(r->method, r->name.n > 0, r->is_watch);
 	/* "namespaces/x" is authorized within the namespace x. */
 	if (!r->has_ns && str_is(r->resource, "namespaces") && r->group.n == 0) {

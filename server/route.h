@@ -15,6 +15,7 @@ struct route {
 	struct str group, version, resource, ns, name, subresource;
 	bool has_ns;                 /* .../namespaces/NS/... */
 	bool is_watch;
+	bool is_old_watch;           /* /watch/... */
 	const char *verb;            /* for authorization: "get", "deletecollection", ...; non-resource: lower-case method */
 
 	const struct kind *kind;     /* NULL: no such resource */

@@ -3,10 +3,8 @@
 #include "api/validate.h"
 #include "base/clock.h"
 #include "server/gzip_list.h"
+#include "server/process_metrics.h"
 #include "storage/keys.h"
-
-#include <stdio.h>
-#include <unistd.h>
 
 #define READS_DEFAULT 400
 #define WRITES_DEFAULT 200
@@ -27,6 +25,8 @@ static void write_http_metrics(void *ctx, struct buf *out)
 	metrics_counter(out, "annals_http_connections_total", "Connections accepted.", (double)h.connections_total);
 	metrics_counter(out, "annals_http_handshakes_failed_total", "TLS handshakes that failed or took too long.",
 			(double)h.handshakes_failed);
+	metrics_counter(out, "apiserver_tls_handshake_errors_total",
+			"[ALPHA] Number of requests dropped with 'TLS handshake error from' error", (double)h.handshakes_failed);
 	metrics_counter(out, "annals_http_requests_invalid_total", "Requests refused for their syntax.", (double)h.requests_invalid);
 	metrics_counter(out, "annals_http_sent_bytes_total", "Bytes of bodies sent.", (double)h.bytes_sent);
 }
@@ -65,32 +65,34 @@ static void write_list_metrics(void *ctx, struct buf *out)
 	metrics_counter(out, "annals_list_gzip_made_total", "Pieces of lists that were compressed.", (double)n_made);
 }
 
+static size_t objects_of(struct server *s, const struct kind *k)
+{
+	struct cache_stats stats;
+
+	cache_stats(s->options.cache, k, &stats);
+	return stats.n_objects;
+}
+
 static void write_object_metrics(void *ctx, struct buf *out)
 {
 	struct server *s = ctx;
 
-	BUF_LITERAL(out, "# HELP apiserver_storage_objects Number of stored objects.\n# TYPE apiserver_storage_objects gauge\n");
+	BUF_LITERAL(out, "# HELP apiserver_resource_objects [ALPHA] Number of stored objects at the time of last check split by kind. In case "
+			 "of a fetching error, the value will be -1.\n# TYPE apiserver_resource_objects gauge\n");
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		struct cache_stats stats;
-		cache_stats(s->options.cache, k, &stats);
-		buf_printf(out, "apiserver_storage_objects{group=\"%s\",resource=\"%s\"} %zu\n", k->doors[0].group, k->resource,
-			   stats.n_objects);
+		buf_printf(out, "apiserver_resource_objects{group=\"%s\",resource=\"%s\"} %zu\n", k->doors[0].group, k->resource,
+			   objects_of(s, k));
 	}
-}
-
-static size_t resident_bytes(void)
-{
-	unsigned long total = 0, resident = 0;
-	FILE *f = fopen("/proc/self/statm", "re");
-
-	if (f) {
-		if (fscanf(f, "%lu %lu", &total, &resident) != 2) {
-			resident = 0;
-		}
-		fclose(f);
+	BUF_LITERAL(out, "# HELP apiserver_storage_objects [STABLE] (Deprecated since 1.34.0) [DEPRECATED, consider using "
+			 "apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a "
+			 "fetching error, the value will be -1.\n# TYPE apiserver_storage_objects gauge\n");
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		const char *group = k->doors[0].group;
+		buf_printf(out, "apiserver_storage_objects{resource=\"%s%s%s\"} %zu\n", k->resource, *group ? "." : "", group,
+			   objects_of(s, k));
 	}
-	return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 static void write_audit_metrics(void *ctx, struct buf *out)
@@ -100,11 +102,7 @@ static void write_audit_metrics(void *ctx, struct buf *out)
 
 static void write_process_metrics(void *ctx, struct buf *out)
 {
-	struct server *s = ctx;
-
-	metrics_counter(out, "process_cpu_seconds_total", "CPU time of this process.", (double)clock_cpu_ns() / 1e9);
-	metrics_gauge(out, "process_resident_memory_bytes", "Resident memory.", (double)resident_bytes());
-	metrics_gauge(out, "process_start_time_seconds", "Start time, seconds since 1970.", (double)s->started_s);
+	process_metrics_write(out, ((struct server *)ctx)->started_s);
 }
 
 /* ---- life ---- */

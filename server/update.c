@@ -357,6 +357,7 @@ void verb_patch(struct request *q)
 	struct update *u = arena_new(q->a, struct update);
 
 	if (media_of_patch(&u->patch_type, http_header(q->x, "Content-Type"), &q->st)) {
+		q->is_routed = false; /* upstream's router has refused it */
 		reply_status(q);
 		return;
 	}

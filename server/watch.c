@@ -18,6 +18,7 @@ struct watching {
 	struct cache_filter filter;
 	struct str type_text;                /* {"kind":K,"apiVersion":V, */
 	struct cache_watcher *watcher;       /* NULL: only `pieces` are sent (an ERROR event) */
+	struct series *counted;              /* the resource's events */
 	struct cache_snapshot *snapshot;     /* existing objects still to be sent; NULL when they are */
 	struct cache_iter existing;
 	bool marks_initial_end;
@@ -40,6 +41,16 @@ static void watching_set_pieces(struct watching *w, const struct str *pieces, un
 	memcpy(w->pieces, pieces, n * sizeof(*pieces));
 	w->n_pieces = n;
 	w->piece = 0;
+}
+
+static void watching_count(struct watching *w)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < w->n_pieces; i++) {
+		bytes += w->pieces[i].n;
+	}
+	metrics_count_event(w->counted, bytes, w->snapshot != NULL);
 }
 
 static void watching_show_plain(struct watching *w, enum watch_type type, struct str body)
@@ -98,6 +109,7 @@ static void watching_show(struct watching *w, enum watch_type type, const struct
 		watching_show_made(w, type, o);
 	}
 	w->shown_revision = MAX(w->shown_revision, o->revision);
+	watching_count(w);
 }
 
 enum { BOOKMARK_MAX = 1 << 20 };
@@ -188,6 +200,7 @@ static void watching_show_bookmark(struct watching *w, int64_t revision, bool is
 	BUF_LITERAL(&w->made, "}\n");
 	arena_done(&a);
 	watching_set_made(w);
+	watching_count(w);
 	w->shown_revision = MAX(w->shown_revision, revision);
 }
 
@@ -522,6 +535,7 @@ void verb_watch(struct request *q)
 		return;
 	}
 	w->type_text = show_type(q->route.kind, q->route.door, q->a);
+	w->counted = metrics_watched(q->server->metrics, q->route.group, q->route.version, q->route.resource);
 	w->ends_ms = now + watch_duration_ms(&w->options);
 	watching_plan_bookmark(w, now);
 	buf_init(&w->made, RESPONSE_CEILING);

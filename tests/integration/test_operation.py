@@ -124,7 +124,7 @@ def test_metrics_count_requests(annals, namespace):
     assert more("apiserver_request_total", verb="POST", code="409", **of) == 1
     assert more("apiserver_request_total", verb="GET", code="404", scope="resource", **of) == 1
     assert more("apiserver_request_total", verb="LIST", code="200", scope="namespace", **of) == 1
-    assert more("apiserver_request_total", verb="DELETECOLLECTION", code="200", **of) == 1
+    assert more("apiserver_request_total", verb="DELETE", scope="namespace", code="200", **of) == 1
     assert more("apiserver_request_duration_seconds_count", verb="POST", **of) == 5
     assert during.sum("apiserver_longrunning_requests") == 1 + before.sum("apiserver_longrunning_requests")
     retry_until(lambda: Metrics(annals).sum("apiserver_longrunning_requests") == before.sum("apiserver_longrunning_requests"), "the watch's end")

@@ -9,7 +9,13 @@ static struct metrics_labels revisions(const char *verb)
 		.group = STR("apps"),
 		.version = STR("v1"),
 		.resource = STR("controllerrevisions"),
-		.scope = STR("namespace")};
+		.scope = STR("namespace"),
+		.component = STR("apiserver")};
+}
+
+static void count(struct metrics *m, struct metrics_labels labels, unsigned code, int64_t duration_ns, uint64_t bytes)
+{
+	metrics_count_request(m, &(struct metrics_request){.labels = labels, .code = code, .duration_ns = duration_ns, .bytes = bytes});
 }
 
 static char *scrape(struct metrics *m)
@@ -45,9 +51,9 @@ static void test_metrics__count_requests_by_code(void **state _unused_)
 {
 	struct metrics *m = metrics_new();
 	struct metrics_labels get = revisions("GET");
-	metrics_count_request(m, &get, 200, 1000000, 100);
-	metrics_count_request(m, &get, 200, 1000000, 100);
-	metrics_count_request(m, &get, 404, 1000000, 100);
+	count(m, get, 200, 1000000, 100);
+	count(m, get, 200, 1000000, 100);
+	count(m, get, 404, 1000000, 100);
 	assert_has(m, "apiserver_request_total{code=\"200\",component=\"apiserver\",dry_run=\"\"," LABELS("GET") "} 2");
 	assert_has(m, "apiserver_request_total{code=\"404\",component=\"apiserver\",dry_run=\"\"," LABELS("GET") "} 1");
 	metrics_free(m);
@@ -57,8 +63,8 @@ static void test_metrics__dry_run_is_a_label_of_its_own(void **state _unused_)
 {
 	struct metrics *m = metrics_new();
 	struct metrics_labels post = revisions("POST");
-	post.dry_run = true;
-	metrics_count_request(m, &post, 201, 1, 1);
+	post.dry_run = STR("All");
+	count(m, post, 201, 1, 1);
 	assert_has(m, "apiserver_request_total{code=\"201\",component=\"apiserver\",dry_run=\"All\"," LABELS("POST") "} 1");
 	metrics_free(m);
 }
@@ -67,9 +73,9 @@ static void test_metrics__durations_fall_into_cumulative_buckets(void **state _u
 {
 	struct metrics *m = metrics_new();
 	struct metrics_labels get = revisions("GET");
-	metrics_count_request(m, &get, 200, 5000000, 0); /* 5 ms: on the bound, which is within */
-	metrics_count_request(m, &get, 200, 30000000, 0);
-	metrics_count_request(m, &get, 200, 120000000000, 0); /* beyond all bounds */
+	count(m, get, 200, 5000000, 0); /* 5 ms: on the bound, which is within */
+	count(m, get, 200, 30000000, 0);
+	count(m, get, 200, 120000000000, 0); /* beyond all bounds */
 #define DURATION(suffix, le) \
 	"apiserver_request_duration_seconds" suffix "{component=\"apiserver\",dry_run=\"\"," LABELS("GET") le "} "
 	assert_has(m, DURATION("_bucket", ",le=\"0.005\"") "1");
@@ -82,25 +88,73 @@ static void test_metrics__durations_fall_into_cumulative_buckets(void **state _u
 	metrics_free(m);
 }
 
-static void test_metrics__watches_have_no_duration_and_writes_no_size(void **state _unused_)
+static void test_metrics__watches_and_dry_runs_are_no_indicators(void **state _unused_)
 {
 	struct metrics *m = metrics_new();
-	struct metrics_labels watch = revisions("WATCH"), put = revisions("PUT");
-	metrics_count_request(m, &watch, 200, 1, 1);
-	metrics_count_request(m, &put, 200, 1, 1);
-	assert_lacks(m, "duration_seconds_count{component=\"apiserver\",dry_run=\"\"," LABELS("WATCH"));
-	assert_lacks(m, "response_sizes_count");
+	struct metrics_request watch = {.labels = revisions("WATCH"), .code = 200, .is_watch = true};
+	struct metrics_labels post = revisions("POST");
+	metrics_count_request(m, &watch);
+	post.dry_run = STR("All");
+	count(m, post, 201, 1, 1);
+	count(m, revisions("PUT"), 200, 60000000, 1);
+	assert_lacks(m, "sli_duration_seconds_count{component=\"apiserver\"," LABELS("WATCH"));
+	assert_lacks(m, "sli_duration_seconds_count{component=\"apiserver\"," LABELS("POST"));
+	assert_has(m, "apiserver_request_sli_duration_seconds_bucket{component=\"apiserver\"," LABELS("PUT") ",le=\"0.05\"} 0");
+	assert_has(m, "apiserver_request_sli_duration_seconds_bucket{component=\"apiserver\"," LABELS("PUT") ",le=\"0.1\"} 1");
 	metrics_free(m);
 }
 
 static void test_metrics__sizes_of_reads_are_counted(void **state _unused_)
 {
 	struct metrics *m = metrics_new();
-	struct metrics_labels list = revisions("LIST");
-	metrics_count_request(m, &list, 200, 1, 5000);
+	struct metrics_request list = {.labels = revisions("LIST"), .code = 200, .bytes = 5000, .is_read = true};
+	metrics_count_request(m, &list);
+	count(m, revisions("PUT"), 200, 1, 1);
 	assert_has(m, "apiserver_response_sizes_bucket{component=\"apiserver\"," LABELS("LIST") ",le=\"10000\"} 1");
 	assert_has(m, "apiserver_response_sizes_bucket{component=\"apiserver\"," LABELS("LIST") ",le=\"1000\"} 0");
 	assert_has(m, "apiserver_response_sizes_sum{component=\"apiserver\"," LABELS("LIST") "} 5000");
+	assert_lacks(m, "apiserver_response_sizes_count{component=\"apiserver\"," LABELS("PUT"));
+	metrics_free(m);
+}
+
+static void test_metrics__events_of_watches(void **state _unused_)
+{
+	struct metrics *m = metrics_new();
+	struct series *watched = metrics_watched(m, STR("apps"), STR("v1"), STR("controllerrevisions"));
+	assert_lacks(m, "apiserver_watch_events_total");
+	metrics_count_event(watched, 1024, true);
+	metrics_count_event(watched, 1025, false);
+	assert_ptr_equal(metrics_watched(m, STR("apps"), STR("v1"), STR("controllerrevisions")), watched);
+#define EVENTS "group=\"apps\",resource=\"controllerrevisions\""
+	assert_has(m, "apiserver_watch_events_total{" EVENTS ",version=\"v1\"} 2");
+	assert_has(m, "apiserver_watch_events_sizes_bucket{" EVENTS ",version=\"v1\",le=\"1024\"} 1");
+	assert_has(m, "apiserver_watch_events_sizes_sum{" EVENTS ",version=\"v1\"} 2049");
+	assert_has(m, "apiserver_init_events_total{" EVENTS "} 1");
+	metrics_free(m);
+}
+
+static void test_metrics__transactions_by_operation(void **state _unused_)
+{
+	struct metrics *m = metrics_new();
+	metrics_count_etcd(m, STR("create"), STR("apps"), STR("controllerrevisions"), 1000000);
+	assert_has(m, "etcd_requests_total{group=\"apps\",operation=\"create\",resource=\"controllerrevisions\"} 1");
+	assert_has(m, "etcd_request_duration_seconds_bucket{group=\"apps\",operation=\"create\",resource=\"controllerrevisions\",le=\"0.005\"} 1");
+	metrics_free(m);
+}
+
+static void test_metrics__attempts_by_result_and_kind_of_user(void **state _unused_)
+{
+	struct metrics *m = metrics_new();
+	metrics_count_attempt(m, ATTEMPT_SUCCESS, STR("admin"), 1);
+	metrics_count_attempt(m, ATTEMPT_SUCCESS, STR("a@b"), 1);
+	metrics_count_attempt(m, ATTEMPT_SUCCESS, STR("alice"), 3000000);
+	metrics_count_attempt(m, ATTEMPT_NO_OPINION, STR(""), 1);
+	assert_has(m, "authentication_attempts{result=\"success\"} 3");
+	assert_has(m, "authentication_duration_seconds_bucket{result=\"success\",le=\"0.002\"} 2");
+	assert_has(m, "authenticated_user_requests{username=\"email_id\"} 1");
+	assert_has(m, "authenticated_user_requests{username=\"other\"} 1");
+	assert_has(m, "authorization_attempts_total{result=\"no-opinion\"} 1");
+	assert_lacks(m, "result=\"allowed\"");
 	metrics_free(m);
 }
 
@@ -111,11 +165,15 @@ static void test_metrics__load_goes_up_and_down(void **state _unused_)
 	metrics_inflight(m, false, 1);
 	metrics_inflight(m, false, 1);
 	metrics_inflight(m, false, -1);
-	metrics_longrunning(m, 3);
-	metrics_rejected(m, false);
+	struct metrics_labels watch = revisions("WATCH"), list = revisions("LIST");
+	metrics_longrunning(m, &watch, 3);
+	metrics_longrunning(m, &watch, -3);
+	metrics_count_refused(m, &list, false);
 	assert_has(m, "apiserver_current_inflight_requests{request_kind=\"mutating\"} 1");
 	assert_has(m, "apiserver_current_inflight_requests{request_kind=\"readOnly\"} 1");
-	assert_has(m, "apiserver_longrunning_requests{component=\"apiserver\",verb=\"WATCH\"} 3");
+	assert_has(m, "apiserver_longrunning_requests{component=\"apiserver\"," LABELS("WATCH") "} 0");
+	assert_has(m, "apiserver_request_total{code=\"429\",component=\"apiserver\",dry_run=\"\"," LABELS("LIST") "} 1");
+	assert_has(m, "apiserver_request_terminations_total{code=\"429\",component=\"apiserver\"," LABELS("LIST") "} 1");
 	assert_has(m, "apiserver_rejected_requests_total{request_kind=\"readOnly\"} 1");
 	metrics_free(m);
 }
@@ -142,7 +200,7 @@ static void test_metrics__odd_labels_are_escaped(void **state _unused_)
 {
 	struct metrics *m = metrics_new();
 	struct metrics_labels labels = {.verb = STR("a\"b\\c\nd")};
-	metrics_count_request(m, &labels, 200, 1, 1);
+	count(m, labels, 200, 1, 1);
 	char *text = scrape(m);
 	assert_non_null(strstr(text, "verb=\"a\\\"b\\\\c\\nd\""));
 	mem_free(text);
@@ -156,7 +214,7 @@ static void test_metrics__too_many_label_sets_are_counted_together(void **state 
 		char verb[16];
 		snprintf(verb, sizeof(verb), "V%d", i);
 		struct metrics_labels labels = {.verb = str_of(verb)};
-		metrics_count_request(m, &labels, 200, 1, 1);
+		count(m, labels, 200, 1, 1);
 	}
 	struct buf out;
 	buf_init(&out, 64 << 20);
@@ -173,7 +231,7 @@ static void *count_much(void *ctx)
 	static const char *const verbs[] = {"GET", "LIST", "PUT", "POST", "PATCH"};
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct metrics_labels labels = revisions(verbs[i % ARRAY_SIZE(verbs)]);
-		metrics_count_request(ctx, &labels, 200 + i % 3, 1, 1);
+		count(ctx, labels, 200 + i % 3, 1, 1);
 	}
 	return NULL;
 }
@@ -199,7 +257,10 @@ int main(void)
 		TEST(test_metrics__count_requests_by_code),
 		TEST(test_metrics__dry_run_is_a_label_of_its_own),
 		TEST(test_metrics__durations_fall_into_cumulative_buckets),
-		TEST(test_metrics__watches_have_no_duration_and_writes_no_size),
+		TEST(test_metrics__watches_and_dry_runs_are_no_indicators),
+		TEST(test_metrics__events_of_watches),
+		TEST(test_metrics__transactions_by_operation),
+		TEST(test_metrics__attempts_by_result_and_kind_of_user),
 		TEST(test_metrics__sizes_of_reads_are_counted),
 		TEST(test_metrics__load_goes_up_and_down),
 		TEST(test_metrics__sources_are_asked_at_scrape_time),

@@ -1,0 +1,51 @@
+#include "server/histogram.h"
+
+void histogram_add(struct histogram *h, const struct bounds *bounds, uint64_t amount)
+{
+	double value = (double)amount / bounds->unit;
+	size_t i = 0;
+
+	while (i < bounds->n && value > bounds->v[i]) {
+		i++;
+	}
+	atomic_fetch_add_explicit(&h->buckets[i], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&h->sum, amount, memory_order_relaxed);
+}
+
+static uint64_t count_of(const struct histogram *h, size_t n)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		count += atomic_load_explicit(&h->buckets[i], memory_order_relaxed);
+	}
+	return count;
+}
+
+static void write_sample(struct buf *out, const char *name, const char *suffix, const char *labels)
+{
+	buf_printf(out, *labels ? "%s%s{%s} " : "%s%s ", name, suffix, labels);
+}
+
+void histogram_write(struct buf *out, const char *name, const struct histogram *h, const struct bounds *bounds, const char *labels)
+{
+	uint64_t n = 0;
+
+	if (count_of(h, bounds->n + 1) == 0) {
+		return;
+	}
+	for (size_t i = 0; i <= bounds->n; i++) {
+		n += atomic_load_explicit(&h->buckets[i], memory_order_relaxed);
+		buf_printf(out, "%s_bucket{%s%sle=\"", name, labels, *labels ? "," : "");
+		if (i < bounds->n) {
+			buf_printf(out, "%.10g\"} ", bounds->v[i]);
+		} else {
+			BUF_LITERAL(out, "+Inf\"} ");
+		}
+		buf_printf(out, "%llu\n", (unsigned long long)n);
+	}
+	write_sample(out, name, "_sum", labels);
+	buf_printf(out, "%.15g\n", (double)atomic_load_explicit(&h->sum, memory_order_relaxed) / bounds->unit);
+	write_sample(out, name, "_count", labels);
+	buf_printf(out, "%llu\n", (unsigned long long)n);
+}

@@ -1,0 +1,26 @@
+/* A histogram of Prometheus, counted without locks. */
+#ifndef SERVER_HISTOGRAM_H
+#define SERVER_HISTOGRAM_H
+
+#include "base/buf.h"
+
+#include <stdatomic.h>
+
+enum { HISTOGRAM_BOUNDS_MAX = 24 };
+
+struct bounds {
+	const double *v;
+	size_t n;    /* at most HISTOGRAM_BOUNDS_MAX */
+	double unit; /* amounts are whole numbers of these: 1e9 for nanoseconds shown as seconds, 1 for bytes */
+};
+
+struct histogram {
+	_Atomic uint64_t buckets[HISTOGRAM_BOUNDS_MAX + 1]; /* not cumulative; the one behind the bounds is +Inf */
+	_Atomic uint64_t sum;                               /* of amounts */
+};
+
+void histogram_add(struct histogram *h, const struct bounds *bounds, uint64_t amount);
+/* Samples with these labels (`a="b",c="d"`, perhaps empty); nothing at all while nothing was counted. */
+void histogram_write(struct buf *out, const char *name, const struct histogram *h, const struct bounds *bounds, const char *labels);
+
+#endif
