@@ -1,6 +1,7 @@
 """kubectl v1.36 against a kube-apiserver and annals: every command goes to both, and what it prints is compared."""
 
 import concurrent.futures
+import difflib
 import os
 import re
 
@@ -19,6 +20,12 @@ def plain(text):
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
+def difference(kubes, annals):
+    """Of two outcomes, for people."""
+    lines = [[f"status {status}", *stdout.split("\n"), *stderr.split("\n")] for status, stdout, stderr in (kubes, annals)]
+    return "\n".join(difflib.unified_diff(*lines, "kube-apiserver", "annals", n=2, lineterm=""))
+
+
 class Both:
     """kubectl against both servers in a namespace: k("get", "controllerrevisions") is what both printed."""
 
@@ -33,7 +40,7 @@ class Both:
 
     def __call__(self, *arguments, input=None, **env):
         outputs = list(self.pool.map(lambda server: self._run(server, arguments, input, env), self.servers))
-        assert outputs[0] == outputs[1], f"kubectl {' '.join(arguments)}: kube-apiserver, then annals"
+        assert outputs[0] == outputs[1], f"kubectl {' '.join(arguments)}:\n{difference(*outputs)}"
         return outputs[0][1]
 
     def _run(self, server, arguments, input, env):

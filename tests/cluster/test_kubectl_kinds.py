@@ -70,7 +70,7 @@ def test_kubectl__makes_shows_changes_and_deletes(k):
     k("patch", k.resource, "one", "-p", json.dumps(k.change))
     k("patch", k.resource, "one", "--type=merge", "-p", '{"metadata":{"labels":{"app":null}}}')
     k("edit", k.resource, "one", EDITOR="sed -i s/tier:.front/tier:.edited/")
-    k("get", k.resource, "one", "-o", "json", "--show-managed-fields")
+    k("get", k.resource, "one", "-o", "json")
     k("replace", "--force", "-f", "-", input=k.manifest)
     k("get", k.resource, "one", "--show-labels")
     k("delete", k.resource, "--all", "--now")

@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
-	"reflect"
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"annals.dev/tests/cluster/clients/world"
 	appsv1 "k8s.io/api/apps/v1"
@@ -99,6 +100,12 @@ func (l *ledger) told(what string, object any, mustBeKnown bool) {
 	l.versions[accessor.GetName()] = version
 }
 
+func (l *ledger) known() map[string]uint64 {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return maps.Clone(l.versions)
+}
+
 func (l *ledger) deleted(object any) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -109,19 +116,24 @@ func (l *ledger) deleted(object any) {
 	delete(l.versions, key.Name)
 }
 
-// settles waits until handlers know exactly what a list shows, and says what went wrong on the way.
+// settles waits until handlers know exactly what a list shows, and says what went wrong on the way. The list is made anew each time: a
+// write whose connection was cut may still be carried out.
 func (l *ledger) settles(t *testing.T, clients kubernetes.Interface, ns string) {
 	t.Helper()
-	list := world.Got(clients.AppsV1().ControllerRevisions(ns).List(world.Context(t), metav1.ListOptions{}))(t)
-	expected := map[string]uint64{}
-	for _, item := range list.Items {
-		expected[item.Name], _ = strconv.ParseUint(item.ResourceVersion, 10, 64)
+	for deadline := time.Now().Add(world.Patience); ; time.Sleep(10 * time.Millisecond) {
+		list := world.Got(clients.AppsV1().ControllerRevisions(ns).List(world.Context(t), metav1.ListOptions{}))(t)
+		expected := map[string]uint64{}
+		for _, item := range list.Items {
+			expected[item.Name], _ = strconv.ParseUint(item.ResourceVersion, 10, 64)
+		}
+		known := l.known()
+		if maps.Equal(known, expected) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("handlers know of %v; there are %v", known, expected)
+		}
 	}
-	world.Eventually(t, "handlers know what is there", func() bool {
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		return reflect.DeepEqual(l.versions, expected)
-	})
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	for _, fault := range l.faults {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"annals.dev/tests/cluster/clients/world"
@@ -23,23 +24,33 @@ import (
 
 // Tests here have the server to themselves: they restart it, compact its history and cut its connections.
 
-// writer goes on with work until it is told to stop, whatever becomes of single requests.
-func writer(clients kubernetes.Interface, ns string) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// writer goes on with work until it is told to stop, whatever becomes of single requests. more waits for that many successful writes.
+func writer(t *testing.T, clients kubernetes.Interface, ns string) (more func(n int64), stop func()) {
+	ctx, cancel := context.WithCancel(world.Context(t))
 	var done sync.WaitGroup
+	var written atomic.Int64
 	done.Go(func() {
 		client := clients.AppsV1().ControllerRevisions(ns)
 		for i := 0; ctx.Err() == nil; i++ {
 			name := "busy-" + strconv.Itoa(i%7)
-			if _, err := client.Create(ctx, revision(name), metav1.CreateOptions{}); apierrors.IsAlreadyExists(err) {
-				_ = client.Delete(ctx, name, metav1.DeleteOptions{})
-			} else if present, err := client.Get(ctx, name, metav1.GetOptions{}); err == nil {
+			_, err := client.Create(ctx, revision(name), metav1.CreateOptions{})
+			if apierrors.IsAlreadyExists(err) {
+				err = client.Delete(ctx, name, metav1.DeleteOptions{})
+			} else if present, failure := client.Get(ctx, name, metav1.GetOptions{}); failure == nil {
 				present.Revision = int64(i)
-				_, _ = client.Update(ctx, present, metav1.UpdateOptions{})
+				_, err = client.Update(ctx, present, metav1.UpdateOptions{})
+			}
+			if err == nil {
+				written.Add(1)
 			}
 		}
 	})
-	return func() { cancel(); done.Wait() }
+	more = func(n int64) {
+		t.Helper()
+		target := written.Load() + n
+		world.Eventually(t, "writes succeed", func() bool { return written.Load() >= target })
+	}
+	return more, func() { cancel(); done.Wait() }
 }
 
 func TestInterrupted_informersMissNothing(t *testing.T) {
@@ -56,8 +67,10 @@ func TestInterrupted_informersMissNothing(t *testing.T) {
 		cache.WaitForCacheSync(ctx.Done(), informer.HasSynced)
 	}
 	for _, action := range []string{"cut", "restart", "compact", "restart"} {
-		stop := writer(clients, ns)
+		more, stop := writer(t, clients, ns)
+		more(5)
 		world.Control(t, action)
+		more(5)
 		stop()
 		for _, ledger := range ledgers {
 			ledger.settles(t, clients, ns)

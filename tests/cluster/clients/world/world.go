@@ -22,7 +22,7 @@ import (
 // Patience is far beyond what anything takes: a deadline is there so that a broken test ends.
 const Patience = 60 * time.Second
 
-// Config leads to the server, as an administrator, without a client-side rate limit.
+// Config leads to the server, as an administrator, in JSON, without a client-side rate limit.
 func Config(t testing.TB) *rest.Config {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
@@ -30,11 +30,12 @@ func Config(t testing.TB) *rest.Config {
 		t.Fatal(err)
 	}
 	config.QPS = -1
+	config.ContentType = "application/json"
 	config.UserAgent = "clients"
 	return config
 }
 
-// Protobuf is Config for bodies and answers in protobuf, JSON where the server has no other.
+// Protobuf is Config as typed clients have it by default: bodies in protobuf, and answers where the server has them.
 func Protobuf(t testing.TB) *rest.Config {
 	t.Helper()
 	config := Config(t)
