@@ -67,7 +67,6 @@ CONTENT = {
     "secrets": {"stringData": {"a": "b"}},
     "serviceaccounts": {},
     "podtemplates": {"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}},
-    "persistentvolumeclaims": {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
     "pods": {"spec": {"containers": [{"name": "c", "image": "i"}]}},
     "controllerrevisions": {"revision": 1, "data": {"a": "b"}},
     "leases": {"spec": {"holderIdentity": "x"}},
