@@ -1,9 +1,11 @@
 """annals alone on an etcd, for clients that are programs of their own: a kubeconfig leads to it, and through an HTTP port of the
-test suite's they have it restarted, its history compacted, their connections cut."""
+test suite's they have it restarted, its history compacted, etcd
+paused, their connections cut."""
 
 import http.server
 import os
 import pathlib
+import signal
 import threading
 
 import doorway
@@ -24,7 +26,8 @@ class Alone:
         self.start()
         processes.retry_until(lambda: self.annals.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
         self.kubeconfig = kube.write_kubeconfig(self.folder / "kubeconfig", self.doorway, certificates)
-        self.control = Control({"restart": self.restart, "compact": self.gateway.compact_as_replica, "cut": self.doorway.cut})
+        self.control = Control({"restart": self.restart, "compact": self.gateway.compact_as_replica, "cut": self.doorway.cut,
+                                "pause": lambda: self.etcd.signal(signal.SIGSTOP), "resume": lambda: self.etcd.signal(signal.SIGCONT)})
 
     @property
     def env(self):
@@ -44,6 +47,7 @@ class Alone:
         self.start()
 
     def stop(self):
+        self.etcd.signal(signal.SIGCONT)
         self.annals.stop()
         self.control.close()
         self.doorway.close()

@@ -16,6 +16,10 @@ WAYS = {
 }
 
 
+# What the servers of single tests are started with.
+FLAGS = {"TestInterrupted_tooManyRequests": ["--max-mutating-requests-inflight=1"]}
+
+
 def judge(outcomes, name):
     outcome = outcomes.get(name, outcomes[None])
     if outcome.verdict == "SKIP":
@@ -54,7 +58,7 @@ def test_client__works(suite, way, name, outcomes):
 @pytest.mark.parametrize("name", [name for name in CLIENTGO.names() if name.startswith("TestInterrupted_")])
 def test_client__is_not_disturbed(name, folder, certificates):
     """Tests that have their server restarted and its history compacted: each has one of its own."""
-    world = servers.Alone(folder, certificates)
+    world = servers.Alone(folder, certificates, *FLAGS.get(name, []))
     try:
         judge(CLIENTGO.run([name], world.env), name)
     finally:

@@ -160,3 +160,23 @@ func TestInterrupted_pagesExpire(t *testing.T) {
 		t.Errorf("%d objects in the inconsistent rest", len(rest.Items))
 	}
 }
+
+// The server takes one write at a time here, and etcd stands still: of two writes one waits, and the other is sent away.
+func TestInterrupted_tooManyRequests(t *testing.T) {
+	clients, ctx, ns := world.Clientset(t, world.Config(t)), world.Context(t), world.Namespace(t)
+	world.Control(t, "pause")
+	outcomes := make(chan error)
+	for _, name := range []string{"a", "b"} {
+		go func() {
+			outcomes <- clients.AppsV1().RESTClient().Post().Namespace(ns).Resource("controllerrevisions").MaxRetries(0).Body(revision(name)).Do(ctx).Error()
+		}()
+	}
+	err := <-outcomes
+	if seconds, isSuggested := apierrors.SuggestsClientDelay(err); !apierrors.IsTooManyRequests(err) || !isSuggested || seconds != 1 {
+		t.Errorf("%v, %d s", err, seconds)
+	}
+	world.Control(t, "resume")
+	if err := <-outcomes; err != nil {
+		t.Errorf("the one that waited: %v", err)
+	}
+}

@@ -111,7 +111,7 @@ func Eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// Control asks whoever runs the server to do something to it: restart, compact, cut.
+// Control asks whoever runs the server to do something to it: restart, compact, cut, pause, resume.
 func Control(t testing.TB, action string) {
 	t.Helper()
 	answer, err := http.Post(os.Getenv("ANNALS_CONTROL")+"/"+action, "", nil)
