@@ -47,7 +47,7 @@ struct str request_manager(const struct request *q, struct str field_manager)
 void request_warn(struct request *q, struct str text)
 {
 	if (!q->warnings) {
-		q->warnings = arena_array(q->a, struct str, WARNINGS_MAX);
+		q->warnings = arena_array(http_arena(q->x), struct str, WARNINGS_MAX);
 	}
 	if (q->n_warnings < WARNINGS_MAX) {
 		q->warnings[q->n_warnings++] = text;

@@ -27,7 +27,7 @@
 
 #define BODY_JSON_LIMITS JSON_LIMITS_DEFAULT
 #define RESPONSE_CEILING ((size_t)1 << 30) /* bytes: of answers that must be made in memory (Table, YAML, indented) */
-#define WARNINGS_MAX 128
+#define WARNINGS_MAX 1024 /* more than there can be headers of */
 
 struct server {
 	struct server_options options;

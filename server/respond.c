@@ -1,26 +1,16 @@
 #include "server/request.h"
 
 #include "server/gzip.h"
+#include "server/warnings.h"
 
-/* RFC 7234 warn-text as kube writes it: code 299, no agent, quoted with \ and " escaped, control characters dropped. */
-static struct str warning_header(struct request *q, struct str text)
+static void add_warnings(struct request *q)
 {
-	char *out = arena_text(q->a, 2 * text.n + 8);
-	size_t n = 0;
+	const struct str *headers;
+	size_t n = warnings_to_headers(&headers, q->warnings, q->n_warnings, q->a);
 
-	memcpy(out, "299 - \"", 7);
-	n = 7;
-	for (size_t i = 0; i < text.n; i++) {
-		if ((unsigned char)text.p[i] < 0x20 || text.p[i] == 0x7f) {
-			continue;
-		}
-		if (text.p[i] == '"' || text.p[i] == '\\') {
-			out[n++] = '\\';
-		}
-		out[n++] = text.p[i];
+	for (size_t i = 0; i < n; i++) {
+		http_add_header(q->x, "Warning", headers[i]);
 	}
-	out[n++] = '"';
-	return (struct str){out, n};
 }
 
 void reply_headers(struct request *q, struct str content_type)
@@ -29,8 +19,8 @@ void reply_headers(struct request *q, struct str content_type)
 	http_add_header(q->x, "Audit-Id", q->audit_id);
 	http_add_header(q->x, "Cache-Control", STR("no-cache, private"));
 	http_add_header(q->x, "Content-Type", content_type);
-	for (size_t i = 0; i < q->n_warnings; i++) {
-		http_add_header(q->x, "Warning", warning_header(q, q->warnings[i]));
+	if (q->n_warnings > 0) {
+		add_warnings(q);
 	}
 }
 

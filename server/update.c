@@ -143,13 +143,14 @@ static enum decision put_decide(struct request *q, struct write *w)
 static int put_parse(struct request *q, struct update *u)
 {
 	struct object *sent;
+	size_t n_warnings = q->n_warnings;
 
 	if (write_options_parse(&u->options, &q->route.params, "UpdateOptions", false, q->a, &q->st) || write_read_body(q, &u->body) ||
 	    write_decode(q, &u->body, u->options.field_validation, NULL, &sent) || write_match_namespace(q, sent) ||
 	    write_match_name(q, sent)) {
 		return 1;
 	}
-	q->n_warnings = q->route.door->deprecation ? 1 : 0;
+	q->n_warnings = n_warnings; /* what decoding warns of is said again when it is decided */
 	return 0;
 }
 
