@@ -4,6 +4,7 @@
 static const struct admission_hook *const chain[] = {
 	&rule_namespace_protection,
 	&rule_namespace_lifecycle,
+	&rule_pod_classes,
 	&rule_data_immutable,
 	&rule_digest,
 	&rule_adoption,

@@ -8,5 +8,6 @@ extern const struct admission_hook rule_namespace_lifecycle, rule_namespace_prot
 extern const struct admission_hook rule_data_immutable;
 extern const struct admission_hook rule_adoption;
 extern const struct admission_hook rule_digest;
+extern const struct admission_hook rule_pod_classes;
 
 #endif

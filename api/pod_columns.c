@@ -1,5 +1,6 @@
 #include "api/pod_columns.h"
 
+#include "api/members.h"
 #include "base/clock.h"
 
 /* All columns but those that are there as they are, in one look. */
@@ -18,21 +19,9 @@ static const struct json *items_of(const struct json *object, const char *name, 
 	return list;
 }
 
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_text(json_gets(object, name));
-}
-
 static bool is_true(const struct json *v)
 {
 	return json_is(v, JSON_BOOL) && v->boolean;
-}
-
-static int64_t integer_at(const struct json *object, const char *name)
-{
-	int64_t n = 0;
-	const struct json *v = json_gets(object, name);
-	return v && json_to_int64(v, &n) ? n : 0;
 }
 
 static const struct json *find_by(const struct json *object, const char *list, const char *key, struct str value)
@@ -40,7 +29,7 @@ static const struct json *find_by(const struct json *object, const char *list, c
 	uint32_t n;
 	const struct json *items = items_of(object, list, &n);
 	for (uint32_t i = 0; i < n; i++) {
-		if (str_eq(text_at(items->items[i], key), value)) {
+		if (str_eq(member_text(items->items[i], key), value)) {
 			return items->items[i];
 		}
 	}
@@ -49,12 +38,12 @@ static const struct json *find_by(const struct json *object, const char *list, c
 
 static bool is_condition_true(const struct json *status, const char *type)
 {
-	return str_is(text_at(find_by(status, "conditions", "type", str_of(type)), "status"), "True");
+	return str_is(member_text(find_by(status, "conditions", "type", str_of(type)), "status"), "True");
 }
 
 static bool is_sidecar(const struct json *spec, struct str name)
 {
-	return str_is(text_at(find_by(spec, "initContainers", "name", name), "restartPolicy"), "Always");
+	return str_is(member_text(find_by(spec, "initContainers", "name", name), "restartPolicy"), "Always");
 }
 
 static int64_t count_sidecars(const struct json *spec)
@@ -63,7 +52,7 @@ static int64_t count_sidecars(const struct json *spec)
 	int64_t sidecars = 0;
 	const struct json *containers = items_of(spec, "initContainers", &n);
 	for (uint32_t i = 0; i < n; i++) {
-		sidecars += str_is(text_at(containers->items[i], "restartPolicy"), "Always");
+		sidecars += str_is(member_text(containers->items[i], "restartPolicy"), "Always");
 	}
 	return sidecars;
 }
@@ -75,8 +64,8 @@ static const struct json *state_of(const struct json *container, const char *sta
 
 static void count_restarts(const struct json *container, int64_t *restarts, struct str *last)
 {
-	struct str ended = text_at(json_gets(json_gets(container, "lastState"), "terminated"), "finishedAt");
-	*restarts += integer_at(container, "restartCount");
+	struct str ended = member_text(json_gets(json_gets(container, "lastState"), "terminated"), "finishedAt");
+	*restarts += member_int(container, "restartCount");
 	if (str_cmp(*last, ended) < 0) {
 		*last = ended;
 	}
@@ -85,19 +74,19 @@ static void count_restarts(const struct json *container, int64_t *restarts, stru
 /* How a container ended: its reason, or what stands for one. */
 static struct str ending(struct summary *s, const struct json *terminated)
 {
-	struct str reason = text_at(terminated, "reason");
+	struct str reason = member_text(terminated, "reason");
 	if (reason.n) {
 		return reason;
 	}
-	int64_t signal = integer_at(terminated, "signal");
+	int64_t signal = member_int(terminated, "signal");
 	return signal ? arena_printf(s->arena, "Signal:%lld", (long long)signal)
-		      : arena_printf(s->arena, "ExitCode:%lld", (long long)integer_at(terminated, "exitCode"));
+		      : arena_printf(s->arena, "ExitCode:%lld", (long long)member_int(terminated, "exitCode"));
 }
 
 static struct str init_reason(struct summary *s, const struct json *container, uint32_t i)
 {
 	const struct json *terminated = state_of(container, "terminated");
-	struct str waiting = text_at(state_of(container, "waiting"), "reason");
+	struct str waiting = member_text(state_of(container, "waiting"), "reason");
 	uint32_t n;
 	items_of(s->spec, "initContainers", &n);
 	if (terminated) {
@@ -121,12 +110,12 @@ static bool summarize_init(struct summary *s, struct restarts *of_sidecars)
 	const struct json *statuses = items_of(s->status, "initContainerStatuses", &n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct json *c = statuses->items[i], *terminated = state_of(c, "terminated");
-		bool sidecar = is_sidecar(s->spec, text_at(c, "name"));
+		bool sidecar = is_sidecar(s->spec, member_text(c, "name"));
 		count_restarts(c, &s->restarts, &s->last_restart);
 		if (sidecar) {
 			count_restarts(c, &of_sidecars->n, &of_sidecars->last);
 		}
-		if (terminated && integer_at(terminated, "exitCode") == 0) {
+		if (terminated && member_int(terminated, "exitCode") == 0) {
 			continue;
 		}
 		if (sidecar && is_true(json_gets(c, "started"))) {
@@ -147,13 +136,13 @@ static void summarize_containers(struct summary *s)
 	const struct json *statuses = items_of(s->status, "containerStatuses", &n);
 	for (uint32_t i = n; i-- > 0;) {
 		const struct json *c = statuses->items[i], *terminated = state_of(c, "terminated");
-		struct str waiting = text_at(state_of(c, "waiting"), "reason");
+		struct str waiting = member_text(state_of(c, "waiting"), "reason");
 		count_restarts(c, &s->restarts, &s->last_restart);
 		if (waiting.n) {
 			s->reason = waiting;
 		} else if (terminated) {
 			s->reason = ending(s, terminated);
-			error = integer_at(terminated, "exitCode") ? s->reason : error;
+			error = member_int(terminated, "exitCode") ? s->reason : error;
 		} else if (is_true(json_gets(c, "ready")) && state_of(c, "running")) {
 			has_running = true;
 			s->ready++;
@@ -173,9 +162,9 @@ static void summarize_containers(struct summary *s)
 
 static void summarize_deletion(struct summary *s, const struct meta *m)
 {
-	struct str phase = text_at(s->status, "phase");
+	struct str phase = member_text(s->status, "phase");
 	bool is_over = str_is(phase, "Failed") || str_is(phase, "Succeeded");
-	if (meta_is_deleting(m) && str_is(text_at(s->status, "reason"), "NodeLost")) {
+	if (meta_is_deleting(m) && str_is(member_text(s->status, "reason"), "NodeLost")) {
 		s->reason = STR("Unknown");
 	} else if (meta_is_deleting(m) && !is_over) {
 		s->reason = STR("Terminating");
@@ -186,10 +175,10 @@ static void summarize(struct summary *s, const struct object *o, struct arena *a
 {
 	uint32_t n;
 	*s = (struct summary){.arena = a, .spec = json_gets(o->fields, "spec"), .status = json_gets(o->fields, "status")};
-	struct str phase = text_at(s->status, "phase"), reason = text_at(s->status, "reason");
+	struct str phase = member_text(s->status, "phase"), reason = member_text(s->status, "reason");
 	const struct json *scheduled = find_by(s->status, "conditions", "type", STR("PodScheduled"));
 	struct restarts of_sidecars = {0};
-	bool is_gated = str_is(text_at(scheduled, "reason"), "SchedulingGated");
+	bool is_gated = str_is(member_text(scheduled, "reason"), "SchedulingGated");
 	s->reason = is_gated ? STR("SchedulingGated") : reason.n ? reason : phase;
 	items_of(s->spec, "containers", &n);
 	s->total = n + count_sidecars(s->spec);
@@ -256,19 +245,19 @@ static void write_ip(const struct object *o, int64_t now_s, struct buf *out)
 	(void)now_s;
 	uint32_t n;
 	const struct json *ips = items_of(json_gets(o->fields, "status"), "podIPs", &n);
-	write_or_none(n ? text_at(ips->items[0], "ip") : (struct str){0}, out);
+	write_or_none(n ? member_text(ips->items[0], "ip") : (struct str){0}, out);
 }
 
 static void write_node(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	write_or_none(text_at(json_gets(o->fields, "spec"), "nodeName"), out);
+	write_or_none(member_text(json_gets(o->fields, "spec"), "nodeName"), out);
 }
 
 static void write_nominated_node(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	write_or_none(text_at(json_gets(o->fields, "status"), "nominatedNodeName"), out);
+	write_or_none(member_text(json_gets(o->fields, "status"), "nominatedNodeName"), out);
 }
 
 static void write_gates(const struct object *o, int64_t now_s, struct buf *out)
@@ -279,8 +268,8 @@ static void write_gates(const struct object *o, int64_t now_s, struct buf *out)
 	const struct json *gates = items_of(json_gets(o->fields, "spec"), "readinessGates", &n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct json *condition = find_by(
-			json_gets(o->fields, "status"), "conditions", "type", text_at(gates->items[i], "conditionType"));
-		n_true += str_is(text_at(condition, "status"), "True");
+			json_gets(o->fields, "status"), "conditions", "type", member_text(gates->items[i], "conditionType"));
+		n_true += str_is(member_text(condition, "status"), "True");
 	}
 	if (n) {
 		buf_printf(out, "\"%u/%u\"", n_true, (unsigned)n);

@@ -1,5 +1,6 @@
 #include "api/pod_rules.h"
 
+#include "api/members.h"
 #include "api/pod_defaults.h"
 #include "api/pod_schema_parts.h"
 #include "api/quantity.h"
@@ -12,16 +13,6 @@ static struct json *spec_of(const struct object *o)
 static struct json *status_of(const struct object *o)
 {
 	return json_gets(o->fields, "status");
-}
-
-static struct str text_at(const struct json *object, const char *name)
-{
-	return json_text(json_gets(object, name));
-}
-
-static struct json *item_at(const struct json *list, uint32_t i)
-{
-	return json_is(list, JSON_ARRAY) && i < list->n ? list->items[i] : NULL;
 }
 
 static void set_spec(struct object *o, struct json *spec, struct arena *a)
@@ -67,7 +58,7 @@ static struct json *request_limits(const struct json *container, struct arena *a
 static void default_host_ports(const struct json *container, struct arena *a)
 {
 	const struct json *ports = json_gets(container, "ports"), *port;
-	for (uint32_t i = 0; (port = item_at(ports, i)); i++) {
+	for (uint32_t i = 0; (port = list_item(ports, i)); i++) {
 		struct json *number = json_gets(port, "containerPort");
 		if (!json_gets(port, "hostPort") && !str_is(json_text(number), "0")) {
 			ports->items[i] = schema_with(&type_container_port, port, "hostPort", number, a);
@@ -79,7 +70,7 @@ static void default_containers(const struct json *spec, const char *list, struct
 {
 	const struct json *containers = json_gets(spec, list), *c;
 	const struct json *host_network = json_gets(spec, "hostNetwork");
-	for (uint32_t i = 0; (c = item_at(containers, i)); i++) {
+	for (uint32_t i = 0; (c = list_item(containers, i)); i++) {
 		struct json *resources = request_limits(c, a);
 		if (resources) {
 			containers->items[i] = schema_with(&type_container, c, "resources", resources, a);
@@ -102,7 +93,7 @@ static struct json *one_ip(struct str ip, struct arena *a)
 static void mirror_ips(struct object *o, struct arena *a)
 {
 	struct json *status = status_of(o);
-	struct str ip = text_at(status, "podIP"), first = text_at(item_at(json_gets(status, "podIPs"), 0), "ip");
+	struct str ip = member_text(status, "podIP"), first = member_text(list_item(json_gets(status, "podIPs"), 0), "ip");
 	if (ip.n && !str_eq(ip, first)) {
 		set_status(o, schema_with(&type_pod_status, status, "podIPs", one_ip(ip, a), a), a);
 	} else if (!ip.n && first.n) {
@@ -153,7 +144,7 @@ static void add_resources(struct service *s, const struct json *resources, struc
 static void add_containers(struct service *s, const struct json *containers, struct arena *a)
 {
 	const struct json *c;
-	for (uint32_t i = 0; (c = item_at(containers, i)); i++) {
+	for (uint32_t i = 0; (c = list_item(containers, i)); i++) {
 		add_resources(s, json_gets(c, "resources"), a);
 	}
 }
@@ -177,8 +168,8 @@ static struct str quality_of_service(const struct json *spec, struct arena *a)
 static bool tolerates(const struct json *tolerations, struct str key)
 {
 	const struct json *t;
-	for (uint32_t i = 0; (t = item_at(tolerations, i)); i++) {
-		struct str own = text_at(t, "key"), effect = text_at(t, "effect");
+	for (uint32_t i = 0; (t = list_item(tolerations, i)); i++) {
+		struct str own = member_text(t, "key"), effect = member_text(t, "effect");
 		if ((!own.n || str_eq(own, key)) && (!effect.n || str_is(effect, "NoExecute"))) {
 			return true;
 		}
@@ -229,7 +220,7 @@ bool pod_priority_of(struct str class_name, int64_t *ret)
 static struct json *prioritize(struct json *spec, struct arena *a)
 {
 	int64_t priority = 0;
-	pod_priority_of(text_at(spec, "priorityClassName"), &priority);
+	pod_priority_of(member_text(spec, "priorityClassName"), &priority);
 	spec = schema_with(&type_pod_spec, spec, "priority", json_int(a, priority), a);
 	return schema_with(&type_pod_spec, spec, "preemptionPolicy", json_string(a, STR("PreemptLowerPriority")), a);
 }
@@ -251,7 +242,7 @@ void pod_prepare_create(struct object *o, struct arena *a)
 {
 	struct json *spec = prioritize(tolerate_absence(spec_of(o), a), a), *status = json_object(a);
 	json_add(a, status, STR("phase"), json_string(a, STR("Pending")));
-	if (item_at(json_gets(spec, "schedulingGates"), 0)) {
+	if (list_item(json_gets(spec, "schedulingGates"), 0)) {
 		gate_status(status, o->meta.creation_timestamp, a);
 	}
 	json_add(a, status, STR("qosClass"), json_string(a, quality_of_service(spec, a)));
@@ -285,8 +276,8 @@ static struct json *keep_observed(const struct type *type, struct json *now, con
 static const struct json *condition_of(const struct json *status, struct str type)
 {
 	const struct json *c, *conditions = json_gets(status, "conditions");
-	for (uint32_t i = 0; (c = item_at(conditions, i)); i++) {
-		if (str_eq(text_at(c, "type"), type)) {
+	for (uint32_t i = 0; (c = list_item(conditions, i)); i++) {
+		if (str_eq(member_text(c, "type"), type)) {
 			return c;
 		}
 	}
@@ -302,7 +293,7 @@ static struct json *keep_observed_conditions(struct json *status, const struct j
 	const struct type *list = type_field(&type_pod_status, STR("conditions"))->type;
 	struct json *kept = json_copy(a, conditions);
 	for (uint32_t i = 0; i < kept->n; i++) {
-		const struct json *old = condition_of(before, text_at(kept->items[i], "type"));
+		const struct json *old = condition_of(before, member_text(kept->items[i], "type"));
 		kept->items[i] = keep_observed(list->elem, kept->items[i], old, a);
 	}
 	return schema_with(&type_pod_status, status, "conditions", kept, a);
@@ -314,7 +305,7 @@ void pod_merge_status(struct object *stored, const struct object *sent, struct a
 	const struct json *before = status_of(stored);
 	struct json *status = keep_observed(&type_pod_status, status_of(sent), before, a);
 	status = keep_observed_conditions(status, before, a);
-	if (!text_at(status, "qosClass").n && json_gets(before, "qosClass")) {
+	if (!member_text(status, "qosClass").n && json_gets(before, "qosClass")) {
 		status = schema_with(&type_pod_status, status, "qosClass", json_gets(before, "qosClass"), a);
 	}
 	stored->meta = sent->meta;
@@ -325,10 +316,10 @@ void pod_merge_status(struct object *stored, const struct object *sent, struct a
 int64_t pod_grace_period(const struct object *o, bool is_wanted, int64_t wanted_s)
 {
 	const struct json *spec = spec_of(o);
-	struct str phase = text_at(status_of(o), "phase");
+	struct str phase = member_text(status_of(o), "phase");
 	int64_t period_s = 0;
 	bool is_over = str_is(phase, "Failed") || str_is(phase, "Succeeded");
-	if (!text_at(spec, "nodeName").n || is_over) {
+	if (!member_text(spec, "nodeName").n || is_over) {
 		return 0;
 	}
 	if (is_wanted) {

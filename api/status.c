@@ -315,6 +315,11 @@ void field_duplicate(struct field_errors *e, struct str path, const struct json 
 	field_errors_add(e, FIELD_DUPLICATE, path, print_bad_value(e->arena, bad), (struct str){0});
 }
 
+void field_not_found(struct field_errors *e, struct str path, struct str bad)
+{
+	field_errors_add(e, FIELD_NOT_FOUND, path, go_quote(e->arena, bad), (struct str){0});
+}
+
 void field_forbidden(struct field_errors *e, struct str path, const char *format, ...)
 {
 	va_list ap;

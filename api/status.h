@@ -100,6 +100,7 @@ void field_invalid(struct field_errors *e, struct str path, const struct json *b
 void field_invalid_str(struct field_errors *e, struct str path, struct str bad, const char *format, ...) _printf_(4, 5);
 void field_required(struct field_errors *e, struct str path, const char *format, ...) _printf_(3, 4);
 void field_duplicate(struct field_errors *e, struct str path, const struct json *bad);
+void field_not_found(struct field_errors *e, struct str path, struct str bad);
 void field_forbidden(struct field_errors *e, struct str path, const char *format, ...) _printf_(3, 4);
 void field_not_supported(struct field_errors *e, struct str path, struct str bad, const char *const *supported, size_t n);
 void field_too_long(struct field_errors *e, struct str path, int64_t max);

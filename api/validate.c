@@ -271,14 +271,18 @@ bool validate_annotations_fit(const struct json *annotations)
 	return size <= ANNOTATIONS_MAX;
 }
 
-static void check_annotations(const struct meta *m, struct field_errors *errors)
+void validate_annotations(struct str path, const struct json *annotations, struct field_errors *errors)
 {
-	for (uint32_t i = 0; m->annotations && i < m->annotations->n; i++) {
-		struct str key = m->annotations->members[i].name;
-		check_text(errors, "metadata.annotations", lower_case(key, errors->arena), key, validate_qualified_name);
+	for (uint32_t i = 0; annotations && i < annotations->n; i++) {
+		struct str key = annotations->members[i].name;
+		const char *messages[VALIDATE_MESSAGES_MAX];
+		size_t n = validate_qualified_name(lower_case(key, errors->arena), messages);
+		for (size_t k = 0; k < n; k++) {
+			field_invalid_str(errors, path, key, "%s", messages[k]);
+		}
 	}
-	if (!validate_annotations_fit(m->annotations)) {
-		field_too_long(errors, STR("metadata.annotations"), ANNOTATIONS_MAX);
+	if (!validate_annotations_fit(annotations)) {
+		field_too_long(errors, path, ANNOTATIONS_MAX);
 	}
 }
 
@@ -431,7 +435,7 @@ static void check_managed_fields(const struct meta *m, struct field_errors *erro
 static void check_rest(const struct meta *m, struct field_errors *errors)
 {
 	check_labels(m, errors);
-	check_annotations(m, errors);
+	validate_annotations(STR("metadata.annotations"), m->annotations, errors);
 	check_owners(m, errors);
 }
 

@@ -13,6 +13,8 @@ void validate_meta_update(const struct kind *kind, const struct meta *m, const s
 void validate_finalizer(struct str path, struct str item_path, struct str name, struct field_errors *errors);
 /* All keys and values together are at most 256 KiB. */
 bool validate_annotations_fit(const struct json *annotations);
+/* Their keys and their size, also of templates. */
+void validate_annotations(struct str path, const struct json *annotations, struct field_errors *errors);
 /* Who manages fields: as an option of a request, and in managedFields. */
 void validate_field_manager(struct str path, struct str manager, struct field_errors *errors);
 /* util/validation IsDNS1123Subdomain, IsDNS1123Label, IsQualifiedName, IsValidLabelValue: how many messages there are, static texts. */

@@ -3,6 +3,7 @@
 #include "api/pod_columns.h"
 #include "api/pod_rules.h"
 #include "api/pod_schema.h"
+#include "api/pod_validate.h"
 
 static const struct field pod_fields[] = {
 	OBJECT_FIELDS,
@@ -93,7 +94,7 @@ static const char *const resets_status[] = {"status", NULL};
 static const char *const resets_spec[] = {"spec", NULL};
 
 static const struct subresource subresources[] = {
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, pod_merge_status, NULL, resets_spec},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, pod_merge_status, pod_validate_status, resets_spec},
 };
 
 static const struct door doors[] = {
@@ -121,6 +122,8 @@ static struct kind pod = {
 	.prepare_create = pod_prepare_create,
 	.prepare_update = pod_prepare_update,
 	.bumps_generation = bumps_generation,
+	.validate = pod_validate,
+	.validate_update = pod_validate_update,
 	.grace_period = pod_grace_period,
 	.columns = pod_columns,
 	.n_columns = POD_COLUMNS,

@@ -1,6 +1,7 @@
 /* PodTemplate: what pods made from it are to be, kept by name. A StatefulSet's history may be carried by these. */
 #include "api/kind.h"
 #include "api/pod_defaults.h"
+#include "api/pod_validate.h"
 
 static const struct field podtemplate_fields[] = {
 	OBJECT_FIELDS,
@@ -31,6 +32,17 @@ static void set_defaults(struct object *o, struct arena *a)
 static bool bumps_generation(const struct object *o, const struct object *old)
 {
 	return !json_equal(template_of(o), template_of(old));
+}
+
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	pod_template_validate(WHERE(NULL, "template"), template_of(o), errors);
+}
+
+static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	(void)old;
+	validate(o, errors);
 }
 
 /* That text of every container, with commas between them. */
@@ -102,6 +114,8 @@ static struct kind podtemplate = {
 	.delete_answers_object = true,
 	.set_defaults = set_defaults,
 	.bumps_generation = bumps_generation,
+	.validate = validate,
+	.validate_update = validate_update,
 	.columns = columns,
 	.n_columns = ARRAY_SIZE(columns),
 };

@@ -1,0 +1,37 @@
+/* Looking at members of objects in normal form; what is absent is empty. */
+#ifndef API_MEMBERS_H
+#define API_MEMBERS_H
+
+#include "base/json.h"
+
+static inline struct str member_text(const struct json *object, const char *name)
+{
+	return json_text(json_gets(object, name));
+}
+
+static inline int64_t member_int(const struct json *object, const char *name)
+{
+	int64_t n = 0;
+	const struct json *v = json_gets(object, name);
+	return v && json_to_int64(v, &n) ? n : 0;
+}
+
+static inline bool member_is_true(const struct json *object, const char *name)
+{
+	const struct json *v = json_gets(object, name);
+	return json_is(v, JSON_BOOL) && v->boolean;
+}
+
+static inline uint32_t member_count(const struct json *object, const char *name)
+{
+	const struct json *v = json_gets(object, name);
+	return json_is(v, JSON_ARRAY) || json_is(v, JSON_OBJECT) ? v->n : 0;
+}
+
+/* NULL beyond the end, and where there is no list. */
+static inline struct json *list_item(const struct json *list, uint32_t i)
+{
+	return json_is(list, JSON_ARRAY) && i < list->n ? list->items[i] : NULL;
+}
+
+#endif

@@ -1,0 +1,13 @@
+/* Is a pod, or a template of one, what it must be? What clients notice of kube-apiserver's rules (docs/deviations.md: what is not looked at). */
+#ifndef API_POD_VALIDATE_H
+#define API_POD_VALIDATE_H
+
+#include "api/kind.h"
+#include "api/where.h"
+
+void pod_template_validate(const struct where *at, const struct json *template, struct field_errors *errors);
+void pod_validate(const struct object *o, struct field_errors *errors);
+void pod_validate_update(const struct object *o, const struct object *old, struct field_errors *errors);
+void pod_validate_status(const struct object *o, const struct object *old, struct field_errors *errors);
+
+#endif

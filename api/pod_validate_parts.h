@@ -1,0 +1,37 @@
+/* Between the files of the validation of pods: api/pod_validate.h is what others see. Texts and order are those of
+ * k8s.io/kubernetes/pkg/apis/core/validation; docs/deviations.md says which checks are left out. */
+#ifndef API_POD_VALIDATE_PARTS_H
+#define API_POD_VALIDATE_PARTS_H
+
+#include "api/members.h"
+#include "api/where.h"
+
+struct pod_check {
+	struct field_errors *errors;
+	const struct json *spec;
+	bool is_pod; /* rather than a template of one */
+};
+
+void check_volumes(const struct pod_check *c, const struct where *at);
+/* Is there a volume of that name? *ret is NULL or gets it. */
+bool find_volume(const struct pod_check *c, struct str name, const struct json **ret);
+void check_containers(const struct pod_check *c, const struct where *at);
+void check_init_containers(const struct pod_check *c, const struct where *at);
+/* A probe's or a hook's: what is done. */
+void check_handler(const struct pod_check *c, const struct where *at, const struct json *handler);
+void check_probes(const struct pod_check *c, const struct where *at, const struct json *container);
+void check_resources(const struct pod_check *c, const struct where *at, const struct json *resources);
+void check_field_ref(const struct pod_check *c, const struct where *at, const struct json *ref, bool is_volume);
+void check_resource_ref(const struct pod_check *c, const struct where *at, const struct json *ref, bool is_volume);
+void check_affinity(const struct pod_check *c, const struct where *at);
+void check_tolerations(const struct pod_check *c, const struct where *at);
+void check_spread(const struct pod_check *c, const struct where *at);
+
+size_t validate_port_name(struct str s, const char **ret_messages);
+void check_port(const struct pod_check *c, const struct where *at, const struct json *port);
+void check_seccomp(const struct pod_check *c, const struct where *at, const struct json *profile);
+#define ID_RANGE 0, INT32_MAX, "must be between 0 and 2147483647, inclusive"
+#define PORT_RANGE 1, 65535, "must be between 1 and 65535, inclusive"
+#define MODE_RANGE 0, 0777, "must be a number between 0 and 0777 (octal), both inclusive"
+
+#endif
