@@ -42,7 +42,7 @@ struct common_flags {
 	const char *authorization_mode, *authorization_policy_file;
 	bool anonymous_auth;
 	struct option_strings feature_gates;
-	int64_t max_requests_inflight, max_mutating_requests_inflight;
+	int64_t max_requests_inflight, max_mutating_requests_inflight, max_watches_inflight;
 	int64_t request_timeout_ms, shutdown_delay_ms, slow_request_ms;
 	int64_t etcd_compaction_interval_ms, event_ttl_ms;
 	const char *logging_format, *access_log;

@@ -141,6 +141,7 @@ static int open_server(struct instance *i, struct buf *err)
 		.storage_version_hash = f->storage_version_hash,
 		.max_requests_inflight = (size_t)f->max_requests_inflight,
 		.max_mutating_inflight = (size_t)f->max_mutating_requests_inflight,
+		.max_watches = (size_t)f->max_watches_inflight,
 		.request_timeout_ms = f->request_timeout_ms,
 		.event_ttl_s = f->event_ttl_ms / 1000,
 		.access_log = f->access_log,

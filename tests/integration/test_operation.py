@@ -286,6 +286,19 @@ def test_one_too_many_is_429(stopped, kind, hold, another):
     assert under_way(server, kind) == 0
 
 
+def test_one_watch_too_many_is_429(etcd, serve):
+    server = serve(etcd().endpoint, "--max-watches-inflight=1")
+    server.post(PATH, revision())
+    before = Metrics(server).sum("apiserver_request_terminations_total")
+    with server.watch(PATH + "?watch=1") as watch:
+        assert watch.next()["type"] == "ADDED"
+        refused = server.get(PATH + "?watch=1")
+        assert (refused.status, refused.headers["Retry-After"], refused.json["reason"]) == (429, "1", "TooManyRequests")
+        assert (server.get(PATH).status, server.post(PATH, revision("b")).status) == (200, 201)
+        assert Metrics(server).sum("apiserver_request_terminations_total", verb="WATCH", code="429") == before + 1
+    retry_until(lambda: server.get(PATH + "?watch=1&timeoutSeconds=1").status == 200, "the first watch's end")
+
+
 # ---- the end ----
 
 
