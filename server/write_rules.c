@@ -340,12 +340,18 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 	struct admission_attributes at;
 	struct field_errors errors;
 
-	write_dedup_owners(q, o, rules->is_patch);
+	if (!rules->is_patch) {
+		write_dedup_owners(q, o, false);
+	}
 	admission_fill(&at, &env, q, w, ADMIT_UPDATE);
 	if (admission_mutate(&at, q->a, &q->st)) {
 		return 1;
 	}
 	write_own_fields(q, w, rules);
+	/* Upstream does so behind the admission of patches: whoever makes a duplicate comes to own the reference. */
+	if (rules->is_patch) {
+		write_dedup_owners(q, o, true);
+	}
 	update_prepare(q, o, w->present);
 	field_errors_init(&errors, q->a);
 	update_validate(q, o, w->present, &errors);

@@ -39,4 +39,9 @@ CASES = {
                  json_patch("{crs}/a", [{"op": "add", "path": "/metadata/ownerReferences/-", "value": owner("u", controller=True)}]), json_patch("{crs}/a", [{"op": "test", "path": "/metadata/ownerReferences/0/uid", "value": "t"}, {"op": "remove", "path": "/metadata/ownerReferences/0"}]),
                  json_patch("{crs}/a", [{"op": "replace", "path": "/metadata/ownerReferences/0/controller", "value": True}]), get("{crs}/a")],
     "namespaces": [post("{nss}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "{ns}-o" + str(n), "ownerReferences": owners}}) for n, owners in enumerate(LISTS[:16])],
+    # A patch comes to own the reference that it makes a duplicate of, which is then one again.
+    "duplicates-by-patch": [create("a", ownerReferences=[owner("s"), owner("t")]), json_patch("{crs}/a?fieldManager=one", [{"op": "replace", "path": "/metadata/ownerReferences/0", "value": owner("t")}]),
+                            json_patch("{crs}/a?fieldManager=two", [{"op": "add", "path": "/metadata/ownerReferences/-", "value": owner("t")}]), json_patch("{crs}/a?fieldManager=three&dryRun=All", [{"op": "add", "path": "/metadata/ownerReferences/-", "value": owner("t")}]),
+                            merge("{crs}/a?fieldManager=four", {"metadata": {"ownerReferences": [owner("t"), owner("t"), owner("s")]}}), strategic("{crs}/a?fieldManager=five", {"metadata": {"ownerReferences": [owner("t"), owner("t")]}}),
+                            put("{crs}/a?fieldManager=six", revision("a", ownerReferences=[owner("t"), owner("t"), owner("u")])), get("{crs}/a")],
 }
