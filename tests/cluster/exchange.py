@@ -2,7 +2,7 @@
 
 A step is made by get(), post(), merge(), watch() and so on. Its path and body may name what the server chose earlier:
 
-    {ns}            the namespace of the case           {crs} {nss}     ControllerRevisions of that namespace, all namespaces
+    {ns}            the namespace of the case           {crs} {cms} {pts} {nss}   collections in that namespace; all namespaces
     {rv:a} {uid:a}  of the object a as last seen        {rv0:a}         as first seen
     {continue}      the last continue token             {listrv}        the resourceVersion of the last list
 """
@@ -18,8 +18,8 @@ import urllib.parse
 PATIENCE = 60  # seconds; a broken test ends
 http.client._MAXHEADERS = 1000  # each warning is one
 PATHS = {"crs": "/apis/apps/v1/namespaces/{ns}/controllerrevisions", "allcrs": "/apis/apps/v1/controllerrevisions",
-         "nss": "/api/v1/namespaces"}
-PLACEHOLDER = re.compile(r"\{(ns|crs|allcrs|nss|continue|listrv|(?:rv|rv0|uid):[^{}]*)\}")
+         "nss": "/api/v1/namespaces", "cms": "/api/v1/namespaces/{ns}/configmaps", "pts": "/api/v1/namespaces/{ns}/podtemplates"}
+PLACEHOLDER = re.compile(r"\{(ns|crs|allcrs|nss|cms|pts|continue|listrv|(?:rv|rv0|uid):[^{}]*)\}")
 KEPT_IN_PATHS = "/?&=%:;,.+-_~!*'()@$#[]{}|^\\\"<>`"
 
 JSON_PATCH = "application/json-patch+json"
