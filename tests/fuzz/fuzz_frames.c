@@ -48,7 +48,7 @@ struct world {
 	struct change changes[CHANGES_MAX];
 	size_t n_changes;
 	int64_t revision, compacted, sent;
-	int64_t told; /* the newest that was ever sent */
+	int64_t told;     /* the newest that anybody has been told of */
 	struct arena arena;
 };
 
@@ -260,7 +260,7 @@ static void answer_range(struct etcd_task *task)
 	r->op.result = STORAGE_OK;
 	r->op.message = "";
 	r->op.revision = w->revision;
-	w->delivered = w->revision;
+	w->delivered = w->told = w->revision;
 	r->op.done(&r->op);
 }
 
