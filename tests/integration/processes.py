@@ -22,6 +22,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = os.environ.get("ANNALS_BIN", str(ROOT / "build" / "annals"))
 PEERS = pathlib.Path(os.environ.get("PEERS", pathlib.Path.home() / ".cache" / "peers"))
+# A list without `*` names all that are to run; this one names none. For tests that count requests.
+NO_CONTROLLERS = "--controllers=-namespace"
+
 PATIENCE = 60  # seconds: far beyond what anything takes, sanitizers included
 
 # Whatever happens to a test run, what it started ends with it (that is: with the thread that started it).

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from objects import BETA, NAMESPACES, revision, revisions
-from processes import retry_until
+from processes import NO_CONTROLLERS, retry_until
 
 PATH = revisions()
 AUDIT_ID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -166,7 +166,7 @@ def words(line):
 def logged(request, up, folder):
     """A server with an access log, and a function that ends the server and reads the log."""
     log = folder / "access.log"
-    a = up("--access-log", log, "--logging-format", request.param)
+    a = up("--access-log", log, "--logging-format", request.param, NO_CONTROLLERS)
 
     def lines():
         assert a.stop() == 0

@@ -402,7 +402,7 @@ def test_policy_file_allows_more(up, folder):
 
 def test_access_log_has_a_line_a_request(up, folder):
     log = folder / "access.log"
-    a = up("--access-log", log, "--logging-format=json")
+    a = up("--access-log", log, "--logging-format=json", processes.NO_CONTROLLERS)
     a.get(NAMESPACES + "?labelSelector=secret")
     assert a.stop() == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
