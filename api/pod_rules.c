@@ -104,6 +104,9 @@ static void mirror_ips(struct object *o, struct arena *a)
 void pod_set_defaults(struct object *o, struct arena *a)
 {
 	struct json *spec = pod_spec_defaults(spec_of(o), a);
+	if (member_int(spec, "terminationGracePeriodSeconds") < 0) {
+		spec = schema_with(&type_pod_spec, spec, "terminationGracePeriodSeconds", json_int(a, 1), a);
+	}
 	default_containers(spec, "containers", a);
 	default_containers(spec, "initContainers", a);
 	if (!json_gets(spec, "enableServiceLinks")) {

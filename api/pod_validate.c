@@ -320,8 +320,7 @@ static bool may_change(struct str name, const struct json *old)
 		}
 	}
 	bool is_gated = member_count(old, "schedulingGates") > 0;
-	bool is_mended = str_is(name, "terminationGracePeriodSeconds") && member_int(old, "terminationGracePeriodSeconds") < 0;
-	return is_mended || (is_gated && (str_is(name, "nodeSelector") || str_is(name, "affinity")));
+	return is_gated && (str_is(name, "nodeSelector") || str_is(name, "affinity"));
 }
 
 static bool is_unchanged(const struct json_member *m, const struct json *old, struct arena *a)

@@ -89,6 +89,25 @@ def is_left_behind(step, kube, annals):
     return kube["status"] == 404 and annals["status"] == 200
 
 
+def without_differences(answer):
+    """Of each message, what stands before a difference of Go structs."""
+    return without_texts(answer), re.sub(r"\n@@ .*", "", message(answer), flags=re.DOTALL).split("`spec.containers")[0]
+
+
+def is_go_difference(step, kube, annals):
+    return "\n@@ " in message(kube) and without_differences(kube)[0] == without_differences(annals)[0] \
+        and message(annals).startswith(without_differences(kube)[1].rstrip())
+
+
+def without_column_texts(answer):
+    columns = [{**column, "description": ""} for column in answer["body"].get("columnDefinitions") or []]
+    return {**answer, "body": {**answer["body"], "columnDefinitions": columns}}
+
+
+def is_column_text(step, kube, annals):
+    return kube["status"] == annals["status"] == 200 and without_column_texts(kube) == without_column_texts(annals)
+
+
 GO_TEXT = Deviation("the text is one of Go's parsers, or shows Go's types", is_go_text)
 CLIENTS_MISTAKE = Deviation("500 says the server is broken, and alerts fire on it", is_clients_mistake)
 DATA_BY_VALUE = Deviation("data that means the same may be written back", is_data_by_value)
@@ -100,6 +119,8 @@ PROTOBUF = Deviation("answers come as JSON or YAML", is_protobuf)
 OTHER_KINDS = Deviation("annals has other kinds, so other documents about them; storageVersionHash is that of another storage version", is_other_kinds)
 HEALTH_REPORT = Deviation("other servers have other checks", is_health_report)
 BARE_WATCH = Deviation("500 for a path that does not exist", is_bare_watch)
+GO_DIFFERENCE = Deviation("the message ends with a difference of Go structs", is_go_difference)
+COLUMN_TEXTS = Deviation("columns are described in other words", is_column_text)
 LEFT_BEHIND = Deviation("finalizers can be taken off objects left in a namespace that is gone", is_left_behind)
 
 EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES, LATE_REFUSAL, PROTOBUF, OTHER_KINDS, HEALTH_REPORT, BARE_WATCH]

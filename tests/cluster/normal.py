@@ -119,7 +119,5 @@ class Normalizer:
 
 
 def hide_age(row):
-    cells = list(row.get("cells") or [])
-    if cells and isinstance(cells[-1], str) and AGE.fullmatch(cells[-1]):
-        cells[-1] = "<age>"
+    cells = ["<age>" if isinstance(cell, str) and AGE.fullmatch(cell) else cell for cell in row.get("cells") or []]
     return {**row, "cells": cells}
