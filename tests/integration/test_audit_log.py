@@ -112,6 +112,8 @@ def test_audit_id_is_the_clients_or_ours(annals):
 
 def slow_write(server, store, name):
     """A write that etcd leaves waiting for 60 ms; the line about it."""
+    assert server.post(PATH, revision("first")).status == 201  # so that the cache knows the namespace
+    assert server.get(f"{PATH}/first").status == 200
     since = server.stderr.mark()
     store.signal(signal.SIGSTOP)
     try:
