@@ -1,6 +1,5 @@
-"""annals alone on an etcd, for clients that are programs of their own: a kubeconfig leads to it, and through an HTTP port of the
-test suite's they have it restarted, its history compacted, etcd
-paused, their connections cut."""
+"""annals alone on an etcd, for clients that are programs of their own, with its controllers beside it if need be: a kubeconfig leads to it, and through an HTTP port of the
+test suite's they have it restarted, its history compacted, etcd paused, their connections cut."""
 
 import http.server
 import os
@@ -18,7 +17,7 @@ class Alone:
     """env: what programs need in their environment. Processes end with the thread that started them: that of the control, once it
     has restarted annals, which therefore is stopped first."""
 
-    def __init__(self, folder, certificates, *flags):
+    def __init__(self, folder, certificates, *flags, controllers=False):
         self.folder, self.certificates, self.flags = pathlib.Path(folder), certificates, flags
         self.doorway = doorway.Doorway()
         self.etcd = processes.Etcd(self.folder / "etcd", kube.NEWEST_ETCD)
@@ -26,6 +25,8 @@ class Alone:
         self.start()
         processes.retry_until(lambda: self.annals.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
         self.kubeconfig = kube.write_kubeconfig(self.folder / "kubeconfig", self.doorway, certificates)
+        arguments = [processes.BIN, "controllers", "--kubeconfig", self.kubeconfig]
+        self.controllers = processes.Process(arguments) if controllers else None
         self.control = Control({"restart": self.restart, "compact": self.gateway.compact_as_replica, "cut": self.doorway.cut,
                                 "pause": lambda: self.etcd.signal(signal.SIGSTOP), "resume": lambda: self.etcd.signal(signal.SIGCONT)})
 
@@ -35,7 +36,7 @@ class Alone:
 
     @property
     def everything(self):
-        return [self.etcd, self.annals]
+        return [process for process in (self.etcd, self.annals, self.controllers) if process]
 
     def start(self):
         self.annals = processes.Serve(self.etcd.endpoint, self.certificates, "--etcd-compaction-interval=0", *self.flags)
@@ -48,6 +49,8 @@ class Alone:
 
     def stop(self):
         self.etcd.signal(signal.SIGCONT)
+        if self.controllers:
+            self.controllers.stop()
         self.annals.stop()
         self.control.close()
         self.doorway.close()

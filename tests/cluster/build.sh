@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
-# kube-controller-manager and kubectl v1.36.3, etcd and etcdctl v3.6.16. Minutes the first time; what is there in the right version
+# kube-controller-manager and kubectl v1.36.3, etcd and etcdctl v3.6.16, helm v3.21.4. Minutes the first time; what is there in the right version
 # stays. Then the tests written in Go, which client-go and controller-runtime are part of.
 set -eu
 cd "$(dirname "$0")/peers"
@@ -14,6 +14,7 @@ kube-controller-manager  kube  ./controller-manager  k8s.io/kubernetes
 kubectl                  kube  ./kubectl             k8s.io/client-go
 etcd                     etcd  .                     go.etcd.io/etcd/server/v3
 etcdctl                  etcd  ./etcdctl             go.etcd.io/etcd/etcdctl/v3
+helm                     helm  helm.sh/helm/v3/cmd/helm  helm.sh/helm/v3
 "
 
 if ! command -v go >/dev/null; then
@@ -32,7 +33,7 @@ stamps="-s -w
 is_current() { # executable folder module
 	local version
 	version=$(cd "$2" && go list -m -f '{{if .Replace}}{{.Replace.Version}}{{else}}{{.Version}}{{end}}' "$3")
-	go version -m "$1" 2>/dev/null | grep -Eq "(dep|=>)\s+$3\s+$version\b"
+	go version -m "$1" 2>/dev/null | grep -Eq "(mod|dep|=>)\s+$3\s+$version\b"
 }
 
 mkdir -p "$PEERS"

@@ -58,7 +58,7 @@ def audited(certificates):
 def alone(certificates):
     from alone import Alone
 
-    yield from shared(Alone, certificates)
+    yield from shared(lambda path, certificates: Alone(path, certificates, controllers=True), certificates)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ import (
 
 	"annals.dev/tests/cluster/clients/world"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -75,5 +76,34 @@ func TestDelete_finalizerHoldsUntilItIsRemoved(t *testing.T) {
 		if gone := last.Object.(*appsv1.ControllerRevision); gone.DeletionTimestamp == nil || gone.UID != made.UID {
 			t.Errorf("deleted: %+v", gone.ObjectMeta)
 		}
+	})
+}
+
+// The namespace controller empties a namespace of every kind, as soon as finalizers allow it.
+func TestDelete_namespaceGoesWithAllThatIsInIt(t *testing.T) {
+	t.Parallel()
+	clients, ctx, ns := world.Clientset(t, world.Config(t)), world.Context(t), world.Namespace(t)
+	crowd(t, clients, ns, 5)
+	world.Got(clients.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: named("c")}, metav1.CreateOptions{}))(t)
+	held := revision("held")
+	held.Finalizers = []string{"clients.test/hold"}
+	world.Got(clients.AppsV1().ControllerRevisions(ns).Create(ctx, held, metav1.CreateOptions{}))(t)
+	world.Check(t, clients.CoreV1().Namespaces().Delete(ctx, ns, metav1.DeleteOptions{}))
+	world.Eventually(t, "only what is held is left, and a condition says so", func() bool {
+		list := world.Got(clients.AppsV1().ControllerRevisions(ns).List(ctx, metav1.ListOptions{}))(t)
+		present, err := clients.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
+		if err != nil {
+			t.Fatalf("gone with an object in it: %v", err)
+		}
+		remaining := slices.ContainsFunc(present.Status.Conditions, func(c corev1.NamespaceCondition) bool {
+			return c.Type == corev1.NamespaceFinalizersRemaining && c.Status == corev1.ConditionTrue
+		})
+		return len(list.Items) == 1 && remaining
+	})
+	patch := []byte(`{"metadata":{"finalizers":null}}`)
+	world.Got(clients.AppsV1().ControllerRevisions(ns).Patch(ctx, "held", types.MergePatchType, patch, metav1.PatchOptions{}))(t)
+	world.Eventually(t, "it is gone", func() bool {
+		_, err := clients.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
 	})
 }

@@ -120,11 +120,16 @@ func TestTyped_pods(t *testing.T) {
 		}
 		made.Status.Phase = corev1.PodRunning
 		made.Status.Conditions = append(made.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue})
-		world.Got(client.UpdateStatus(ctx, made, metav1.UpdateOptions{}))(t)
+		running := world.Got(client.UpdateStatus(ctx, made, metav1.UpdateOptions{}))(t)
 		ready := `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Tested"},{"type":"Initialized","status":"True"}]}}`
 		patched := world.Got(client.Patch(ctx, "web-1", types.StrategicMergePatchType, []byte(ready), metav1.PatchOptions{}, "status"))(t)
 		if n := len(patched.Status.Conditions); n != 2 || patched.Status.Phase != corev1.PodRunning {
 			t.Errorf("phase %s, %d conditions", patched.Status.Phase, n)
+		}
+		running.Spec.Containers[0].Name = "renamed"
+		running.ResourceVersion = ""
+		if _, err := client.Update(ctx, running, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+			t.Errorf("a container was renamed: %v", err)
 		}
 		for selector, n := range map[string]int{"status.phase=Running": 1, "status.phase=Pending": 0, "spec.nodeName=": 1, "spec.restartPolicy=Always": 1} {
 			if list := world.Got(client.List(ctx, metav1.ListOptions{FieldSelector: selector}))(t); len(list.Items) != n {

@@ -116,7 +116,6 @@ func (f reconcileFunc) Reconcile(ctx context.Context, request ctrl.Request) (ctr
 // The second manager reconciles only once the first has gone.
 func TestReconciler_onlyTheLeaderWorks(t *testing.T) {
 	t.Parallel()
-	world.Needs(t, corev1.SchemeGroupVersion.WithResource("events"))
 	ns, c, seen := world.Namespace(t), direct(t), make(chan string, 100)
 	stop := map[string]context.CancelFunc{}
 	stopped := make(chan error)
