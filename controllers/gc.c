@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "controllers/gc_attempt.h"
 #include "controllers/gc_monitors.h"
+#include "controllers/recorder.h"
 #include "controllers/workers.h"
 
 enum {
@@ -12,12 +13,14 @@ enum {
 	DISCOVER_FIRST_MS = 1000, /* while nothing is known */
 	SYNC_PATIENCE_MS = 60 * 1000,
 	BACKOFF_FIRST_MS = 5,
+	MESSAGE_MAX = 64 * 1024,
 	BACKOFF_LAST_MS = 1000 * 1000,
 };
 
 struct gc {
 	struct gc_core core;
 	struct gc_monitors monitors;
+	struct recorder *recorder; /* or NULL */
 	struct workqueue *to_delete, *to_orphan;
 	struct workers deleters, orphaners;
 	pthread_t discoverer;
@@ -42,8 +45,22 @@ static void on_orphan(void *context, struct str uid)
 static void on_invalid_namespace(void *context, const struct gc_ref *object, const struct gc_ref *owner)
 {
 	struct gc *gc = context;
-	gc_core_notice(&gc->core, true, GC_REF_FMT " refers to the owner " GC_REF_FMT ", which is in another namespace",
-		GC_REF_ARG(object), GC_REF_ARG(owner));
+	_cleanup_(buf_done) struct buf message;
+
+	buf_init(&message, MESSAGE_MAX);
+	buf_printf(&message, "ownerRef " GC_REF_FMT " does not exist in namespace \"" STR_FMT "\"", GC_REF_ARG(owner),
+		STR_ARG(object->ns));
+	recorder_say(gc->recorder,
+		&(struct event){
+			.api_version = object->api_version,
+			.kind = object->kind,
+			.ns = object->ns,
+			.name = object->name,
+			.uid = object->uid,
+			.reason = STR("OwnerRefInvalidNamespace"),
+			.message = buf_str(&message),
+			.is_warning = true,
+		});
 }
 
 static const struct gc_sink sink = {on_delete, on_orphan, on_invalid_namespace};
@@ -176,6 +193,7 @@ static void *start(const struct controller_env *env)
 	gc->deleters = (struct workers){.queue = gc->to_delete, .work = try_to_delete, .ctx = gc};
 	gc->orphaners = (struct workers){.queue = gc->to_orphan, .work = try_to_orphan, .ctx = gc};
 	gc_core_init(&gc->core, env, &sink, gc);
+	gc->recorder = recorder_new(env->client, garbage_collector.name);
 	gc_monitors_init(&gc->monitors, &gc->core, on_synced, gc);
 	gc->has_discoverer = pthread_create(&gc->discoverer, NULL, discoverer_run, gc) == 0;
 	if (!gc->has_discoverer) {
@@ -204,6 +222,7 @@ static void stop(void *state)
 	gc_monitors_done(&gc->monitors);
 	workers_stop(&gc->deleters);
 	workers_stop(&gc->orphaners);
+	recorder_free(gc->recorder);
 	gc_core_done(&gc->core);
 	workqueue_free(gc->to_delete);
 	workqueue_free(gc->to_orphan);

@@ -85,6 +85,14 @@ class Heap:
         self.sentinel()
         assert self.state() == expected
 
+    def event(self, name, reason):
+        """The Event about an object that has been, or comes yet, with that reason."""
+        def found():
+            events = self.client.get(f"{NAMESPACES}/{self.namespace}/events").json["items"]
+            return next((event for event in events if (event["involvedObject"]["name"], event["reason"]) == (name, reason)), None)
+
+        return processes.retry_until(found, f"an event {reason} about {name}")
+
     def sentinel(self):
         n = next(self.sentinels)
         top = self.make(f"sentinel-{n}", namespace=self.other_namespace)
@@ -362,6 +370,10 @@ def an_owner_in_another_namespace_is_none(heap):
     heap.make("b", owner(a))
     heap.becomes()
     assert "far" in heap.state(heap.other_namespace)
+    event = heap.event("b", "OwnerRefInvalidNamespace")
+    reference = f'[v1/ConfigMap, namespace: {heap.namespace}, name: far, uid: {a["uid"]}]'
+    assert event["message"] == f'ownerRef {reference} does not exist in namespace "{heap.namespace}"'
+    assert (event["type"], event["source"]["component"]) == ("Warning", "garbage-collector-controller")
     heap.delete("far", namespace=heap.other_namespace)
 
 
