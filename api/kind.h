@@ -113,6 +113,7 @@ struct kind {
 	bool unconditional_update;  /* PUT without resourceVersion is allowed */
 	bool create_on_update;      /* PUT of what is not there creates it */
 	bool keeps_generation;      /* generation is the client's (ControllerRevision); otherwise see bumps_generation */
+	bool is_answered; /* only created, and answered rather than stored (server/reviews.c); validate looks at metadata, too */
 	bool delete_answers_object; /* DELETE answers the object rather than a Status */
 	/* Deletion is the kind's own code upstream (registry/core/namespace), which words failed preconditions as the store does, and takes
 	 * orphanDependents=false for Foreground. */

@@ -349,6 +349,23 @@ static struct json *read_list(struct decoder *d, const struct type *t, const str
 	return list;
 }
 
+/* A list cannot be a map's value: it is a message, whose field 1 occurs once for each item. */
+static struct json *read_listed(struct decoder *d, const struct type *t, const struct part *p)
+{
+	struct json *list = json_array(d->arena);
+	struct str in = p->bytes;
+	struct part member;
+	if (!check_wire(d, p, WIRE_BYTES)) {
+		return NULL;
+	}
+	while (next_part(d, &in, &member)) {
+		if (member.number == 1) {
+			read_list(d, t, &member, list);
+		}
+	}
+	return list;
+}
+
 /* An entry is a message of a key and a value. Of equal keys the last counts, as in JSON. */
 static struct json *read_map(struct decoder *d, const struct type *t, const struct part *p, struct json *before)
 {
@@ -359,7 +376,8 @@ static struct json *read_map(struct decoder *d, const struct type *t, const stru
 		if (member.number == 1) {
 			key = read_value(d, &type_string, &member, NULL);
 		} else if (member.number == 2) {
-			value = read_value(d, t->elem, &member, value);
+			value = t->elem->kind == TYPE_LIST ? read_listed(d, t->elem, &member)
+							   : read_value(d, t->elem, &member, value);
 		}
 	}
 	json_add(d->arena, map, key ? json_text(key) : STR(""), value ? value : json_null(d->arena));

@@ -48,6 +48,8 @@ struct field_selector {
 /* Slices point into text or the arena. 0, or 1 with 400 "field label not supported" and the like. */
 int field_selector_parse(struct field_selector *ret, struct str text, const struct kind *kind, const struct door *door,
 	struct arena *a, struct status *st);
+/* Whether it can be read at all, whatever the fields are called. */
+bool field_selector_is_readable(struct str text, struct arena *a);
 /* values[i]: of kind->selectable[i]; may be NULL when the kind has none. */
 bool field_selector_matches(const struct field_selector *s, struct str name, struct str ns, const struct str *values);
 /* Whether a term demands one value of a field, as metadata.name=x does: what a look-up can start from. */

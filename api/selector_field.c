@@ -192,19 +192,37 @@ static int resolve(struct parser *p, struct field_term *term)
 	return 1;
 }
 
+/* All terms, their fields not yet looked up. */
+static int parse_terms(struct parser *p, struct field_selector *ret)
+{
+	size_t n;
+	struct str *terms = split_terms(p, &n);
+	*ret = (struct field_selector){.v = arena_array(p->arena, struct field_term, n)};
+	for (size_t i = 0; i < n; i++) {
+		struct field_term *term = &ret->v[ret->n];
+		if (parse_term(p, terms[i], term)) {
+			return 1;
+		}
+		ret->n += !is_everything(term);
+	}
+	return 0;
+}
+
+bool field_selector_is_readable(struct str text, struct arena *a)
+{
+	struct status ignored;
+	struct field_selector selector;
+	status_init(&ignored, a);
+	return parse_terms(&(struct parser){.text = text, .arena = a, .st = &ignored}, &selector) == 0;
+}
+
 int field_selector_parse(struct field_selector *ret, struct str text, const struct kind *kind, const struct door *door,
 	struct arena *a, struct status *st)
 {
 	struct parser p = {text, kind, door, a, st};
-	size_t n;
-	struct str *terms = split_terms(&p, &n);
-	struct field_selector selector = {.v = arena_array(a, struct field_term, n)};
-	for (size_t i = 0; i < n; i++) {
-		struct field_term *term = &selector.v[selector.n];
-		if (parse_term(&p, terms[i], term)) {
-			return 1;
-		}
-		selector.n += !is_everything(term);
+	struct field_selector selector;
+	if (parse_terms(&p, &selector)) {
+		return 1;
 	}
 	for (size_t i = 0; i < selector.n; i++) {
 		if (resolve(&p, &selector.v[i])) {

@@ -220,3 +220,28 @@ bool abac_allows(const struct abac *abac, const struct authz_attributes *attribu
 	}
 	return false;
 }
+
+/* ---- telling ---- */
+
+static void policy_tell(const struct policy *p, struct authz_rules *rules)
+{
+	static const char *const reads[] = {"get", "list", "watch", NULL}, *const everything[] = {"*", NULL};
+	const char *const *verbs = p->is_readonly ? reads : everything;
+
+	if (p->resource.n > 0) {
+		authz_rules_add_resource(rules, verbs, p->api_group, p->resource);
+	}
+	if (p->path.n > 0) {
+		authz_rules_add_paths(rules, verbs, &p->path, 1);
+	}
+}
+
+void abac_rules(const struct abac *abac, const struct user *user, struct str ns, struct authz_rules *rules)
+{
+	for (size_t i = 0; i < abac->n; i++) {
+		const struct policy *p = &abac->policies[i];
+		if (subject_matches(p, user) && matches(p->ns, ns)) {
+			policy_tell(p, rules);
+		}
+	}
+}

@@ -13,5 +13,7 @@ int abac_parse(struct abac **ret, struct str text, struct buf *err);
 struct abac *abac_free(struct abac *abac);
 DEFINE_CLEANUP(struct abac *, abac_free)
 bool abac_allows(const struct abac *abac, const struct authz_attributes *attributes);
+/* Adds what its lines allow the user in that namespace; texts are copied. */
+void abac_rules(const struct abac *abac, const struct user *user, struct str ns, struct authz_rules *rules);
 
 #endif

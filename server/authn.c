@@ -155,14 +155,10 @@ bool authn_token_is_misplaced(struct http_exchange *x)
 		str_cut(rest, ' ', &token, &rest) && token.n == 0;
 }
 
-static enum answer ask_token(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a)
+bool authn_token(struct authn *authn, struct str token, struct user **ret, struct arena *a)
 {
-	struct str token = bearer_token(http_header(x, "Authorization"));
-	if (token.n == 0) {
-		return ANSWER_UNKNOWN;
-	}
 	if (!authn->options.token_file) {
-		return ANSWER_WRONG;
+		return false;
 	}
 
 	watched_file_poll(&authn->token_file);
@@ -175,7 +171,16 @@ static enum answer ask_token(struct authn *authn, struct http_exchange *x, struc
 		*ret = u;
 	}
 	pthread_rwlock_unlock(&authn->lock);
-	return known ? ANSWER_KNOWN : ANSWER_WRONG;
+	return known != NULL;
+}
+
+static enum answer ask_token(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a)
+{
+	struct str token = bearer_token(http_header(x, "Authorization"));
+	if (token.n == 0) {
+		return ANSWER_UNKNOWN;
+	}
+	return authn_token(authn, token, ret, a) ? ANSWER_KNOWN : ANSWER_WRONG;
 }
 
 typedef enum answer (*authn_way)(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a);

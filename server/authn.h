@@ -33,6 +33,8 @@ struct authn *authn_free(struct authn *a);
 /* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); or 1 with 401 in st.
  * Tokens are compared in constant time. Impersonate-* headers are the caller's business (server/impersonate.h). */
 int authn_request(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a, struct status *st);
+/* Whom a bearer token names: true with *ret as above. */
+bool authn_token(struct authn *authn, struct str token, struct user **ret, struct arena *a);
 /* "Bearer" and two blanks: such a header names nobody, and the client should be told. */
 bool authn_token_is_misplaced(struct http_exchange *x);
 bool user_in_group(const struct user *u, struct str group);

@@ -116,12 +116,13 @@ static bool path_matches(const char *pattern, struct str path)
 
 static bool is_public_path(const struct authz_attributes *at, bool is_authenticated)
 {
+	bool is_anyone = is_authenticated || user_in_group(at->user, GROUP_UNAUTHENTICATED);
 	if (!str_is(at->verb, "get")) {
 		return false;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(public_paths); i++) {
 		const struct public_path *row = &public_paths[i];
-		if ((row->is_for_anyone || is_authenticated) && path_matches(row->path, at->path)) {
+		if ((row->is_for_anyone ? is_anyone : is_authenticated) && path_matches(row->path, at->path)) {
 			return true;
 		}
 	}
@@ -152,10 +153,19 @@ static bool everybody_may(const struct authz_attributes *at)
 
 /* ---- deciding and saying so ---- */
 
+static bool may_do_all(const struct authz *authz, const struct user *user)
+{
+	return authz->options.always_allow || user_in_group(user, STR("system:masters"));
+}
+
 static bool is_allowed(struct authz *authz, const struct authz_attributes *at)
 {
-	return authz->options.always_allow || user_in_group(at->user, STR("system:masters")) || everybody_may(at) ||
-		policy_allows(authz, at);
+	return may_do_all(authz, at->user) || everybody_may(at) || policy_allows(authz, at);
+}
+
+bool authz_allows(struct authz *authz, const struct authz_attributes *attributes)
+{
+	return is_allowed(authz, attributes);
 }
 
 /* The texts may be shown by a browser: k8s.io/apiserver escapes them as HTML. */
@@ -218,4 +228,73 @@ int authz_check(struct authz *authz, const struct authz_attributes *at, struct a
 		forbid_path(at, user, a, st);
 	}
 	return 1;
+}
+
+/* ---- telling what is allowed ---- */
+
+static struct json *text_list(struct authz_rules *rules, const struct str *texts, size_t n)
+{
+	struct json *list = json_array(rules->arena);
+	for (size_t i = 0; i < n; i++) {
+		json_append(rules->arena, list, json_string(rules->arena, arena_dup(rules->arena, texts[i])));
+	}
+	return list;
+}
+
+static struct json *rule_of(struct authz_rules *rules, const char *const *verbs)
+{
+	struct json *rule = json_object(rules->arena), *list = json_array(rules->arena);
+	for (; *verbs; verbs++) {
+		json_append(rules->arena, list, json_string(rules->arena, str_of(*verbs)));
+	}
+	json_add(rules->arena, rule, STR("verbs"), list);
+	return rule;
+}
+
+void authz_rules_add_resource(struct authz_rules *rules, const char *const *verbs, struct str group, struct str resource)
+{
+	struct json *rule = rule_of(rules, verbs);
+	json_add(rules->arena, rule, STR("apiGroups"), text_list(rules, &group, 1));
+	json_add(rules->arena, rule, STR("resources"), text_list(rules, &resource, 1));
+	json_append(rules->arena, rules->resources, rule);
+}
+
+void authz_rules_add_paths(struct authz_rules *rules, const char *const *verbs, const struct str *paths, size_t n)
+{
+	struct json *rule = rule_of(rules, verbs);
+	json_add(rules->arena, rule, STR("nonResourceURLs"), text_list(rules, paths, n));
+	json_append(rules->arena, rules->paths, rule);
+}
+
+static void tell_everybodys(struct authz_rules *rules, bool is_authenticated)
+{
+	static const char *const create[] = {"create", NULL}, *const get[] = {"get", NULL};
+	struct str paths[ARRAY_SIZE(public_paths)];
+	size_t n = 0;
+	for (size_t i = 0; is_authenticated && i < ARRAY_SIZE(self_reviews); i++) {
+		authz_rules_add_resource(rules, create, str_of(self_reviews[i].group), str_of(self_reviews[i].resource));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(public_paths); i++) {
+		if (is_authenticated || public_paths[i].is_for_anyone) {
+			paths[n++] = str_of(public_paths[i].path);
+		}
+	}
+	authz_rules_add_paths(rules, get, paths, n);
+}
+
+void authz_rules(struct authz_rules *ret, struct authz *authz, const struct user *user, struct str ns, struct arena *a)
+{
+	static const char *const everything[] = {"*", NULL};
+	*ret = (struct authz_rules){a, json_array(a), json_array(a)};
+	tell_everybodys(ret, user_in_group(user, GROUP_AUTHENTICATED));
+	if (may_do_all(authz, user)) {
+		authz_rules_add_resource(ret, everything, STR("*"), STR("*"));
+		authz_rules_add_paths(ret, everything, &STR("*"), 1);
+	}
+	if (authz->options.policy_file) {
+		watched_file_poll(&authz->policy_file);
+		pthread_rwlock_rdlock(&authz->lock);
+		abac_rules(authz->policy, user, ns, ret);
+		pthread_rwlock_unlock(&authz->lock);
+	}
 }

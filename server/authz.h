@@ -28,4 +28,17 @@ struct authz *authz_free(struct authz *a);
 /* 0: allowed; 1: 403 in st with kube's text (`controllerrevisions.apps is forbidden: User "x" cannot list resource ...`). */
 int authz_check(struct authz *authz, const struct authz_attributes *attributes, struct arena *a, struct status *st);
 
+/* The same, said as yes or no. */
+bool authz_allows(struct authz *authz, const struct authz_attributes *attributes);
+
+/* What a user may do in a namespace, as arrays of authorization.k8s.io/v1 ResourceRules and NonResourceRules. */
+struct authz_rules {
+	struct arena *arena;
+	struct json *resources, *paths;
+};
+void authz_rules(struct authz_rules *ret, struct authz *authz, const struct user *user, struct str ns, struct arena *a);
+/* verbs: ends with NULL */
+void authz_rules_add_resource(struct authz_rules *rules, const char *const *verbs, struct str group, struct str resource);
+void authz_rules_add_paths(struct authz_rules *rules, const char *const *verbs, const struct str *paths, size_t n);
+
 #endif

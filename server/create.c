@@ -2,6 +2,7 @@
 #include "server/write.h"
 
 #include "api/validate.h"
+#include "server/reviews.h"
 
 #define GENERATE_ATTEMPTS_MAX 8 /* kube's maxNameGenerationCreateAttempts */
 
@@ -71,6 +72,10 @@ void verb_create(struct request *q)
 	}
 	q->is_dry_run = c->options.dry_run;
 	c->rules.manager = request_manager(q, c->options.field_manager);
+	if (q->route.kind->is_answered) {
+		review_answer(q, c->sent, c->rules.manager);
+		return;
+	}
 	c->is_generated = c->sent->meta.name.n == 0 && c->sent->meta.generate_name.n > 0;
 	if (c->is_generated) {
 		meta_generate_name(&c->sent->meta, q->a);

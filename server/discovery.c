@@ -242,7 +242,7 @@ static void add_resource(struct buf *out, const struct catalog *c, const struct 
 	add_verbs(out, k->verbs);
 	add_strings(out, "shortNames", k->short_names);
 	add_strings(out, "categories", k->categories);
-	if (c->options->storage_version_hash) {
+	if (c->options->storage_version_hash && !k->is_answered) {
 		kind_storage_version_hash(k, hash);
 		buf_addc(out, ',');
 		add_string(out, "storageVersionHash", hash);

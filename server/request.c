@@ -218,7 +218,7 @@ static void request_leave(struct request *q)
 
 static unsigned media_allowed(const struct route *r)
 {
-	if (!r->is_resource || !r->kind) {
+	if (!r->is_resource || !r->kind || r->kind->is_answered) {
 		return 0;
 	}
 	switch (r->action) {

@@ -178,17 +178,27 @@ static unsigned action_of(const struct route *r)
 	return on_collection[r->method];
 }
 
+/* Is there such a path, whatever the method? What is only answered has a collection to post to, and nothing else. */
+static bool is_served(const struct route *r)
+{
+	if (!r->kind) {
+		return false;
+	}
+	if (r->kind->is_answered && r->name.n > 0) {
+		return false;
+	}
+	bool is_all_namespaces = r->kind->is_namespaced && !r->kind->is_answered && r->name.n == 0;
+	return is_all_namespaces || r->has_ns == r->kind->is_namespaced;
+}
+
 int route_resolve(struct route *r, struct status *st)
 {
 	unsigned action, allowed;
 	const char *problem, *messages[VALIDATE_MESSAGES_MAX];
 
-	if (!r->kind || r->has_ns != r->kind->is_namespaced) {
-		bool is_all_namespaces = r->kind && r->kind->is_namespaced && r->name.n == 0;
-		if (!is_all_namespaces) {
-			status_route_not_found(st);
-			return 1;
-		}
+	if (!is_served(r)) {
+		status_route_not_found(st);
+		return 1;
 	}
 	if (r->subresource.n > 0) {
 		r->sub = kind_subresource(r->kind, r->subresource);

@@ -81,6 +81,9 @@ static void write_object_metrics(void *ctx, struct buf *out)
 			 "of a fetching error, the value will be -1.\n# TYPE apiserver_resource_objects gauge\n");
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
+		if (k->is_answered) {
+			continue;
+		}
 		buf_printf(out, "apiserver_resource_objects{group=\"%s\",resource=\"%s\"} %zu\n", k->doors[0].group, k->resource,
 			   objects_of(s, k));
 	}
@@ -90,6 +93,9 @@ static void write_object_metrics(void *ctx, struct buf *out)
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
 		const char *group = k->doors[0].group;
+		if (k->is_answered) {
+			continue;
+		}
 		buf_printf(out, "apiserver_storage_objects{resource=\"%s%s%s\"} %zu\n", k->resource, *group ? "." : "", group,
 			   objects_of(s, k));
 	}

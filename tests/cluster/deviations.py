@@ -108,6 +108,28 @@ def is_column_text(step, kube, annals):
     return kube["status"] == annals["status"] == 200 and without_column_texts(kube) == without_column_texts(annals)
 
 
+def is_other_roles(step, kube, annals):
+    return kube["status"] == annals["status"] == 201 and "resourceRules" in str(annals["body"])
+
+
+def without(answer, name):
+    """A review's answer without that part of its status."""
+    status = answer["body"].get("status")
+    return {**answer, "body": {**answer["body"], "status": {key: value for key, value in status.items() if key != name}}} if isinstance(status, dict) else answer
+
+
+def is_unexplained(step, kube, annals):
+    return "RBAC: allowed by" in str(kube["body"]) and without(kube, "reason") == annals
+
+
+def is_without_audience(step, kube, annals):
+    return without(kube, "audiences") == annals
+
+
+def is_token_error(step, kube, annals):
+    return "invalid bearer token" in kube["body"]["status"]["error"] and without(kube, "error") == without(annals, "error")
+
+
 GO_TEXT = Deviation("the text is one of Go's parsers, or shows Go's types", is_go_text)
 CLIENTS_MISTAKE = Deviation("500 says the server is broken, and alerts fire on it", is_clients_mistake)
 DATA_BY_VALUE = Deviation("data that means the same may be written back", is_data_by_value)
@@ -122,6 +144,10 @@ BARE_WATCH = Deviation("500 for a path that does not exist", is_bare_watch)
 GO_DIFFERENCE = Deviation("the message ends with a difference of Go structs", is_go_difference)
 COLUMN_TEXTS = Deviation("columns are described in other words", is_column_text)
 LEFT_BEHIND = Deviation("finalizers can be taken off objects left in a namespace that is gone", is_left_behind)
+OTHER_ROLES = Deviation("what everybody may do is not kept as RBAC's roles here, so the list reads differently", is_other_roles)
+TOKEN_ERROR = Deviation("other servers ask others about tokens, and their errors read differently", is_token_error)
+UNEXPLAINED = Deviation("there are no roles to name as the reason", is_unexplained)
+NO_AUDIENCE = Deviation("tokens are for this server and no other audience", is_without_audience)
 
 EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES, LATE_REFUSAL, PROTOBUF, OTHER_KINDS, HEALTH_REPORT, BARE_WATCH]
 

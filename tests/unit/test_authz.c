@@ -255,6 +255,53 @@ static void assert_policy_refused(const char *policy, const char *why)
 	buf_done(&err);
 }
 
+static void assert_rules(struct scene *s, struct user u, const char *resources, const char *paths)
+{
+	struct authz_rules rules;
+	struct buf text;
+	authz_rules(&rules, s->authz, &u, STR("default"), &s->arena);
+	buf_init(&text, 4096);
+	json_encode(&text, rules.resources);
+	assert_str(buf_str(&text), resources);
+	buf_clear(&text);
+	json_encode(&text, rules.paths);
+	assert_str(buf_str(&text), paths);
+	buf_done(&text);
+}
+
+#define PUBLIC "{\"verbs\":[\"get\"],\"nonResourceURLs\":[\"/healthz\",\"/livez\",\"/readyz\",\"/version\",\"/version/\""
+#define DISCOVERY ",\"/api\",\"/api/*\",\"/apis\",\"/apis/*\",\"/openapi\",\"/openapi/*\""
+#define REVIEW(group, resource) "{\"verbs\":[\"create\"],\"apiGroups\":[\"" group ".k8s.io\"],\"resources\":[\"" resource "\"]}"
+#define BASIC                                          \
+	REVIEW("authentication", "selfsubjectreviews") \
+	"," REVIEW("authorization", "selfsubjectaccessreviews") "," REVIEW("authorization", "selfsubjectrulesreviews")
+
+static void test_authz__tells_what_one_may_do(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s,
+		POLICY("\"group\":\"dev\",\"apiGroup\":\"apps\",\"resource\":\"*\",\"namespace\":\"default\",\"readonly\":true")
+			POLICY("\"user\":\"alice\",\"nonResourcePath\":\"/metrics\",\"namespace\":\"*\"") POLICY(
+				"\"user\":\"alice\",\"apiGroup\":\"apps\",\"resource\":\"*\",\"namespace\":\"other\"")
+				POLICY("\"user\":\"bob\",\"apiGroup\":\"apps\",\"resource\":\"*\",\"namespace\":\"*\""));
+	assert_rules(&s, ANONYMOUS, "[]", "[" PUBLIC "]}]");
+	assert_rules(&s, ADMIN, "[" BASIC ",{\"verbs\":[\"*\"],\"apiGroups\":[\"*\"],\"resources\":[\"*\"]}]",
+		"[" PUBLIC DISCOVERY "]},{\"verbs\":[\"*\"],\"nonResourceURLs\":[\"*\"]}]");
+	assert_rules(&s, ALICE,
+		"[" BASIC ",{\"verbs\":[\"get\",\"list\",\"watch\"],\"apiGroups\":[\"apps\"],\"resources\":[\"*\"]}]",
+		"[" PUBLIC DISCOVERY "]},{\"verbs\":[\"*\"],\"nonResourceURLs\":[\"/metrics\"]}]");
+	close_scene(&s);
+}
+
+static void test_authz__a_name_alone_is_not_anyone(void **state _unused_)
+{
+	struct scene s;
+	struct user nobody = {.name = STR("bob")};
+	open_scene(&s, NULL);
+	assert_false(may_path(&s, nobody, "get", "/version"));
+	close_scene(&s);
+}
+
 static void test_authz__broken_policy_names_the_line(void **state _unused_)
 {
 	assert_policy_refused("\n{", "line 2: unexpected end of JSON input");
@@ -389,6 +436,8 @@ int main(void)
 		TEST(test_authz__readonly_policy_allows_reading_only),
 		TEST(test_authz__user_and_group_must_both_match),
 		TEST(test_authz__policy_path_may_end_in_a_star),
+		TEST(test_authz__tells_what_one_may_do),
+		TEST(test_authz__a_name_alone_is_not_anyone),
 		TEST(test_authz__broken_policy_names_the_line),
 		TEST(test_impersonate__without_headers_changes_nothing),
 		TEST(test_impersonate__gives_name_groups_and_extra),

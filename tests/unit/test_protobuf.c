@@ -134,6 +134,7 @@ static void test_other_kind__gives_its_claim_alone(void **state)
 
 /* A type with one of each kind that the objects above have not. */
 static const struct type type_bytes_map = {.kind = TYPE_MAP, .elem = &type_bytes};
+static const struct type type_list_map = {.kind = TYPE_MAP, .elem = &type_string_list};
 static const struct type type_int_list = {.kind = TYPE_LIST, .elem = &type_int32};
 static const struct field inner_fields[] = {
 	{"a", &type_string, FIELD_NUMBER(1), "", NULL, NULL},
@@ -152,6 +153,7 @@ static const struct field outer_fields[] = {
 	{"flag", &type_bool, FIELD_NUMBER(7), "", NULL, NULL},
 	{"time", &type_time, FIELD_NUMBER(8), "", NULL, NULL},
 	{"raw", &type_raw, FIELD_NUMBER(9), "", NULL, NULL},
+	{"extra", &type_list_map, FIELD_NUMBER(10), "", NULL, NULL},
 	{0},
 };
 static const struct type outer_type = {.kind = TYPE_OBJECT, .go_type = "v1.Outer", .fields = outer_fields};
@@ -170,6 +172,9 @@ static const struct {
 	{"22080a016b1203010203", "{\"secrets\":{\"k\":\"AQID\"}}"},
 	{"22070a016b1202ff01", "{\"secrets\":{\"k\":\"/wE=\"}}"},
 	{"22030a016b", "{\"secrets\":{\"k\":null}}"},
+	/* A list that is a map's value is a message of its items. */
+	{"520b0a016b12060a01760a0177", "{\"extra\":{\"k\":[\"v\",\"w\"]}}"},
+	{"52050a016b1200", "{\"extra\":{\"k\":[]}}"},
 	{"280128ffffffff0f", "{\"numbers\":[1,-1]}"},
 	{"3801", "{\"flag\":true}"},
 	{"420408001000", "{\"time\":\"1970-01-01T00:00:00Z\"}"},
@@ -219,6 +224,7 @@ static const struct {
 	{"6b387300120532030a01ff", OBJECT_MISMATCH, "Inner.a: proto: string field contains invalid UTF-8"},
 	{"6b38730012083a06303132333435", OBJECT_MISMATCH, "Outer.flag: proto: wrong wireType = 2"},
 	{"6b387300120522030a01ff", OBJECT_MISMATCH, "Outer.secrets: proto: string field contains invalid UTF-8"},
+	{"6b387300120752050a016b1001", OBJECT_MISMATCH, "Outer.extra: proto: wrong wireType = 0"},
 	{"6b387300120a420808ffffffffffff7f", OBJECT_MISMATCH, "Outer.time: proto: the time is out of range"},
 	{"6b38730012094a070a057b226e223a", OBJECT_MISMATCH, "Outer.raw: unexpected end of JSON input"},
 	{"6b38730012074a050a037b7d7d", OBJECT_MISMATCH, "Outer.raw: invalid character '}' after top-level value"},

@@ -139,10 +139,38 @@ static void test_route__other_paths(void **state)
 
 #define WITH_ARENA(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* A collection to post to, and nothing else. */
+static void test_route__what_is_answered_has_one_path(void **state)
+{
+	static const char self[] = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+	static const char local[] = "/apis/authorization.k8s.io/v1/namespaces/ns/localsubjectaccessreviews";
+	static const struct {
+		const char *method, *path, *more;
+		int code;
+	} rows[] = {
+		{"POST", self, "", 0},
+		{"POST", local, "", 0},
+		{"GET", self, "", 405},
+		{"GET", self, "?watch=1", 405},
+		{"DELETE", local, "", 405},
+		{"GET", self, "/x", 404},
+		{"PUT", self, "/x", 404},
+		{"PATCH", local, "/x", 404},
+		{"POST", "/apis/authorization.k8s.io/v1/localsubjectaccessreviews", "", 404},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fixture *f = *state;
+		char target[256];
+		snprintf(target, sizeof(target), "%s%s", rows[i].path, rows[i].more);
+		assert_int_equal(go(f, rows[i].method, target), rows[i].code);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WITH_ARENA(test_route__table_of_actions),
+		WITH_ARENA(test_route__what_is_answered_has_one_path),
 		WITH_ARENA(test_route__table_of_refusals),
 		WITH_ARENA(test_route__names_and_namespaces),
 		WITH_ARENA(test_route__doors_of_standalone_mode_are_shut_elsewhere),
