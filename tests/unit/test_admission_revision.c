@@ -70,6 +70,7 @@ static void test_data_immutable__comes_after_what_else_is_wrong(void **state _un
 	w.attributes.name = STR("a");
 	w.attributes.old = write_decode(&w, with("\"data\":{\"x\":1},\"revision\":1"));
 	w.attributes.object = write_decode(&w, with("\"data\":{\"x\":2},\"revision\":-1"));
+	w.attributes.object->meta.ns = STR("default");
 	w.attributes.kind->validate_update(w.attributes.object, w.attributes.old, &w.errors);
 	assert_int_equal(write_admit(&w), 1);
 	assert_str(w.st.message,
