@@ -3,6 +3,7 @@
 #ifndef SERVER_TIMING_H
 #define SERVER_TIMING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct request;
