@@ -102,15 +102,17 @@ void audit_write_metrics(struct audit *a, struct buf *out)
 
 	if (a) {
 		write_vector(out, "apiserver_audit_error_total",
-			"[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by "
+			"[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin "
+			"affected by "
 			"the error.",
 			"plugin", plugins, &lost, 1);
 		write_vector(out, "apiserver_audit_level_total",
-			"[ALPHA] Counter of policy levels for audit events (1 per request).", "level", audit_level_names, a->n_levels,
-			AUDIT_LEVELS);
+			"[ALPHA] Counter of policy levels for audit events (1 per request).", "level", audit_level_names,
+			a->n_levels, AUDIT_LEVELS);
 	}
 	metrics_counter(out, "apiserver_audit_event_total",
-		"[ALPHA] Counter of audit events generated and sent to the audit backend.", a ? (double)count_of(&a->n_events) : 0);
+		"[ALPHA] Counter of audit events generated and sent to the audit backend.",
+		a ? (double)count_of(&a->n_events) : 0);
 	metrics_counter(out, "apiserver_audit_requests_rejected_total",
 		"[ALPHA] Counter of apiserver requests rejected due to an error in audit logging backend.",
 		a ? (double)count_of(&a->n_rejected) : 0);

@@ -68,8 +68,8 @@ void audit_patch_body(struct buf *out, struct str body, bool is_yaml, struct are
 
 struct json *audit_delete_options(struct arena *a, const struct json *body)
 {
-	static const char *const members[] = {"gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy", "dryRun",
-		"ignoreStoreReadErrorWithClusterBreakingPotential"};
+	static const char *const members[] = {"gracePeriodSeconds", "preconditions", "orphanDependents", "propagationPolicy",
+		"dryRun", "ignoreStoreReadErrorWithClusterBreakingPotential"};
 	struct json *j = json_object(a);
 
 	json_add(a, j, STR("kind"), json_string(a, STR("DeleteOptions")));

@@ -314,7 +314,8 @@ size_t audit_source_ips(const struct str **ret, struct str forwarded_for, struct
 /* What net/url leaves alone in a path that came escaped. */
 static bool may_stand(unsigned char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || (c && strchr("-_.~!$&'()*+,;=:@[]/%", c));
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+		(c && strchr("-_.~!$&'()*+,;=:@[]/%", c));
 }
 
 struct str audit_uri(struct str target, struct arena *a)

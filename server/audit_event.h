@@ -21,16 +21,16 @@ struct audit_event {
 	const struct str *source_ips;
 	size_t n_source_ips;
 	struct str user_agent;
-	const struct audit_object *object;      /* NULL: not about a resource */
+	const struct audit_object *object; /* NULL: not about a resource */
 	bool has_status;
 	unsigned code;
-	struct str status;                      /* JSON of members between metadata and code, each with a comma behind it; may be empty */
+	struct str status; /* JSON of members between metadata and code, each with a comma behind it; may be empty */
 	struct str request_object, response_object; /* JSON; empty: none */
-	int64_t received_us, stage_us;          /* wall clock */
+	int64_t received_us, stage_us;              /* wall clock */
 	struct audit_annotation {
 		const char *key;
 		struct str value;
-	} annotations[AUDIT_ANNOTATIONS_MAX];   /* sorted by key */
+	} annotations[AUDIT_ANNOTATIONS_MAX]; /* sorted by key */
 	size_t n_annotations;
 };
 

@@ -26,7 +26,8 @@ struct audit_file {
 
 static void split_path(struct audit_file *f)
 {
-	const char *path = f->options.path, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+	const char *path = f->options.path, *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+		   *dot = strrchr(name, '.');
 
 	f->folder = slash ? mem_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : mem_strdup(".");
 	f->stem = mem_strndup(name, dot ? (size_t)(dot - name) : strlen(name));

@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 
 enum {
-	GATHER_MS = 20,             /* lines wait this long for others to be written with, */
-	GATHER_BYTES = 256 * 1024,  /* or until there are so many */
+	GATHER_MS = 20,            /* lines wait this long for others to be written with, */
+	GATHER_BYTES = 256 * 1024, /* or until there are so many */
 	NOTICE_EVERY_MS = 60 * 1000,
 };
 
@@ -101,8 +101,8 @@ static void audit_log_report(struct audit_log *l, int r, size_t n_lost)
 	}
 	l->next_notice_ms = now + NOTICE_EVERY_MS;
 	if (n_lost > 0) {
-		buf_printf(&text, "the audit log %s cannot be written: %s; %llu events have been lost so far", l->options.file.path,
-			strerror(-r), (unsigned long long)audit_log_lost(l));
+		buf_printf(&text, "the audit log %s cannot be written: %s; %llu events have been lost so far",
+			l->options.file.path, strerror(-r), (unsigned long long)audit_log_lost(l));
 	} else {
 		buf_printf(&text, "the audit log %s cannot be set aside, so it grows beyond its size: %s", l->options.file.path,
 			strerror(-r));

@@ -320,8 +320,8 @@ static int check_type(const struct json *j, struct buf *err)
 	if (str_is(version, "audit.k8s.io/v1") && str_is(kind, "Policy")) {
 		return 0;
 	}
-	buf_printf(err, "must have apiVersion audit.k8s.io/v1 and kind Policy, not \"" STR_FMT "\" and \"" STR_FMT "\"", STR_ARG(version),
-		STR_ARG(kind));
+	buf_printf(err, "must have apiVersion audit.k8s.io/v1 and kind Policy, not \"" STR_FMT "\" and \"" STR_FMT "\"",
+		STR_ARG(version), STR_ARG(kind));
 	return -EINVAL;
 }
 
@@ -339,7 +339,8 @@ static int policy_read(struct audit_policy *p, const struct json *j, struct buf 
 		return 0;
 	}
 	status_init(&st, &p->arena);
-	status_invalid(&st, STR("audit.k8s.io"), STR("Policy"), json_text(json_gets(json_gets(j, "metadata"), "name")), &r.errors);
+	status_invalid(
+		&st, STR("audit.k8s.io"), STR("Policy"), json_text(json_gets(json_gets(j, "metadata"), "name")), &r.errors);
 	return refuse(err, st.message);
 }
 

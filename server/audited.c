@@ -6,9 +6,9 @@
 
 enum {
 	USER_AGENT_MAX = 1024,
-	SLOW_MS = 500,                       /* slower requests tell where the time went, as upstream */
+	SLOW_MS = 500, /* slower requests tell where the time went, as upstream */
 	RETRY_AFTER_S = 1,
-	STRIP_MAX = 256 * 1024 * 1024,       /* bytes that taking an answer apart may take */
+	STRIP_MAX = 256 * 1024 * 1024, /* bytes that taking an answer apart may take */
 	STRIP_VALUES_MAX = 10 * 1000 * 1000,
 };
 
@@ -96,7 +96,8 @@ int audited_begin(struct request *q, const struct authz_attributes *what)
 		return 0;
 	}
 	if (!audit_admits(q->server->audit)) {
-		status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, "failed to store audit event: too many are waiting to be written");
+		status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE,
+			"failed to store audit event: too many are waiting to be written");
 		q->st.retry_after_s = RETRY_AFTER_S;
 		return 1;
 	}
@@ -124,7 +125,8 @@ void audited_impersonates(struct request *q, const struct user *as)
 void audited_authorized(struct request *q, bool is_allowed)
 {
 	if (q->audited) {
-		audit_event_annotate(&q->audited->event, "authorization.k8s.io/decision", is_allowed ? STR("allow") : STR("forbid"));
+		audit_event_annotate(
+			&q->audited->event, "authorization.k8s.io/decision", is_allowed ? STR("allow") : STR("forbid"));
 		audit_event_annotate(&q->audited->event, "authorization.k8s.io/reason", STR(""));
 	}
 }

@@ -29,8 +29,8 @@ void audited_sent_delete_options(struct request *q, const struct json *body);
 void audited_answer_status(struct request *q, const struct json *status);
 void audited_answer_object(struct request *q, struct str text);
 struct buf *audited_answer_buf(struct request *q); /* for an object in pieces; NULL when it is not wanted */
-void audited_answer_bare(struct request *q);       /* nothing but the code: upstream makes this answer by other means than most */
+void audited_answer_bare(struct request *q); /* nothing but the code: upstream makes this answer by other means than most */
 void audited_started(struct request *q, unsigned code);
-void audited_complete(struct request *q);          /* the last; releases everything */
+void audited_complete(struct request *q); /* the last; releases everything */
 
 #endif

@@ -27,7 +27,8 @@ static void write_sample(struct buf *out, const char *name, const char *suffix, 
 	buf_printf(out, *labels ? "%s%s{%s} " : "%s%s ", name, suffix, labels);
 }
 
-void histogram_write(struct buf *out, const char *name, const struct histogram *h, const struct bounds *bounds, const char *labels)
+void histogram_write(
+	struct buf *out, const char *name, const struct histogram *h, const struct bounds *bounds, const char *labels)
 {
 	uint64_t n = 0;
 

@@ -21,6 +21,7 @@ struct histogram {
 
 void histogram_add(struct histogram *h, const struct bounds *bounds, uint64_t amount);
 /* Samples with these labels (`a="b",c="d"`, perhaps empty); nothing at all while nothing was counted. */
-void histogram_write(struct buf *out, const char *name, const struct histogram *h, const struct bounds *bounds, const char *labels);
+void histogram_write(
+	struct buf *out, const char *name, const struct histogram *h, const struct bounds *bounds, const char *labels);
 
 #endif

@@ -178,7 +178,8 @@ static const struct attempts_family attempts_families[] = {
 		"[ALPHA] Authentication duration in seconds broken out by result.",
 		{{ATTEMPT_ERROR, "result=\"error\""}, {ATTEMPT_SUCCESS, "result=\"success\""}}},
 	{"authorization_attempts_total",
-		"[ALPHA] Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or "
+		"[ALPHA] Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', "
+		"'no-opinion' or "
 		"'error'.",
 		"authorization_duration_seconds", "[ALPHA] Authorization duration in seconds broken out by result.",
 		{{ATTEMPT_ALLOWED, "result=\"allowed\""}, {ATTEMPT_NO_OPINION, "result=\"no-opinion\""}}},

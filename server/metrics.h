@@ -12,17 +12,17 @@ struct series;
 struct metrics_labels {
 	struct str verb; /* GET LIST WATCH POST PUT PATCH APPLY DELETE, as apiserver_request_total */
 	struct str group, version, resource, subresource, scope; /* scope: cluster, namespace, resource, "" */
-	struct str dry_run;   /* "", "All", "invalid" */
-	struct str component; /* "apiserver", "" for paths that are no resources */
+	struct str dry_run;                                      /* "", "All", "invalid" */
+	struct str component;                                    /* "apiserver", "" for paths that are no resources */
 };
 
 struct metrics_request {
 	struct metrics_labels labels;
 	unsigned code;
 	int64_t duration_ns;
-	uint64_t bytes;     /* of the answer */
-	bool is_read;       /* its answer's size counts */
-	bool is_watch;      /* its duration is no indicator of service */
+	uint64_t bytes; /* of the answer */
+	bool is_read;   /* its answer's size counts */
+	bool is_watch;  /* its duration is no indicator of service */
 	bool is_deprecated;
 };
 /* apiserver_request_total, apiserver_request_duration_seconds, apiserver_request_sli_duration_seconds, apiserver_response_sizes. */

@@ -242,7 +242,8 @@ static void write_terminations(struct buf *out, const char *name, const struct s
 static void write_longrunning(struct buf *out, const char *name, const struct series *s, const char *labels)
 {
 	if (atomic_load_explicit(&s->was_longrunning, memory_order_relaxed)) {
-		buf_printf(out, "%s{%s} %lld\n", name, labels, (long long)atomic_load_explicit(&s->longrunning, memory_order_relaxed));
+		buf_printf(out, "%s{%s} %lld\n", name, labels,
+			(long long)atomic_load_explicit(&s->longrunning, memory_order_relaxed));
 	}
 }
 
@@ -256,44 +257,54 @@ struct family {
 	const char *name, *type, *help;
 	unsigned labels; /* a bit for each enum label */
 	void (*write)(struct buf *out, const char *name, const struct series *s, const char *labels);
-	const char *after_group; /* a label that is no other family's: the operation, which is in place of a verb; one that is empty */
+	const char *
+		after_group; /* a label that is no other family's: the operation, which is in place of a verb; one that is empty */
 };
 
 static const struct family families[] = {
 	{"apiserver_request_total", "counter",
-		"[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, "
+		"[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, "
+		"scope, component, "
 		"and HTTP response code.",
 		OF_REQUEST | 1u << DRY_RUN, write_codes, NULL},
 	{"apiserver_request_duration_seconds", "histogram",
-		"[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, "
+		"[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, resource, "
+		"subresource, "
 		"scope and component.",
 		OF_REQUEST | 1u << DRY_RUN, write_durations, NULL},
 	{"apiserver_request_sli_duration_seconds", "histogram",
-		"[ALPHA] Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in seconds "
+		"[ALPHA] Response latency distribution (not counting webhook duration and priority & fairness queue wait "
+		"times) in seconds "
 		"for each verb, group, version, resource, subresource, scope and component.",
 		OF_REQUEST, write_indicators, NULL},
 	{"apiserver_response_sizes", "histogram",
-		"[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.",
+		"[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, scope and "
+		"component.",
 		OF_REQUEST, write_sizes, NULL},
 	{"apiserver_longrunning_requests", "gauge",
-		"[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and "
+		"[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, "
+		"scope and "
 		"component. Not all requests are tracked this way.",
 		OF_REQUEST, write_longrunning, NULL},
 	{"apiserver_request_terminations_total", "counter",
 		"[ALPHA] Number of requests which apiserver terminated in self-defense.", OF_REQUEST, write_terminations, NULL},
 	{"apiserver_requested_deprecated_apis", "gauge",
-		"[STABLE] Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and "
+		"[STABLE] Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, "
+		"subresource, and "
 		"removed_release.",
 		OF_RESOURCE, write_deprecated, "removed_release"},
-	{"apiserver_watch_events_total", "counter", "[ALPHA] Number of events sent in watch clients", OF_EVENT, write_events, NULL},
-	{"apiserver_watch_events_sizes", "histogram", "[ALPHA] Watch event size distribution in bytes", OF_EVENT, write_event_sizes, NULL},
+	{"apiserver_watch_events_total", "counter", "[ALPHA] Number of events sent in watch clients", OF_EVENT, write_events,
+		NULL},
+	{"apiserver_watch_events_sizes", "histogram", "[ALPHA] Watch event size distribution in bytes", OF_EVENT,
+		write_event_sizes, NULL},
 	{"apiserver_init_events_total", "counter",
 		"[ALPHA] Counter of init events processed in watch cache broken by resource type.", OF_EVENT & ~(1u << VERSION),
 		write_initial, NULL},
 	{"etcd_requests_total", "counter", "[ALPHA] Etcd request counts for each operation and object type.", OF_ETCD,
 		write_etcd_requests, "operation"},
-	{"etcd_request_duration_seconds", "histogram", "[ALPHA] Etcd request latency in seconds for each operation and object type.",
-		OF_ETCD, write_etcd, "operation"},
+	{"etcd_request_duration_seconds", "histogram",
+		"[ALPHA] Etcd request latency in seconds for each operation and object type.", OF_ETCD, write_etcd,
+		"operation"},
 };
 
 static void add_label(struct buf *out, const char *name, struct str value)

@@ -80,7 +80,8 @@ void request_metrics_count(struct request *q, int64_t duration_ns)
 
 	if (q->is_routed) {
 		counted.labels = request_metrics_labels(q);
-		counted.is_read = r->action == VERB_GET || r->action == VERB_LIST || (r->action == VERB_WATCH && !r->is_old_watch);
+		counted.is_read =
+			r->action == VERB_GET || r->action == VERB_LIST || (r->action == VERB_WATCH && !r->is_old_watch);
 		counted.is_deprecated = r->door->deprecation != NULL;
 	} else if (path_labels(q, &counted.labels)) {
 		counted.is_read = true;
@@ -110,11 +111,13 @@ void request_metrics_txn(struct request *q, int64_t duration_ns)
 	static const struct {
 		unsigned verbs;
 		const char *operation;
-	} rows[] = {{VERB_CREATE, "create"}, {VERB_UPDATE | VERB_PATCH, "update"}, {VERB_DELETE | VERB_DELETECOLLECTION, "delete"}};
+	} rows[] = {
+		{VERB_CREATE, "create"}, {VERB_UPDATE | VERB_PATCH, "update"}, {VERB_DELETE | VERB_DELETECOLLECTION, "delete"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (q->route.action & rows[i].verbs) {
-			metrics_count_etcd(q->server->metrics, str_of(rows[i].operation), q->route.group, q->route.resource, duration_ns);
+			metrics_count_etcd(
+				q->server->metrics, str_of(rows[i].operation), q->route.group, q->route.resource, duration_ns);
 		}
 	}
 }

@@ -66,8 +66,9 @@ static bool may_report(struct server *s, int64_t *ret_n_left_out)
 {
 	int64_t second = clock_mono_ns() / 1000000000, seen = atomic_load_explicit(&s->slow_second, memory_order_relaxed);
 
-	if (seen != second && atomic_compare_exchange_strong_explicit(
-				      &s->slow_second, &seen, second, memory_order_relaxed, memory_order_relaxed)) {
+	if (seen != second &&
+		atomic_compare_exchange_strong_explicit(
+			&s->slow_second, &seen, second, memory_order_relaxed, memory_order_relaxed)) {
 		atomic_store_explicit(&s->n_slow_lines, 0, memory_order_relaxed);
 	}
 	if (atomic_fetch_add_explicit(&s->n_slow_lines, 1, memory_order_relaxed) >= LINES_A_SECOND) {

@@ -3,8 +3,7 @@
 #ifndef SERVER_TIMING_H
 #define SERVER_TIMING_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "base/base.h"
 
 struct request;
 
@@ -14,8 +13,8 @@ enum step {
 	STEP_AUTHORIZED, /* impersonation and limits included */
 	STEP_RECEIVED,   /* the whole body */
 	STEP_DECODED,
-	STEP_ADMITTED,   /* before the last transaction */
-	STEP_ENCODED,    /* the answer is there, or ready to be made while it is sent */
+	STEP_ADMITTED, /* before the last transaction */
+	STEP_ENCODED,  /* the answer is there, or ready to be made while it is sent */
 	STEPS,
 };
 

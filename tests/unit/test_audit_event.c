@@ -15,7 +15,8 @@ static void test_audit_event__a_whole_event(void **state _unused_)
 {
 	static const struct str groups[] = {{"a", 1}, {"b", 1}}, ips[] = {{"1.2.3.4", 7}, {"::1", 3}};
 	static const struct http_header extra[] = {{{"z", 1}, {"1", 1}}, {{"k", 1}, {"2", 1}}, {{"z", 1}, {"3", 1}}};
-	const struct user caller = {.name = STR("u"), .uid = STR("i"), .groups = groups, .n_groups = 2, .extra = extra, .n_extra = 3};
+	const struct user caller = {
+		.name = STR("u"), .uid = STR("i"), .groups = groups, .n_groups = 2, .extra = extra, .n_extra = 3};
 	const struct user other = {.name = STR("o")};
 	const struct audit_object object = {
 		STR("pods"), STR("ns"), STR("n"), STR("uid"), STR("g"), STR("v1"), STR("7"), STR("status")};
@@ -43,13 +44,20 @@ static void test_audit_event__a_whole_event(void **state _unused_)
 	audit_event_annotate(&e, "k2", STR("later"));
 	char *line = encoded(&e);
 	assert_string_equal(line,
-		"{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/v1\",\"level\":\"RequestResponse\",\"auditID\":\"id\",\"stage\":"
-		"\"ResponseComplete\",\"requestURI\":\"/x?a=\\u003c\\u0026\",\"verb\":\"get\",\"user\":{\"username\":\"u\",\"uid\":\"i\","
-		"\"groups\":[\"a\",\"b\"],\"extra\":{\"k\":[\"2\"],\"z\":[\"1\",\"3\"]}},\"impersonatedUser\":{\"username\":\"o\"},"
-		"\"sourceIPs\":[\"1.2.3.4\",\"::1\"],\"userAgent\":\"agent\",\"objectRef\":{\"resource\":\"pods\",\"namespace\":\"ns\",\"name\":"
-		"\"n\",\"uid\":\"uid\",\"apiGroup\":\"g\",\"apiVersion\":\"v1\",\"resourceVersion\":\"7\",\"subresource\":\"status\"},"
-		"\"responseStatus\":{\"metadata\":{},\"status\":\"Failure\",\"code\":404},\"requestObject\":{\"a\":1},\"responseObject\":{\"b\":"
-		"2},\"requestReceivedTimestamp\":\"1970-01-01T00:00:00.000001Z\",\"stageTimestamp\":\"1970-01-01T00:00:01.000002Z\","
+		"{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/"
+		"v1\",\"level\":\"RequestResponse\",\"auditID\":\"id\",\"stage\":"
+		"\"ResponseComplete\",\"requestURI\":\"/"
+		"x?a=\\u003c\\u0026\",\"verb\":\"get\",\"user\":{\"username\":\"u\",\"uid\":\"i\","
+		"\"groups\":[\"a\",\"b\"],\"extra\":{\"k\":[\"2\"],\"z\":[\"1\",\"3\"]}},\"impersonatedUser\":{\"username\":"
+		"\"o\"},"
+		"\"sourceIPs\":[\"1.2.3.4\",\"::1\"],\"userAgent\":\"agent\",\"objectRef\":{\"resource\":\"pods\","
+		"\"namespace\":\"ns\",\"name\":"
+		"\"n\",\"uid\":\"uid\",\"apiGroup\":\"g\",\"apiVersion\":\"v1\",\"resourceVersion\":\"7\",\"subresource\":"
+		"\"status\"},"
+		"\"responseStatus\":{\"metadata\":{},\"status\":\"Failure\",\"code\":404},\"requestObject\":{\"a\":1},"
+		"\"responseObject\":{\"b\":"
+		"2},\"requestReceivedTimestamp\":\"1970-01-01T00:00:00.000001Z\",\"stageTimestamp\":\"1970-01-01T00:00:01."
+		"000002Z\","
 		"\"annotations\":{\"k1\":\"\",\"k2\":\"v\"}}\n");
 	mem_free(line);
 }
@@ -60,7 +68,8 @@ static void test_audit_event__nobody_and_nothing(void **state _unused_)
 	char *line = encoded(&e);
 
 	assert_string_equal(line,
-		"{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/v1\",\"level\":\"Metadata\",\"auditID\":\"\",\"stage\":\"RequestReceived\","
+		"{\"kind\":\"Event\",\"apiVersion\":\"audit.k8s.io/"
+		"v1\",\"level\":\"Metadata\",\"auditID\":\"\",\"stage\":\"RequestReceived\","
 		"\"requestURI\":\"/\",\"verb\":\"\",\"user\":{},\"requestReceivedTimestamp\":\"1970-01-01T00:00:00.000000Z\","
 		"\"stageTimestamp\":\"1970-01-01T00:00:00.000000Z\"}\n");
 	mem_free(line);
@@ -191,11 +200,13 @@ static void test_audit_body__delete_options(void **state _unused_)
 
 	arena_init(&a, 1 << 20);
 	buf_init(&out, 1 << 20);
-	json_parse(&j, &a, STR("{\"apiVersion\":\"v1\",\"dryRun\":[\"All\"],\"x\":1,\"preconditions\":null,\"gracePeriodSeconds\":0}"),
+	json_parse(&j, &a,
+		STR("{\"apiVersion\":\"v1\",\"dryRun\":[\"All\"],\"x\":1,\"preconditions\":null,\"gracePeriodSeconds\":0}"),
 		JSON_LIMITS_DEFAULT, &at);
 	json_encode(&out, audit_delete_options(&a, j));
 	assert_str(buf_str(&out),
-		"{\"kind\":\"DeleteOptions\",\"apiVersion\":\"meta.k8s.io/__internal\",\"gracePeriodSeconds\":0,\"dryRun\":[\"All\"]}");
+		"{\"kind\":\"DeleteOptions\",\"apiVersion\":\"meta.k8s.io/"
+		"__internal\",\"gracePeriodSeconds\":0,\"dryRun\":[\"All\"]}");
 	buf_done(&out);
 	arena_done(&a);
 }

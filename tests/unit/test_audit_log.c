@@ -143,7 +143,8 @@ static void test_audit_file__surplus_backups_go(void **state _unused_)
 
 static void test_audit_file__old_backups_go_and_strangers_stay(void **state _unused_)
 {
-	static const char *const names[] = {"audit-2001-02-03T04-05-06.789.log", "audit-2001-02-03T04-05-06.log", "audit-notes.log"};
+	static const char *const names[] = {
+		"audit-2001-02-03T04-05-06.789.log", "audit-2001-02-03T04-05-06.log", "audit-notes.log"};
 	struct audit_file_options o = {.path = path, .max_age_days = 1};
 	char name[128];
 
@@ -294,7 +295,8 @@ static void test_audit__long_events_go_without_objects(void **state _unused_)
 	struct str all = read_text(path, text, sizeof(text)), first, second;
 	assert_true(str_cut(all, '\n', &first, &second));
 	assert_true(str_contains(first, STR("\"requestObject\":{\"a\":\"\"}")) && !str_contains(first, STR("annotations")));
-	assert_true(!str_contains(second, STR("requestObject")) && str_contains(second, STR("{\"audit.k8s.io/truncated\":\"true\"}")));
+	assert_true(!str_contains(second, STR("requestObject")) &&
+		str_contains(second, STR("{\"audit.k8s.io/truncated\":\"true\"}")));
 	buf_done(&err);
 }
 
@@ -314,7 +316,8 @@ static void test_audit__counts_are_shown(void **state _unused_)
 	audit_write(a, &e);
 	audit_write_metrics(a, &out);
 	assert_non_null(strstr(out.p, "\napiserver_audit_event_total 1\n"));
-	assert_non_null(strstr(out.p, "\napiserver_audit_level_total{level=\"None\"} 1\napiserver_audit_level_total{level=\"Request\"} 1\n"));
+	assert_non_null(strstr(
+		out.p, "\napiserver_audit_level_total{level=\"None\"} 1\napiserver_audit_level_total{level=\"Request\"} 1\n"));
 	assert_non_null(strstr(out.p, "\napiserver_audit_requests_rejected_total 0\n"));
 	assert_null(strstr(out.p, "apiserver_audit_error_total"));
 	audit_free(a);

@@ -82,8 +82,8 @@ static void test_audit_policy__resources(void **state _unused_)
 	static const struct {
 		const char *pattern;
 		bool of_pod, of_status;
-	} rows[] = {{"pods", true, false}, {"pods/status", false, true}, {"*", true, true}, {"*/status", false, true}, {"*/log", false, false},
-		{"pods/*", true, true}, {"secrets", false, false}, {"secrets/*", false, false}};
+	} rows[] = {{"pods", true, false}, {"pods/status", false, true}, {"*", true, true}, {"*/status", false, true},
+		{"*/log", false, false}, {"pods/*", true, true}, {"secrets", false, false}, {"secrets/*", false, false}};
 	struct authz_attributes pod = about_pod(), status = about_pod();
 	char condition[128];
 
@@ -119,7 +119,8 @@ static void test_audit_policy__paths(void **state _unused_)
 
 static void test_audit_policy__first_rule_decides_and_none_is_none(void **state _unused_)
 {
-	struct audit_policy *p = policy_of(HEAD "rules:\n- level: None\n  verbs: [get]\n- level: RequestResponse\n  verbs: [get, update]\n");
+	struct audit_policy *p =
+		policy_of(HEAD "rules:\n- level: None\n  verbs: [get]\n- level: RequestResponse\n  verbs: [get, update]\n");
 	struct authz_attributes what = about_pod();
 
 	assert_int_equal(audit_policy_decide(p, &what).level, AUDIT_REQUEST_RESPONSE);
@@ -132,7 +133,8 @@ static void test_audit_policy__first_rule_decides_and_none_is_none(void **state 
 
 static void test_audit_policy__omitted_stages_add_up(void **state _unused_)
 {
-	struct audit_policy *p = policy_of(HEAD "omitStages: [RequestReceived]\nrules:\n- level: Metadata\n  omitStages: [Panic]\n");
+	struct audit_policy *p =
+		policy_of(HEAD "omitStages: [RequestReceived]\nrules:\n- level: Metadata\n  omitStages: [Panic]\n");
 	struct authz_attributes what = about_pod();
 
 	assert_int_equal(audit_policy_decide(p, &what).omitted_stages, 1u << AUDIT_REQUEST_RECEIVED | 1u << AUDIT_PANIC);
@@ -141,7 +143,8 @@ static void test_audit_policy__omitted_stages_add_up(void **state _unused_)
 
 static void test_audit_policy__a_rule_overrides_managed_fields(void **state _unused_)
 {
-	struct audit_policy *p = policy_of("{\"apiVersion\":\"audit.k8s.io/v1\",\"kind\":\"Policy\",\"omitManagedFields\":true,\"rules\":["
+	struct audit_policy *p = policy_of(
+		"{\"apiVersion\":\"audit.k8s.io/v1\",\"kind\":\"Policy\",\"omitManagedFields\":true,\"rules\":["
 		"{\"level\":\"Request\",\"verbs\":[\"update\"],\"omitManagedFields\":false},{\"level\":\"Request\"}]}");
 	struct authz_attributes what = about_pod();
 
@@ -173,17 +176,25 @@ static void test_audit_policy__other_kinds_are_refused(void **state _unused_)
 
 static void test_audit_policy__everything_wrong_is_named(void **state _unused_)
 {
-	refused(HEAD "metadata: {name: x}\nomitStages: [Never]\nrules:\n- {}\n- level: All\n- level: None\n  nonResourceURLs: [livez, /a*b]\n  "
+	refused(HEAD "metadata: {name: x}\nomitStages: [Never]\nrules:\n- {}\n- level: All\n- level: None\n  nonResourceURLs: "
+		     "[livez, /a*b]\n  "
 		     "namespaces: [a]\n- level: None\n  resources: [{group: A, resourceNames: [x]}]\n",
 		"Policy.audit.k8s.io \"x\" is invalid: [omitStages[0]: Invalid value: \"Never\": allowed stages are "
-		"RequestReceived,ResponseStarted,ResponseComplete,Panic, rules[0].level: Required value, rules[1].level: Unsupported value: "
-		"\"All\": supported values: \"None\", \"Metadata\", \"Request\", \"RequestResponse\", rules[2].nonResourceURLs[0]: Invalid value: "
-		"\"livez\": non-resource URL rules must begin with a '/' character, rules[2].nonResourceURLs[1]: Invalid value: \"/a*b\": "
-		"non-resource URL wildcards '*' must be the final character of the rule, rules[2].nonResourceURLs: Invalid value: \"livez\": "
-		"rules cannot apply to both regular resources and non-resource URLs, rules[3].resources[0].group: Invalid value: \"A\": a "
-		"lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an "
+		"RequestReceived,ResponseStarted,ResponseComplete,Panic, rules[0].level: Required value, rules[1].level: "
+		"Unsupported value: "
+		"\"All\": supported values: \"None\", \"Metadata\", \"Request\", \"RequestResponse\", "
+		"rules[2].nonResourceURLs[0]: Invalid value: "
+		"\"livez\": non-resource URL rules must begin with a '/' character, rules[2].nonResourceURLs[1]: Invalid "
+		"value: \"/a*b\": "
+		"non-resource URL wildcards '*' must be the final character of the rule, rules[2].nonResourceURLs: Invalid "
+		"value: \"livez\": "
+		"rules cannot apply to both regular resources and non-resource URLs, rules[3].resources[0].group: Invalid "
+		"value: \"A\": a "
+		"lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
+		"and end with an "
 		"alphanumeric character (e.g. 'example.com', regex used for validation is "
-		"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'), rules[3].resources[0].resourceNames: Invalid value: "
+		"'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*'), rules[3].resources[0].resourceNames: "
+		"Invalid value: "
 		"\"x\": using resourceNames requires at least one resource]");
 }
 
