@@ -2,6 +2,7 @@
 tests/cluster/test_audit.py."""
 
 import json
+import os
 import signal
 import threading
 import time
@@ -71,6 +72,33 @@ def test_a_full_disk_is_told_and_counted_and_stops_nobody(folder, etcd, serve):
     assert server.stderr.wait(r"audit log /dev/full cannot be written: No space left on device; \d+ events have been lost")
     assert server.get(f"{PATH}/a").status == 200
     assert metric(server, 'apiserver_audit_error_total{plugin="log"}') >= 1
+
+
+def test_a_log_that_hangs_refuses_what_it_could_not_tell(folder, etcd, serve):
+    """A pipe that nobody reads from; what is not audited goes on, and everything goes on when somebody reads."""
+    pipe, policy = folder / "pipe", folder / "policy.yaml"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    policy.write_text(POLICY % "None, nonResourceURLs: [/metrics, /readyz]" + "- {level: RequestResponse}\n")
+    server = serve(etcd().endpoint, f"--audit-policy-file={policy}", f"--audit-log-path={pipe}")
+    answers = []
+    while not answers or answers[-1].status == 201:
+        answers.append(server.post(PATH, revision(f"r{len(answers)}", 1, {"k": "x" * 1000000})))
+    refused = answers.pop()
+    assert (refused.status, refused.headers["Retry-After"], refused.json["reason"]) == (503, "1", "ServiceUnavailable")
+    assert 8 <= len(answers) <= 10  # two megabytes each
+    assert metric(server, "apiserver_audit_requests_rejected_total") == 1
+
+    os.set_blocking(reader, True)
+    read = []
+    thread = threading.Thread(target=lambda: read.extend(open(reader, encoding="utf-8")))
+    thread.start()
+    retry_until(lambda: server.get(f"{PATH}/r{len(answers)}").status == 404, "room in the log")  # where 503 was said, nothing was done
+    assert metric(server, 'apiserver_audit_error_total{plugin="log"}') is None
+    server.stop()
+    thread.join()
+    written = [event["objectRef"]["name"] for event in events("".join(read)) if event["verb"] == "create"]
+    assert written == [f"r{i}" for i in range(len(answers))]
 
 
 def test_half_a_configuration_audits_nothing_and_says_so(folder, etcd, serve):
