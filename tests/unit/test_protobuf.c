@@ -56,6 +56,31 @@ static void test_namespace__as_kubectl_creates_it(void **state)
 		"\"labels\":{\"kubernetes.io/metadata.name\":\"x\"}},\"spec\":{},\"status\":{\"phase\":\"Active\"}}");
 }
 
+/* Where Go embeds a struct, its members are a message further in: a volume's source, a probe's handler, the name in a reference. */
+static void test_pod__with_embedded_messages(void **state)
+{
+	struct json *spec = json_gets(
+		read_object(*state, "/v1/pods",
+			"6b3873000a090a0276311203506f6412ed010a110a017012001a0022002a0032003800420012c2010a0f0a0176120a12080a"
+			"064d656d6f72790a0e0a017712099a01060a040a02636d12620a01631203693a312a003a120a014112001a0b1a090a040a02"
+			"636d12016b42100a0e0a0363707512070a05313530306d52200a1412120a00120a080110001a04687474701a002200100018"
+			"002005280030006a007200800100880100900100a201001a00320042004a0052005800600068008201008a01009a0100c201"
+			"0092021e0a190a016512002a0042006a007200800100880100900100a201001201631a130a001a0022002a0032004a005a00"
+			"72008801001a002200"),
+		"spec");
+	const struct json *container = json_gets(spec, "containers")->items[0];
+	world_assert_json(*state, json_gets(spec, "volumes"),
+		"[{\"name\":\"v\",\"emptyDir\":{\"medium\":\"Memory\"}},{\"name\":\"w\",\"configMap\":{\"name\":\"cm\","
+		"\"defaultMode\":420}}]");
+	world_assert_json(*state, json_gets(container, "env"),
+		"[{\"name\":\"A\",\"valueFrom\":{\"configMapKeyRef\":{\"name\":\"cm\",\"key\":\"k\"}}}]");
+	world_assert_json(*state, json_gets(json_gets(container, "livenessProbe"), "httpGet"),
+		"{\"path\":\"/\",\"port\":\"http\",\"scheme\":\"HTTP\"}");
+	const struct json *ephemeral = json_gets(spec, "ephemeralContainers")->items[0];
+	world_assert_json(*state, json_gets(ephemeral, "name"), "\"e\"");
+	world_assert_json(*state, json_gets(ephemeral, "targetContainerName"), "\"c\"");
+}
+
 static void test_namespace__with_conditions(void **state)
 {
 	struct json *j = read_object(*state, NS,
@@ -296,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		API_TEST(test_namespace__as_kubectl_creates_it),
 		API_TEST(test_namespace__with_conditions),
+		API_TEST(test_pod__with_embedded_messages),
 		API_TEST(test_revision__every_member),
 		API_TEST(test_revision__data_keeps_its_spelling),
 		API_TEST(test_revision__negative_and_empty),
