@@ -80,3 +80,61 @@ def test_namespaces_are_emptied(heap):
     assert heap.client.delete(f"{garbage.NAMESPACES}/{heap.namespace}").status == 200
     processes.retry_until(lambda: heap.client.get(f"{garbage.NAMESPACES}/{heap.namespace}").status == 404, "the namespace is gone")
     assert not heap.client.get("/api/v1/configmaps?fieldSelector=metadata.namespace%3D" + heap.namespace).json["items"]
+
+
+# ---- kinds that come later, and know no strategic patches ----
+
+WIDGETS = "/apis/example.com/v1/namespaces/{}/widgets"
+DEFINITION = {
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+             "versions": [{"name": "v1", "served": True, "storage": True,
+                           "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]},
+}
+
+
+@pytest.fixture
+def widgets(server, heap):
+    """The path of a collection of a kind that is defined now, if it can be."""
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    if server.get(definitions).status != 200:
+        pytest.skip("nothing can be defined here")
+    assert server.post(definitions, DEFINITION).status == 201
+    path = WIDGETS.format(heap.namespace)
+    processes.retry_until(lambda: server.get(path).status == 200, "widgets are served")
+    yield path
+    assert server.delete(f"{definitions}/widgets.example.com").status == 200
+
+
+def make_widget(server, path, name, *owners, **meta):
+    made = server.post(path, {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "ownerReferences": owners, **meta}})
+    assert made.status == 201, made
+    return {**made.json["metadata"], "kind": "Widget", "apiVersion": "example.com/v1"}
+
+
+def owned_by(widget, block=False):
+    return garbage.owner(widget, block, kind="Widget", apiVersion="example.com/v1")
+
+
+def test_kinds_may_come_later(server, heap, widgets):
+    """All that is patched is a widget here, which refuses strategic patches: trimming, orphaning, unblocking, finalizers."""
+    a, b, x = (heap.make(name) for name in "abx")
+    make_widget(server, widgets, "first", garbage.owner(a, name="nobody"))
+    processes.retry_until(lambda: server.get(f"{widgets}/first").status == 404, "the collector has learned of widgets", interval=0.2)
+    make_widget(server, widgets, "gone", garbage.owner(a))
+    make_widget(server, widgets, "trimmed", garbage.owner(a), garbage.owner(x))
+    make_widget(server, widgets, "orphaned", garbage.owner(b))
+    top = make_widget(server, widgets, "top")
+    middle = make_widget(server, widgets, "middle", owned_by(top, True))
+    circle = {"metadata": {"ownerReferences": [owned_by(middle, True)]}}
+    assert server.patch(f"{widgets}/top", circle).status == 200
+    heap.make("c", owned_by(middle, True))
+    heap.delete("a")
+    heap.delete("b", "Orphan")
+    assert server.delete(f"{widgets}/top", {"propagationPolicy": "Foreground"}).status == 200
+
+    def state():
+        return {item["metadata"]["name"]: garbage.words_of(item["metadata"]) for item in server.get(widgets).json["items"]}
+
+    processes.retry_until(lambda: state() == {"trimmed": "x", "orphaned": ""}, "the collector", interval=0.02)
+    heap.becomes(x="")
