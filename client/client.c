@@ -1,42 +1,30 @@
 #include "client/client.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "client/credentials.h"
+#include "client/timers.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 enum {
 	CONNECT_MS = 10 * 1000,
 	KEEPALIVE_S = 20, /* of a connection nothing comes from: a watch whose server is gone is noticed within minutes */
 	POLL_MAX_MS = 60 * 60 * 1000,
-	TOKEN_MAX = 64 * 1024,
-	TOKEN_AGE_MS = 60 * 1000,
-};
-
-/* A PEM text where libcurl looks for a file; private keys never get to a disk. */
-struct pem {
-	int fd; /* of memory; -1: none */
-	char path[32];
 };
 
 struct client {
 	struct client_config config;
-	struct pem ca, cert, key;
+	struct credentials credentials;
 	CURLM *multi;
 	pthread_t thread;
 	_Atomic bool is_stopping;
 	struct list running, timers; /* the thread's own */
-	struct buf token;
-	int64_t token_read_ms;
-	pthread_mutex_t lock; /* guards what follows, and is_cancelled of exchanges */
+	pthread_mutex_t lock;        /* guards what follows, and is_cancelled of exchanges */
 	struct list starting, tasks;
 	bool has_cancelled, is_over;
 	pthread_cond_t stopped;
@@ -108,62 +96,6 @@ static int need_curl(struct buf *err)
 	return curl_result;
 }
 
-/* ---- credentials ---- */
-
-static int pem_open(struct pem *p, const char *text, struct buf *err)
-{
-	if (!text) {
-		return 0;
-	}
-	p->fd = memfd_create("pem", MFD_CLOEXEC);
-	int r = p->fd < 0 ? -errno : file_write(p->fd, str_of(text));
-	if (r) {
-		buf_printf(err, "cannot keep a certificate in memory: %s", strerror(-r));
-		return r;
-	}
-	snprintf(p->path, sizeof(p->path), "/proc/self/fd/%d", p->fd);
-	return 0;
-}
-
-static void pem_close(struct pem *p)
-{
-	if (p->fd >= 0) {
-		close(p->fd);
-	}
-	p->fd = -1;
-}
-
-/* What cannot be read now leaves what was read before. */
-static void read_token_file(struct client *c)
-{
-	int64_t now = clock_mono_ms();
-	if (c->token_read_ms && now - c->token_read_ms < TOKEN_AGE_MS) {
-		return;
-	}
-	_cleanup_(buf_done) struct buf text;
-	buf_init(&text, TOKEN_MAX);
-	int fd = open(c->config.token_file, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		if (file_read(fd, &text) == 0) {
-			buf_clear(&c->token);
-			buf_add_str(&c->token, str_trim(buf_str(&text)));
-			c->token_read_ms = now;
-		}
-		close(fd);
-	}
-}
-
-static struct str token(struct client *c)
-{
-	if (c->config.token) {
-		return str_of(c->config.token);
-	}
-	if (c->config.token_file) {
-		read_token_file(c);
-	}
-	return buf_str(&c->token);
-}
-
 /* ---- an exchange ---- */
 
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
@@ -211,7 +143,7 @@ static void add_header(struct exchange *x, const char *name, const char *value)
 
 static void set_headers(struct client *c, struct exchange *x)
 {
-	struct str bearer = token(c);
+	struct str bearer = credentials_token(&c->credentials);
 	add_header(x, "Accept", x->accept ? x->accept : "application/json");
 	if (x->body.n) {
 		add_header(x, "Content-Type", x->content_type ? x->content_type : "application/json");
@@ -226,13 +158,14 @@ static void set_headers(struct client *c, struct exchange *x)
 
 static void set_tls(struct client *c, CURL *easy)
 {
-	if (c->ca.fd >= 0) {
-		curl.easy_setopt(easy, CURLOPT_CAINFO, c->ca.path);
+	const struct credentials *own = &c->credentials;
+	if (pem_is_there(&own->ca)) {
+		curl.easy_setopt(easy, CURLOPT_CAINFO, own->ca.path);
 		curl.easy_setopt(easy, CURLOPT_CAPATH, NULL); /* the system's would be trusted besides */
 	}
-	if (c->cert.fd >= 0) {
-		curl.easy_setopt(easy, CURLOPT_SSLCERT, c->cert.path);
-		curl.easy_setopt(easy, CURLOPT_SSLKEY, c->key.path);
+	if (pem_is_there(&own->cert)) {
+		curl.easy_setopt(easy, CURLOPT_SSLCERT, own->cert.path);
+		curl.easy_setopt(easy, CURLOPT_SSLKEY, own->key.path);
 	}
 	if (c->config.is_insecure) {
 		curl.easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
@@ -399,28 +332,6 @@ static void end_cancelled(struct client *c)
 	}
 }
 
-static void run_timers(struct client *c)
-{
-	int64_t now = clock_mono_ms();
-	while (!list_is_empty(&c->timers)) {
-		struct client_timer *t = list_entry(c->timers.next, struct client_timer, link);
-		if (t->at_ms > now) {
-			return;
-		}
-		list_remove(&t->link);
-		t->run(t);
-	}
-}
-
-static int poll_ms(const struct client *c)
-{
-	if (list_is_empty(&c->timers)) {
-		return POLL_MAX_MS;
-	}
-	int64_t left = list_entry(c->timers.next, struct client_timer, link)->at_ms - clock_mono_ms();
-	return (int)MIN(MAX(left, 0), (int64_t)POLL_MAX_MS);
-}
-
 /* True when nobody can want anything any more. */
 static bool is_over(struct client *c)
 {
@@ -438,9 +349,7 @@ static void wind_up(struct client *c)
 		}
 		begin_all(c);
 		run_tasks(c);
-		while (!list_is_empty(&c->timers)) {
-			list_remove(c->timers.next);
-		}
+		timers_drop(&c->timers);
 	} while (!is_over(c));
 }
 
@@ -450,12 +359,12 @@ static void *drive(void *ctx)
 	int n_running;
 	while (!atomic_load(&c->is_stopping)) {
 		run_tasks(c);
-		run_timers(c);
+		timers_run(&c->timers);
 		begin_all(c);
 		end_cancelled(c);
 		curl.multi_perform(c->multi, &n_running);
 		end_finished(c);
-		curl.multi_poll(c->multi, NULL, 0, poll_ms(c), NULL);
+		curl.multi_poll(c->multi, NULL, 0, timers_left_ms(&c->timers, POLL_MAX_MS), NULL);
 	}
 	wind_up(c);
 	return NULL;
@@ -503,26 +412,9 @@ void exchange_cancel(struct client *c, struct exchange *x)
 	pthread_mutex_unlock(&c->lock);
 }
 
-void client_timer_init(struct client_timer *t, void (*run)(struct client_timer *t))
-{
-	*t = (struct client_timer){.run = run};
-	list_init(&t->link);
-}
-
 void client_timer_set(struct client *c, struct client_timer *t, int64_t delay_ms)
 {
-	list_remove(&t->link);
-	t->at_ms = clock_mono_ms() + delay_ms;
-	struct list *at = c->timers.next;
-	while (at != &c->timers && list_entry(at, struct client_timer, link)->at_ms <= t->at_ms) {
-		at = at->next;
-	}
-	list_add_before(at, &t->link);
-}
-
-void client_timer_clear(struct client_timer *t)
-{
-	list_remove(&t->link);
+	timers_set(&c->timers, t, delay_ms);
 }
 
 bool client_post(struct client *c, struct client_task *t)
@@ -533,9 +425,7 @@ bool client_post(struct client *c, struct client_task *t)
 static int open_parts(struct client *c, struct buf *err)
 {
 	int r = need_curl(err);
-	r = r ? r : pem_open(&c->ca, c->config.ca, err);
-	r = r ? r : pem_open(&c->cert, c->config.cert, err);
-	r = r ? r : pem_open(&c->key, c->config.key, err);
+	r = r ? r : credentials_init(&c->credentials, &c->config, err);
 	if (r) {
 		return r;
 	}
@@ -565,8 +455,6 @@ int client_new(struct client **ret, const struct client_config *config, struct b
 	if (!c->config.user_agent) {
 		c->config.user_agent = mem_strdup("annals/" ANNALS_VERSION);
 	}
-	c->ca.fd = c->cert.fd = c->key.fd = -1;
-	buf_init(&c->token, TOKEN_MAX);
 	list_init(&c->running);
 	list_init(&c->timers);
 	list_init(&c->starting);
@@ -617,10 +505,7 @@ struct client *client_free(struct client *c)
 			pthread_join(c->thread, NULL);
 			curl.multi_cleanup(c->multi);
 		}
-		pem_close(&c->key);
-		pem_close(&c->cert);
-		pem_close(&c->ca);
-		buf_done(&c->token);
+		credentials_done(&c->credentials);
 		pthread_cond_destroy(&c->stopped);
 		pthread_mutex_destroy(&c->lock);
 		client_config_done(&c->config);

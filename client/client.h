@@ -60,7 +60,7 @@ struct exchange {
 
 	/* private */
 	struct list link;
-	bool is_cancelled, is_running;
+	bool is_cancelled;
 	void *easy, *headers;
 };
 

@@ -38,13 +38,14 @@ struct informer_options {
 	struct resource resource;
 	struct str namespace; /* empty: all */
 	struct str label_selector, field_selector;
-	bool metadata_only; /* PartialObjectMetadata: works for any resource, costs a tenth */
+	bool metadata_only; /* PartialObjectMetadata, managedFields left out: works for any resource, costs a tenth */
 	bool no_watch_list; /* begins with pages, also where a watch-list works */
 	struct informer_handlers handlers;
 	void *ctx;
 };
 
-struct informer *informer_new(const struct informer_options *options); /* starts */
+/* Starts; handlers may run before it returns, that is before the caller has the pointer. */
+struct informer *informer_new(const struct informer_options *options);
 /* No handler runs any more when it returns; none may call it. The client must still be there (it may be stopped). */
 struct informer *informer_free(struct informer *f);
 DEFINE_CLEANUP(struct informer *, informer_free)

@@ -4,22 +4,57 @@ enum {
 	TREE_MAX = 256 << 20,
 	VALUES_MAX = 4 << 20,
 	DEPTH_MAX = 512,
+	SCRATCH_SIZE = 64 * 1024, /* most objects' trees fit */
 };
 
-/* With object, the whole text, still without what is read from it. */
-static struct item *parse(struct str text)
+static struct json *parse(struct arena *a, struct str text)
 {
 	size_t at;
 	struct json *root;
 	const struct json_limits limits = {.depth = DEPTH_MAX, .values = VALUES_MAX};
-	_cleanup_(item_unrefp) struct item *i = mem_new(struct item);
-	i->refs = 1;
-	arena_init(&i->arena, TREE_MAX);
-	if (json_parse(&root, &i->arena, arena_dup(&i->arena, text), limits, &at)) {
-		return NULL;
+	return json_parse(&root, a, arena_dup(a, text), limits, &at) == 0 ? root : NULL;
+}
+
+static const struct json *meta_of(const struct json *object)
+{
+	return json_gets(object, "metadata");
+}
+
+/* The text with null in the place of its managers. */
+static struct str leave_out_managers(struct arena *a, const struct json *object)
+{
+	const struct json *managers = json_gets(meta_of(object), "managedFields");
+	if (!managers) {
+		return object->source;
 	}
-	i->object = root;
-	return take_ptr(i);
+	struct str all = object->source, out = managers->source;
+	const char *behind = out.p + out.n;
+	return arena_printf(a, "%.*snull%.*s", (int)(out.p - all.p), all.p, (int)(all.p + all.n - behind), behind);
+}
+
+/* Room for what was measured; what did not fit the measure gets an arena that grows. */
+static struct item *item_of_size(size_t n)
+{
+	struct item *i = mem_alloc(sizeof(*i) + n);
+	*i = (struct item){.refs = 1};
+	if (n) {
+		arena_init_with(&i->arena, TREE_MAX, i->storage, n);
+	} else {
+		arena_init(&i->arena, TREE_MAX);
+	}
+	return i;
+}
+
+/* How much of the scratch memory parsing takes; 0: more than there is. */
+static size_t measure(struct str text)
+{
+	_Alignas(16) char scratch[SCRATCH_SIZE];
+	struct arena a;
+	arena_init_with(&a, TREE_MAX, scratch, sizeof(scratch));
+	parse(&a, text);
+	size_t n = a.blocks ? 0 : sizeof(scratch) - a.left;
+	arena_done(&a);
+	return n;
 }
 
 /* Does it have what every object has? */
@@ -33,23 +68,24 @@ static bool read_meta(struct item *i)
 	return has_version && i->name.n;
 }
 
-struct item *item_new(struct str text)
+static struct item *item_of_text(struct str text)
 {
-	_cleanup_(item_unrefp) struct item *i = parse(text);
-	return i && read_meta(i) ? take_ptr(i) : NULL;
+	_cleanup_(item_unrefp) struct item *i = item_of_size(measure(text));
+	i->object = parse(&i->arena, text);
+	return i->object && read_meta(i) ? take_ptr(i) : NULL;
 }
 
-struct item *item_of_event(struct str line, struct str *ret_type)
+struct item *item_new(struct str text, bool without_managers)
 {
-	_cleanup_(item_unrefp) struct item *i = parse(line);
-	const struct json *object = i ? json_gets(i->object, "object") : NULL;
-	if (!object) {
-		return NULL;
+	struct arena a;
+	if (!without_managers) {
+		return item_of_text(text);
 	}
-	*ret_type = json_text(json_gets(i->object, "type"));
-	i->object = object;
-	read_meta(i);
-	return take_ptr(i);
+	arena_init(&a, TREE_MAX);
+	const struct json *object = parse(&a, text);
+	struct item *i = object ? item_of_text(leave_out_managers(&a, object)) : NULL;
+	arena_done(&a);
+	return i;
 }
 
 struct item *item_ref(struct item *i)
@@ -69,7 +105,7 @@ struct item *item_unref(struct item *i)
 
 const struct json *item_meta(const struct item *i)
 {
-	return json_gets(i->object, "metadata");
+	return meta_of(i->object);
 }
 
 bool item_is_deleting(const struct item *i)

@@ -1,4 +1,4 @@
-/* An object as an informer keeps it: immutable, counted, with what one looks it up by. */
+/* An object as an informer keeps it: immutable, counted, with what one looks it up by. One allocation of just the size it needs. */
 #ifndef CLIENT_ITEM_H
 #define CLIENT_ITEM_H
 
@@ -12,13 +12,12 @@ struct item {
 	const struct json *object; /* frozen; lists' items may have no kind and apiVersion */
 	_Atomic uint32_t refs;     /* private from here */
 	struct arena arena;
+	_Alignas(16) char storage[];
 };
 
-/* Takes the object apart, whose text is copied. NULL when it has no name or no decimal resourceVersion, or is no JSON. */
-struct item *item_new(struct str text);
-/* A watch event, {"type": ..., "object": {...}}, into one item, which may lack a name (a bookmark, a Status); *ret_type lives as long. NULL
- * when it is no JSON. */
-struct item *item_of_event(struct str line, struct str *ret_type);
+/* Takes the object apart, whose text is copied; without_managers: with metadata.managedFields null, which are often half of it. NULL when it
+ * has no name or no decimal resourceVersion, or is no JSON. */
+struct item *item_new(struct str text, bool without_managers);
 struct item *item_ref(struct item *i);
 struct item *item_unref(struct item *i); /* NULL */
 DEFINE_CLEANUP(struct item *, item_unref)

@@ -1,7 +1,6 @@
-#include "client/reflector.h"
+#include "client/reflector_private.h"
 
 #include "base/clock.h"
-#include "client/store.h"
 
 #include <stdio.h>
 
@@ -11,19 +10,16 @@ enum {
 	WATCH_MIN_S = 300, /* a watch lasts 5 to 10 minutes, so that connections move to new servers */
 	SLACK_S = 30,
 	LIST_TIMEOUT_MS = 60 * 1000,
-	/* A watch-list is given up when nothing came for so long: servers that do not know sendInitialEvents ignore it and never say where
-	 * the initial events end. */
-	PATIENCE_MS = 10 * 1000,
 	SHORT_MS = 1000,
 	LINE_MAX_BYTES = 32 << 20,
 	PAGE_MAX_BYTES = 256 << 20,
 	PAGE_TREE_MAX = 1 << 30,
-	PAGE_VALUES_MAX = 16 << 20,
-	PAGE_DEPTH_MAX = 512,
+	LINE_TREE_MAX = 256 << 20,
+	VALUES_MAX = 16 << 20,
+	DEPTH_MAX = 512,
 	REFUSAL_MAX_BYTES = 64 * 1024,
 	PATH_BYTES_MAX = 64 * 1024,
 	TOKEN_MAX = 64 * 1024,
-	KEY_MAX = 4096,
 	OBJECTS_MAX = 10 * 1000 * 1000,
 };
 
@@ -32,7 +28,7 @@ enum {
 /* ---- trouble ---- */
 
 /* Once until it goes well again: a server that is away would fill logs. */
-static void tell(struct reflector *r, struct str problem)
+void reflector_tell(struct reflector *r, struct str problem)
 {
 	if (!r->has_told) {
 		r->has_told = true;
@@ -43,53 +39,39 @@ static void tell(struct reflector *r, struct str problem)
 static void retry_later(struct reflector *r, struct str problem)
 {
 	int64_t pause = backoff_next(&r->backoff);
-	tell(r, problem);
+	reflector_tell(r, problem);
 	client_timer_set(r->options.client, &r->retry, MAX(pause, r->x.retry_after_s * 1000));
 }
 
-static void went_well(struct reflector *r)
+void reflector_went_well(struct reflector *r)
 {
 	backoff_reset(&r->backoff);
 	r->has_told = false;
 }
 
-/* ---- what is being gathered ---- */
+/* ---- objects ---- */
 
-static void drop_fresh(struct reflector *r)
+struct json *reflector_parse(struct arena *a, struct str text)
 {
-	for (struct map_entry *e = map_next(&r->fresh, NULL); e; e = map_next(&r->fresh, e)) {
-		item_unref(e->value);
-	}
-	map_done(&r->fresh);
-	map_init(&r->fresh, OBJECTS_MAX);
+	size_t at;
+	struct json *root;
+	const struct json_limits limits = {.depth = DEPTH_MAX, .values = VALUES_MAX};
+	return json_parse(&root, a, text, limits, &at) == 0 ? root : NULL;
 }
 
-static bool gather(struct reflector *r, struct item *item, bool is_gone)
+struct item *reflector_make_item(struct reflector *r, const struct json *object)
 {
-	void *old = NULL;
-	store_key(&r->key, item->namespace, item->name);
-	if (is_gone) {
-		item_unref(map_remove(&r->fresh, buf_str(&r->key)));
-		item_unref(item);
-		return true;
-	}
-	if (!map_set(&r->fresh, buf_str(&r->key), item, &old)) {
-		item_unref(item);
-		return false;
-	}
-	item_unref(old);
-	return true;
+	return item_new(object->source, r->options.metadata_only);
 }
 
 /* Everything has come, as of that version. */
-static void hand_over(struct reflector *r, uint64_t version)
+void reflector_hand_over(struct reflector *r, uint64_t version)
 {
 	r->must_list = r->asks_latest = false;
 	atomic_store(&r->version, version);
-	r->sink.on_all(r->sink.ctx, &r->fresh);
-	map_done(&r->fresh);
-	map_init(&r->fresh, OBJECTS_MAX);
-	went_well(r);
+	r->sink.on_all(r->sink.ctx, &r->fresh.items);
+	gathering_forget(&r->fresh);
+	reflector_went_well(r);
 }
 
 /* ---- requests ---- */
@@ -144,7 +126,7 @@ static void ask_page(struct reflector *r)
 
 static void ask_list(struct reflector *r)
 {
-	drop_fresh(r);
+	gathering_clear(&r->fresh);
 	buf_clear(&r->token);
 	ask_page(r);
 }
@@ -157,6 +139,7 @@ static void ask_watch(struct reflector *r, enum reflector_state state)
 	r->n_events = 0;
 	r->is_relist_needed = false;
 	lines_clear(&r->lines);
+	buf_done(&r->text); /* a list's page is big, and not needed for a long time */
 	begin_path(r);
 	add_number(r, "watch", 1);
 	add_selectors(r);
@@ -168,8 +151,8 @@ static void ask_watch(struct reflector *r, enum reflector_state state)
 	if (state == REFLECTOR_WATCH_LIST) {
 		query_add(&r->path, "sendInitialEvents", STR("true"));
 		query_add(&r->path, "resourceVersionMatch", STR("NotOlderThan"));
-		drop_fresh(r);
-		client_timer_set(r->options.client, &r->patience, PATIENCE_MS);
+		gathering_clear(&r->fresh);
+		client_timer_set(r->options.client, &r->patience, REFLECTOR_PATIENCE_MS);
 	}
 	send(r, r->options.metadata_only ? AS("PartialObjectMetadata") : NULL, (int64_t)(seconds + SLACK_S) * 1000);
 }
@@ -211,98 +194,13 @@ static bool is_too_large(const struct json *status)
 }
 
 /* 410: the history we would go on from is gone. Too large: the server's present is older than ours, a backup was restored. */
-static bool is_history_lost(struct reflector *r, int code, const struct json *status)
+bool reflector_has_lost_history(struct reflector *r, int code, const struct json *status)
 {
 	if (is_too_large(status)) {
 		atomic_store(&r->version, 0);
 		return true;
 	}
 	return code == 410;
-}
-
-static int64_t status_code(const struct json *status)
-{
-	int64_t code = 0;
-	json_to_int64(json_gets(status, "code"), &code);
-	return code;
-}
-
-/* ---- events ---- */
-
-static bool ends_initial_events(const struct item *i)
-{
-	const struct json *annotations = json_gets(item_meta(i), "annotations");
-	return str_is(json_text(json_gets(annotations, "k8s.io/initial-events-end")), "true");
-}
-
-static bool on_bookmark(struct reflector *r, const struct item *i)
-{
-	if (r->state == REFLECTOR_WATCH) {
-		if (i->version > atomic_load(&r->version)) {
-			atomic_store(&r->version, i->version);
-		}
-		return true;
-	}
-	if (!ends_initial_events(i)) {
-		return true;
-	}
-	client_timer_clear(&r->patience);
-	if (i->version < atomic_load(&r->version)) {
-		tell(r, STR("the server's initial events are older than what was seen"));
-		return false;
-	}
-	hand_over(r, i->version);
-	r->state = REFLECTOR_WATCH;
-	return true;
-}
-
-static bool on_error_event(struct reflector *r, const struct item *i)
-{
-	r->is_relist_needed = is_history_lost(r, (int)status_code(i->object), i->object);
-	if (!r->is_relist_needed) {
-		tell(r, json_text(json_gets(i->object, "message")));
-	}
-	return false;
-}
-
-static bool on_change(struct reflector *r, struct item *item, bool is_gone)
-{
-	if (r->state == REFLECTOR_WATCH_LIST) {
-		client_timer_set(r->options.client, &r->patience, PATIENCE_MS);
-		return gather(r, item, is_gone);
-	}
-	if (item->version < atomic_load(&r->version)) {
-		item_unref(item);
-		tell(r, STR("the server sent an event older than one before"));
-		return true;
-	}
-	atomic_store(&r->version, item->version);
-	went_well(r);
-	r->sink.on_event(r->sink.ctx, item, is_gone);
-	return true;
-}
-
-static bool on_line(void *ctx, struct str line)
-{
-	struct reflector *r = ctx;
-	struct str type = {NULL, 0};
-	_cleanup_(item_unrefp) struct item *item = item_of_event(line, &type);
-	r->n_events++;
-	if (!item) {
-		tell(r, STR("the server sent an event that cannot be read"));
-		return false;
-	}
-	if (str_is(type, "BOOKMARK")) {
-		return on_bookmark(r, item);
-	}
-	if (str_is(type, "ERROR")) {
-		return on_error_event(r, item);
-	}
-	if (!item->name.n || !item->version) {
-		tell(r, STR("the server sent an object without name or resourceVersion"));
-		return false;
-	}
-	return on_change(r, take_ptr(item), str_is(type, "DELETED"));
 }
 
 static bool on_bytes(struct exchange *x, struct str bytes)
@@ -314,18 +212,15 @@ static bool on_bytes(struct exchange *x, struct str bytes)
 	if (r->state == REFLECTOR_LIST || x->code != 200) {
 		return buf_add_str(&r->text, bytes);
 	}
-	return lines_feed(&r->lines, bytes, on_line, r);
+	return lines_feed(&r->lines, bytes, reflector_on_line, r);
 }
 
 /* ---- ends ---- */
 
 static const struct json *parse_text(struct reflector *r, struct arena *a)
 {
-	size_t at;
-	struct json *root;
-	const struct json_limits limits = {.depth = PAGE_DEPTH_MAX, .values = PAGE_VALUES_MAX};
 	arena_init(a, PAGE_TREE_MAX);
-	return r->text.n && json_parse(&root, a, buf_str(&r->text), limits, &at) == 0 ? root : NULL;
+	return r->text.n ? reflector_parse(a, buf_str(&r->text)) : NULL;
 }
 
 static void tell_refusal(struct reflector *r, const struct json *status)
@@ -362,7 +257,7 @@ static void on_refusal(struct reflector *r)
 	if (is_unknown_to_server(r)) {
 		r->no_watch_list = true;
 		ask_list(r);
-	} else if (is_history_lost(r, r->x.code, status)) {
+	} else if (reflector_has_lost_history(r, r->x.code, status)) {
 		/* A page's token that is too old: what is left comes only in one piece. */
 		r->is_whole = r->state == REFLECTOR_LIST && r->token.n > 0;
 		r->must_list = true;
@@ -382,8 +277,8 @@ static bool gather_items(struct reflector *r, const struct json *list)
 {
 	const struct json *items = json_gets(list, "items");
 	for (uint32_t i = 0; json_is(items, JSON_ARRAY) && i < items->n; i++) {
-		struct item *item = item_new(items->items[i]->source);
-		if (!item || !gather(r, item, false)) {
+		struct item *item = reflector_make_item(r, items->items[i]);
+		if (!item || !gathering_add(&r->fresh, item)) {
 			return false;
 		}
 	}
@@ -399,7 +294,7 @@ static void on_last_page(struct reflector *r, uint64_t version)
 	}
 	r->is_whole = false;
 	r->page = LIST_PAGE;
-	hand_over(r, version);
+	reflector_hand_over(r, version);
 	ask_watch(r, REFLECTOR_WATCH);
 }
 
@@ -460,7 +355,7 @@ static void on_stream_end(struct reflector *r)
 	} else if (was_short || r->state == REFLECTOR_WATCH_LIST) {
 		retry_later(r, STR("the server ends watches at once"));
 	} else {
-		went_well(r);
+		reflector_went_well(r);
 		go_on(r);
 	}
 }
@@ -498,17 +393,16 @@ void reflector_init(struct reflector *r, const struct informer_options *options,
 	buf_init(&r->path, PATH_BYTES_MAX);
 	buf_init(&r->text, PAGE_MAX_BYTES);
 	buf_init(&r->token, TOKEN_MAX);
-	buf_init(&r->key, KEY_MAX);
 	lines_init(&r->lines, LINE_MAX_BYTES);
-	map_init(&r->fresh, OBJECTS_MAX);
+	gathering_init(&r->fresh, OBJECTS_MAX);
+	arena_init(&r->scratch, LINE_TREE_MAX);
 }
 
 void reflector_done(struct reflector *r)
 {
-	drop_fresh(r);
-	map_done(&r->fresh);
+	gathering_done(&r->fresh);
 	lines_done(&r->lines);
-	buf_done(&r->key);
+	arena_done(&r->scratch);
 	buf_done(&r->token);
 	buf_done(&r->text);
 	buf_done(&r->path);

@@ -8,8 +8,8 @@
 #ifndef CLIENT_REFLECTOR_H
 #define CLIENT_REFLECTOR_H
 
-#include "base/map.h"
 #include "client/backoff.h"
+#include "client/gathering.h"
 #include "client/informer.h"
 #include "client/lines.h"
 
@@ -44,10 +44,10 @@ struct reflector {
 	uint64_t n_events;     /* of this stream */
 	int64_t began_ms;
 	int64_t page;
-	struct buf path, text, token, key;
+	struct buf path, text, token;
 	struct lines lines;
-	struct map fresh; /* what is being gathered: items by key */
-	uint64_t list_version;
+	struct gathering fresh;
+	struct arena scratch; /* an event */
 	void (*on_ended)(struct reflector *r);
 };
 

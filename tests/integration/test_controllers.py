@@ -387,7 +387,7 @@ def test_informer_follows(beside, words):
     for i in range(3):
         make_map(beside, "default", f"early-{i}")
     probe = Probe(beside.config, *words)
-    assert probe.stdout.wait(r"^synced 3 \d+$")
+    assert probe.stdout.wait(r"^synced 3$")
     made = make_map(beside, "default", "late", "1")
     made["data"]["n"] = "2"
     assert beside.put(path_of("default", "configmaps/late"), made).status == 200
@@ -403,7 +403,7 @@ def test_informer_lists_page_by_page(beside):
     for i in range(501):
         make_map(beside, "default", f"m-{i}", str(i))
     probe = Probe(beside.config, "pages")
-    assert probe.stdout.wait(r"^synced 501 \d+$")
+    assert probe.stdout.wait(r"^synced 501$")
     assert probe.agrees_with(beside)
     assert probe.stop() == 0
 
@@ -423,7 +423,7 @@ def test_informer_survives_restarts_of_the_server(etcd, serve, certificates, fol
     server = serve(store.endpoint)
     line = Line(server.url)
     probe = Probe(write_kubeconfig(folder / "config", line.url, certificates))
-    assert probe.stdout.wait(r"^synced 0 ")
+    assert probe.stdout.wait(r"^synced 0$")
     for round_ in range(3):
         change(server, round_)
         server.kill() if round_ % 2 else server.stop()

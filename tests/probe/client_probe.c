@@ -5,7 +5,7 @@
  *
  * inform prints what its handlers hear, a line each, until it is told to end (SIGTERM):
  *     add|update|delete NAMESPACE/NAME VERSION [initial|guess] [data.n of the object]
- *     synced COUNT VERSION
+ *     synced COUNT
  *     problem SENTENCE */
 #include "client/discovery.h"
 #include "client/informer.h"
@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-static struct informer *informer;
 
 static _noreturn_ void fail(struct buf *err)
 {
@@ -31,8 +29,9 @@ static void print_item(const char *what, const struct item *i, const char *note)
 	fflush(stdout);
 }
 
-static void on_add(void *ctx _unused_, struct item *item, bool is_initial)
+static void on_add(void *ctx, struct item *item, bool is_initial)
 {
+	++*(size_t *)ctx;
 	print_item("add", item, is_initial ? "initial" : "");
 }
 
@@ -41,15 +40,15 @@ static void on_update(void *ctx _unused_, struct item *old _unused_, struct item
 	print_item("update", item, "");
 }
 
-static void on_delete(void *ctx _unused_, struct item *item, bool is_guess)
+static void on_delete(void *ctx, struct item *item, bool is_guess)
 {
+	--*(size_t *)ctx;
 	print_item("delete", item, is_guess ? "guess" : "");
 }
 
 static void on_synced(void *ctx)
 {
-	struct informer **f = ctx;
-	printf("synced %zu %llu\n", informer_count(*f), (unsigned long long)informer_version(*f));
+	printf("synced %zu\n", *(size_t *)ctx);
 	fflush(stdout);
 }
 
@@ -73,17 +72,18 @@ static int inform(struct client *c, char **words)
 {
 	int number;
 	sigset_t set;
+	size_t n_known = 0; /* the handlers' */
 	const struct informer_options options = {
 		.client = c,
 		.resource = {str_of(words[0]), str_of(words[1]), str_of(words[2])},
 		.metadata_only = has_word(words + 3, "metadata"),
 		.no_watch_list = has_word(words + 3, "pages"),
 		.handlers = {on_add, on_update, on_delete, on_synced, on_problem},
-		.ctx = &informer,
+		.ctx = &n_known,
 	};
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
-	informer = informer_new(&options);
+	struct informer *informer = informer_new(&options);
 	sigwait(&set, &number);
 	informer_free(informer);
 	return 0;

@@ -6,7 +6,7 @@ static struct item *make(const char *namespace, const char *name, const char *ui
 	_cleanup_(mem_freep) char *text =
 		mem_printf("{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%u\"}}",
 			namespace, name, uid, version);
-	struct item *i = item_new(str_of(text));
+	struct item *i = item_new(str_of(text), false);
 	assert_non_null(i);
 	return i;
 }
@@ -117,23 +117,47 @@ static void test_item__needs_a_name_and_a_version(void **state _unused_)
 		"{\"metadata\":{\"resourceVersion\":\"1\"}}", "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"x\"}}",
 		"{\"metadata\":{\"name\":\"a\",\"resourceVersion\":1.5}}"};
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-		assert_null(item_new(str_of(refused[i])));
+		assert_null(item_new(str_of(refused[i]), i % 2));
 	}
 }
 
-static void test_item_of_event__gives_type_and_object(void **state _unused_)
+#define WITH(managers) \
+	"{\"metadata\":{\"name\":\"a\"," managers "\"resourceVersion\":\"7\",\"deletionTimestamp\":\"x\"},\"data\":1.50}"
+
+static void assert_item(const char *text, bool without_managers, const char *expected)
 {
-	struct str type;
-	struct item *i = item_of_event(STR("{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"a\",\"resourceVersion\":"
-					   "\"7\",\"deletionTimestamp\":\"x\"}}}"),
-		&type);
-	assert_str(type, "ADDED");
+	struct item *i = item_new(str_of(text), without_managers);
+	struct buf encoded;
+	buf_init(&encoded, 1 << 20);
+	json_encode(&encoded, i->object);
+	assert_str(buf_str(&encoded), expected);
 	assert_str(i->name, "a");
 	assert_int_equal(i->version, 7);
 	assert_true(item_is_deleting(i));
+	buf_done(&encoded);
 	item_unref(i);
-	assert_null(item_of_event(STR("{\"type\":\"ADDED\"}"), &type));
-	assert_null(item_of_event(STR("no JSON"), &type));
+}
+
+static void test_item__leaves_out_managers_where_nobody_wants_them(void **state _unused_)
+{
+	assert_item(WITH("\"managedFields\":[{\"x\": 1}],"), false, WITH("\"managedFields\":[{\"x\":1}],"));
+	assert_item(WITH("\"managedFields\":[{\"x\": 1}],"), true, WITH("\"managedFields\":null,"));
+	assert_item(WITH(""), true, WITH(""));
+}
+
+static void test_item__may_be_big(void **state _unused_)
+{
+	struct buf text;
+	buf_init(&text, 1 << 20);
+	buf_adds(&text, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"7\"},\"data\":[0");
+	for (unsigned i = 1; i < 20000; i++) {
+		buf_printf(&text, ",%u", i);
+	}
+	buf_adds(&text, "]}");
+	struct item *i = item_new(buf_str(&text), false);
+	assert_int_equal(json_gets(i->object, "data")->n, 20000);
+	item_unref(i);
+	buf_done(&text);
 }
 
 int main(void)
@@ -146,7 +170,8 @@ int main(void)
 		TEST(test_store__is_full_at_its_ceiling),
 		TEST(test_store_each__takes_all_or_one_namespace),
 		TEST(test_item__needs_a_name_and_a_version),
-		TEST(test_item_of_event__gives_type_and_object),
+		TEST(test_item__leaves_out_managers_where_nobody_wants_them),
+		TEST(test_item__may_be_big),
 	};
 	return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }

@@ -1,0 +1,90 @@
+#include "client/credentials.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { TOKEN_MAX = 64 * 1024, TOKEN_AGE_MS = 60 * 1000 };
+
+static int pem_open(struct pem *p, const char *text, struct buf *err)
+{
+	if (!text) {
+		return 0;
+	}
+	p->fd = memfd_create("pem", MFD_CLOEXEC);
+	int r = p->fd < 0 ? -errno : file_write(p->fd, str_of(text));
+	if (r) {
+		buf_printf(err, "cannot keep a certificate in memory: %s", strerror(-r));
+		return r;
+	}
+	snprintf(p->path, sizeof(p->path), "/proc/self/fd/%d", p->fd);
+	return 0;
+}
+
+static void pem_close(struct pem *p)
+{
+	if (p->fd >= 0) {
+		close(p->fd);
+	}
+	p->fd = -1;
+}
+
+bool pem_is_there(const struct pem *p)
+{
+	return p->fd >= 0;
+}
+
+int credentials_init(struct credentials *c, const struct client_config *config, struct buf *err)
+{
+	*c = (struct credentials){.config = config, .ca = {.fd = -1}, .cert = {.fd = -1}, .key = {.fd = -1}};
+	buf_init(&c->token, TOKEN_MAX);
+	int r = pem_open(&c->ca, config->ca, err);
+	r = r ? r : pem_open(&c->cert, config->cert, err);
+	return r ? r : pem_open(&c->key, config->key, err);
+}
+
+void credentials_done(struct credentials *c)
+{
+	if (c->config) {
+		pem_close(&c->key);
+		pem_close(&c->cert);
+		pem_close(&c->ca);
+		buf_done(&c->token);
+	}
+}
+
+static void read_token_file(struct credentials *c)
+{
+	int64_t now = clock_mono_ms();
+	if (c->token_read_ms && now - c->token_read_ms < TOKEN_AGE_MS) {
+		return;
+	}
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, TOKEN_MAX);
+	int fd = open(c->config->token_file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return;
+	}
+	if (file_read(fd, &text) == 0) {
+		buf_clear(&c->token);
+		buf_add_str(&c->token, str_trim(buf_str(&text)));
+		c->token_read_ms = now;
+	}
+	close(fd);
+}
+
+struct str credentials_token(struct credentials *c)
+{
+	if (c->config->token) {
+		return str_of(c->config->token);
+	}
+	if (c->config->token_file) {
+		read_token_file(c);
+	}
+	return buf_str(&c->token);
+}

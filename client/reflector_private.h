@@ -1,0 +1,22 @@
+/* What the two halves of the reflector share: reflector.c asks and hears how exchanges end, reflector_events.c reads what watches say. */
+#ifndef CLIENT_REFLECTOR_PRIVATE_H
+#define CLIENT_REFLECTOR_PRIVATE_H
+
+#include "client/reflector.h"
+
+/* A watch-list is given up when nothing came for so long: servers that do not know sendInitialEvents ignore it and never say where the
+ * initial events end. */
+enum { REFLECTOR_PATIENCE_MS = 10 * 1000 };
+
+void reflector_tell(struct reflector *r, struct str problem);
+void reflector_went_well(struct reflector *r);
+/* Everything has come, as of that version. */
+void reflector_hand_over(struct reflector *r, uint64_t version);
+bool reflector_has_lost_history(struct reflector *r, int code, const struct json *status);
+struct item *reflector_make_item(struct reflector *r, const struct json *object);
+struct json *reflector_parse(struct arena *a, struct str text); /* NULL: no JSON */
+
+/* One event; false: the stream is of no more use. */
+bool reflector_on_line(void *reflector, struct str line);
+
+#endif
