@@ -187,8 +187,23 @@ static void set_request(struct client *c, struct exchange *x)
 	set_headers(c, x);
 }
 
-static void set_transport(struct exchange *x)
+/* The environment's proxies are libcurl's business, but for what is on this machine: as net/http has it. */
+static bool is_loopback(const char *server)
 {
+	static const char *const hosts[] = {"://127.", "://localhost", "://[::1]"};
+	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
+		if (strstr(server, hosts[i])) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void set_transport(struct client *c, struct exchange *x)
+{
+	if (is_loopback(c->config.server)) {
+		curl.easy_setopt(x->easy, CURLOPT_PROXY, "");
+	}
 	curl.easy_setopt(x->easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl.easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl.easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
@@ -213,7 +228,7 @@ static void begin(struct client *c, struct exchange *x)
 {
 	x->easy = curl.easy_init();
 	set_request(c, x);
-	set_transport(x);
+	set_transport(c, x);
 	set_tls(c, x->easy);
 	set_answer(x);
 	list_append(&c->running, &x->link);

@@ -3,6 +3,7 @@
 #include "tests/unit/script_server.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 static const struct resource configmaps = {{"", 0}, {"v1", 2}, {"configmaps", 10}};
 static const struct resource deployments = {{"apps", 4}, {"v1", 2}, {"deployments", 11}};
@@ -191,6 +192,15 @@ static void test_rest__nobody_there_is_unreachable(void **state _unused_)
 	client_free(s.client);
 }
 
+static void test_rest__proxies_are_not_for_what_is_on_this_machine(void **state _unused_)
+{
+	setenv("http_proxy", "http://127.0.0.1:1", 1);
+	SCENE(s, {NULL, SCRIPT_WHOLE, 200, NULL, OBJECT});
+	assert_int_equal(rest_get(s.client, &a_map, &s.a), 0);
+	close_scene(&s);
+	unsetenv("http_proxy");
+}
+
 struct caller {
 	struct client *client;
 	pthread_t thread;
@@ -260,6 +270,7 @@ int main(void)
 		TEST(test_rest_list__goes_page_by_page),
 		TEST(test_rest__server_that_is_silent_or_breaks_off_is_unreachable),
 		TEST(test_rest__nobody_there_is_unreachable),
+		TEST(test_rest__proxies_are_not_for_what_is_on_this_machine),
 		TEST(test_client_stop__wakes_everybody_at_once),
 		TEST(test_target_path__is_kubes_and_escaped),
 	};
