@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"annals.dev/tests/cluster/clients/world"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -50,7 +49,6 @@ func TestContention_noUpdateIsLost(t *testing.T) {
 // Three candidates, of which each leader is killed in turn: it neither renews nor gives its lease up.
 func TestContention_leaderElection(t *testing.T) {
 	t.Parallel()
-	world.Needs(t, coordinationv1.SchemeGroupVersion.WithResource("leases"))
 	ctx, ns := world.Context(t), world.Namespace(t)
 	clients := world.Clientset(t, world.Protobuf(t))
 	var leaders atomic.Int32

@@ -22,7 +22,6 @@ func about(t *testing.T, clients *kubernetes.Clientset, ns string) *corev1.Objec
 
 // The recorder of core events counts repetitions by a strategic patch.
 func TestEvents_recorder(t *testing.T) {
-	world.Needs(t, corev1.SchemeGroupVersion.WithResource("events"))
 	inBothForms(t, func(t *testing.T, clients *kubernetes.Clientset, ns string) {
 		ctx, subject := world.Context(t), about(t, clients, ns)
 		broadcaster := record.NewBroadcaster(record.WithContext(ctx))
@@ -46,7 +45,6 @@ func TestEvents_recorder(t *testing.T) {
 
 // Components that have moved to events.k8s.io write core events where that group is not served.
 func TestEvents_newRecorderFallsBack(t *testing.T) {
-	world.Needs(t, corev1.SchemeGroupVersion.WithResource("events"))
 	inBothForms(t, func(t *testing.T, clients *kubernetes.Clientset, ns string) {
 		ctx, subject := world.Context(t), about(t, clients, ns)
 		broadcaster := events.NewEventBroadcasterAdapterWithContext(ctx, clients)

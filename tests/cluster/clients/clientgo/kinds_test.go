@@ -34,7 +34,6 @@ func TestTyped_configMaps(t *testing.T) {
 }
 
 func TestTyped_secrets(t *testing.T) {
-	world.Needs(t, corev1.SchemeGroupVersion.WithResource("secrets"))
 	inBothForms(t, func(t *testing.T, clients *kubernetes.Clientset, ns string) {
 		client, ctx := clients.CoreV1().Secrets(ns), world.Context(t)
 		lifecycle(t, client, &corev1.Secret{ObjectMeta: named("secret"), Data: map[string][]byte{"b": {0, 255, 128}}})
@@ -57,7 +56,6 @@ func TestTyped_secrets(t *testing.T) {
 }
 
 func TestTyped_serviceAccounts(t *testing.T) {
-	world.Needs(t, corev1.SchemeGroupVersion.WithResource("serviceaccounts"))
 	inBothForms(t, func(t *testing.T, clients *kubernetes.Clientset, ns string) {
 		lifecycle(t, clients.CoreV1().ServiceAccounts(ns), &corev1.ServiceAccount{ObjectMeta: named("robot"),
 			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}})
@@ -65,7 +63,6 @@ func TestTyped_serviceAccounts(t *testing.T) {
 }
 
 func TestTyped_leases(t *testing.T) {
-	world.Needs(t, coordinationv1.SchemeGroupVersion.WithResource("leases"))
 	inBothForms(t, func(t *testing.T, clients *kubernetes.Clientset, ns string) {
 		client, now := clients.CoordinationV1().Leases(ns), metav1.NewMicroTime(time.Unix(1700000000, 123456000))
 		sample := &coordinationv1.Lease{ObjectMeta: named("lease"), Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("me"),
@@ -79,7 +76,6 @@ func TestTyped_leases(t *testing.T) {
 }
 
 func TestTyped_podTemplates(t *testing.T) {
-	world.Needs(t, corev1.SchemeGroupVersion.WithResource("podtemplates"))
 	inBothForms(t, func(t *testing.T, clients *kubernetes.Clientset, ns string) {
 		client := clients.CoreV1().PodTemplates(ns)
 		sample := &corev1.PodTemplate{ObjectMeta: named("template"), Template: corev1.PodTemplateSpec{
@@ -108,7 +104,6 @@ func defaults(t *testing.T, spec corev1.PodSpec) {
 }
 
 func TestTyped_pods(t *testing.T) {
-	world.Needs(t, corev1.SchemeGroupVersion.WithResource("pods"))
 	inBothForms(t, func(t *testing.T, clients *kubernetes.Clientset, ns string) {
 		client, ctx := clients.CoreV1().Pods(ns), world.Context(t)
 		lifecycle(t, client, &corev1.Pod{ObjectMeta: named("web-0"), Spec: podSpec()})
@@ -140,7 +135,6 @@ func TestTyped_pods(t *testing.T) {
 }
 
 func TestTyped_persistentVolumeClaims(t *testing.T) {
-	world.Needs(t, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"))
 	inBothForms(t, func(t *testing.T, clients *kubernetes.Clientset, ns string) {
 		client, ctx := clients.CoreV1().PersistentVolumeClaims(ns), world.Context(t)
 		sample := &corev1.PersistentVolumeClaim{ObjectMeta: named("data-web-0"), Spec: corev1.PersistentVolumeClaimSpec{

@@ -11,9 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -71,34 +69,6 @@ func Namespace(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return made.Name
-}
-
-// Needs skips the test where the server does not have the resource.
-func Needs(t testing.TB, resources ...schema.GroupVersionResource) {
-	t.Helper()
-	clients := Clientset(t, Config(t))
-	for _, resource := range resources {
-		if !serves(t, clients, resource) {
-			t.Skipf("%s.%s is not served", resource.Resource, resource.GroupVersion())
-		}
-	}
-}
-
-func serves(t testing.TB, clients *kubernetes.Clientset, resource schema.GroupVersionResource) bool {
-	t.Helper()
-	list, err := clients.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
-	if apierrors.IsNotFound(err) {
-		return false
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, found := range list.APIResources {
-		if found.Name == resource.Resource {
-			return true
-		}
-	}
-	return false
 }
 
 // Eventually waits for what nothing announces.
