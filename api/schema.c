@@ -7,10 +7,16 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* Most names differ in their first letter: that is cheaper to see than their lengths. */
+static bool is_named(const struct field *f, struct str name)
+{
+	return name.n && f->name[0] == name.p[0] && str_is(name, f->name);
+}
+
 const struct field *type_field(const struct type *type, struct str name)
 {
 	for (const struct field *f = type->fields; f && f->name; f++) {
-		if (str_is(name, f->name)) {
+		if (is_named(f, name)) {
 			return f;
 		}
 	}
@@ -20,13 +26,14 @@ const struct field *type_field(const struct type *type, struct str name)
 int type_field_index(const struct type *type, struct str name, int hint)
 {
 	const struct field *f = type->fields;
-	for (int i = MAX(hint, 0); i <= hint + 1 && f[i].name; i++) {
-		if (str_is(name, f[i].name)) {
+	int from = MAX(hint, 0);
+	for (int i = from; f[i].name; i++) {
+		if (is_named(&f[i], name)) {
 			return i;
 		}
 	}
-	for (int i = 0; f[i].name; i++) {
-		if (str_is(name, f[i].name)) {
+	for (int i = 0; i < from; i++) {
+		if (is_named(&f[i], name)) {
 			return i;
 		}
 	}

@@ -1,0 +1,110 @@
+"""Pods, templates of pods and claims as kubectl's users meet them. What kube-apiserver answers is compared in tests/cluster."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def k(annals, namespace, kubectl_binary):
+    def run(*arguments, **more):
+        done = annals.kubectl("--namespace", namespace, *arguments, binary=kubectl_binary, **more)
+        assert done.returncode == 0, f"kubectl {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    run.path = f"/api/v1/namespaces/{namespace}"
+    run.stored = lambda resource, name: annals.get(f"{run.path}/{resource}/{name}").json
+    return run
+
+
+def manifest(k, name, *arguments):
+    return k("run", name, "--image=nginx:1.25", "--dry-run=client", "-o", "json", *arguments)
+
+
+def test_run__fills_in_what_kube_does(k):
+    k("run", "web", "--image=nginx:1.25", "--port=80", "--labels=app=web")
+    stored = k.stored("pods", "web")
+    assert stored["spec"]["containers"][0]["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+    assert stored["spec"]["restartPolicy"] == "Always"
+    assert len(stored["spec"]["tolerations"]) == 2
+    assert stored["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    assert k("get", "po", "--no-headers").split()[:4] == ["web", "0/1", "Pending", "0"]
+    assert "pod/web" in k("get", "all", "-o", "name")
+    assert "Containers:" in k("describe", "pod", "web")
+
+
+@pytest.mark.parametrize("how", [(), ("--server-side",)], ids=["client", "server"])
+def test_apply__twice_changes_nothing(k, how):
+    pod = manifest(k, "web", "--port=80", "--env=A=1")
+    k("apply", *how, "-f", "-", input=pod)
+    before = k.stored("pods", "web")["metadata"]["resourceVersion"]
+    k("apply", *how, "-f", "-", input=pod)
+    assert k.stored("pods", "web")["metadata"]["resourceVersion"] == before
+    changed = json.loads(pod)
+    changed["spec"]["containers"][0]["image"] = "nginx:1.26"
+    k("apply", *how, "-f", "-", input=json.dumps(changed))
+    assert k.stored("pods", "web")["spec"]["containers"][0]["image"] == "nginx:1.26"
+
+
+def test_set_image_and_label__are_strategic(k):
+    k("run", "web", "--image=nginx:1.25", "--port=80")
+    k("set", "image", "pod/web", "web=nginx:1.26")
+    k("label", "pod", "web", "tier=front")
+    container = k.stored("pods", "web")["spec"]["containers"][0]
+    assert container["image"] == "nginx:1.26" and container["ports"]
+    assert k.stored("pods", "web")["metadata"]["generation"] == 2
+
+
+def test_status__is_merged_by_key_and_shown(k):
+    k("run", "web", "--image=nginx:1.25")
+    for patch in ({"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}, {"type": "Initialized", "status": "True"}]},
+                  {"conditions": [{"type": "Ready", "status": "True"}],
+                   "containerStatuses": [{"name": "web", "ready": True, "restartCount": 3, "image": "i", "imageID": "i", "state": {"running": {}}}]}):
+        k("patch", "pod", "web", "--subresource=status", "--type=strategic", "-p", json.dumps({"status": patch}))
+    conditions = {c["type"]: c["status"] for c in k.stored("pods", "web")["status"]["conditions"]}
+    assert conditions == {"Ready": "True", "Initialized": "True"}
+    assert k("get", "pods", "--no-headers").split()[:4] == ["web", "1/1", "Running", "3"]
+    k("wait", "--for=condition=Ready", "pod/web", "--timeout=30s")
+    assert k("get", "pods", "--field-selector=status.phase=Running", "-o", "name").split() == ["pod/web"]
+    assert k("get", "pods", "--field-selector=status.phase=Pending", "-o", "name").split() == []
+
+
+def test_delete__leaves_time_to_those_that_run(k, annals):
+    k("run", "idle", "--image=i")
+    k("run", "busy", "--image=i", "--overrides", json.dumps({"spec": {"nodeName": "node1"}}))
+    k("delete", "pod", "idle", "busy", "--wait=false")
+    assert annals.get(f"{k.path}/pods/idle").status == 404
+    deleting = k.stored("pods", "busy")["metadata"]
+    assert deleting["deletionGracePeriodSeconds"] == 30 and deleting["generation"] == 2
+    assert k("get", "pods", "--no-headers").split()[2] == "Terminating"
+    k("label", "pod", "busy", "a=b")
+    k("delete", "pod", "busy", "--grace-period=0", "--force")
+    assert annals.get(f"{k.path}/pods/busy").status == 404
+
+
+def test_explain__knows_the_whole_of_a_pod(k):
+    assert "imagePullPolicy" in k("explain", "pods.spec.containers")
+    assert "scheme" in k("explain", "podtemplates.template.spec.containers.livenessProbe.httpGet")
+    assert "storageClassName" in k("explain", "pvc.spec")
+
+
+def test_template__counts_its_changes(k, annals):
+    pod = json.loads(manifest(k, "x"))
+    template = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": "t"}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": pod["spec"]}}
+    k("apply", "-f", "-", input=json.dumps(template))
+    assert k("get", "podtemplates", "--no-headers").split() == ["t", "x", "nginx:1.25", "a=b"]
+    template["template"]["spec"]["containers"][0]["image"] = "other"
+    k("apply", "-f", "-", input=json.dumps(template))
+    k("label", "podtemplate", "t", "c=d")
+    assert k.stored("podtemplates", "t")["metadata"]["generation"] == 2
+
+
+def test_claim__waits_for_whoever_uses_it(k, annals):
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+             "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}}
+    k("create", "-f", "-", input=json.dumps(claim))
+    assert k.stored("persistentvolumeclaims", "data")["spec"]["resources"]["requests"]["storage"] == "1Gi"
+    k("delete", "pvc", "data", "--wait=false")
+    assert k("get", "pvc", "--no-headers").split()[:2] == ["data", "Terminating"]
+    k("patch", "pvc", "data", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    assert annals.get(f"{k.path}/persistentvolumeclaims/data").status == 404
