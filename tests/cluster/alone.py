@@ -1,5 +1,5 @@
-"""annals alone on an etcd, for clients that are programs of their own, with its controllers beside it if need be: a kubeconfig leads to it, and through an HTTP port of the
-test suite's they have it restarted, its history compacted, etcd paused, their connections cut."""
+"""annals alone on an etcd, for clients that are programs of their own, with its controllers beside it if need be. A kubeconfig leads
+to it, and through an HTTP port of the test suite's they have it restarted, its history compacted, etcd paused, their connections cut."""
 
 import http.server
 import os

@@ -127,7 +127,7 @@ def test_helm__dry_runs_on_the_server(helm):
 
 def test_helm__uninstalls_all_of_it(helm):
     helm("install", "one", helm.chart)
-    helm("uninstall", "one", "--wait")
+    helm("uninstall", "one", "--wait", "--cascade=foreground")
     left = helm.alone.annals.get(f"/api/v1/namespaces/{helm.namespace}/configmaps").json["items"]
     assert [found["metadata"]["name"] for found in left if found["metadata"]["name"] != "kube-root-ca.crt"] == ["one-hook"]
     assert helm.get("secret", "sh.helm.release.v1.one.v1") is None

@@ -107,3 +107,42 @@ func TestDelete_namespaceGoesWithAllThatIsInIt(t *testing.T) {
 		return apierrors.IsNotFound(err)
 	})
 }
+
+// The garbage collector does what the propagation policy of a deletion says.
+func TestDelete_dependents(t *testing.T) {
+	t.Parallel()
+	clients, ctx, ns := world.Clientset(t, world.Config(t)), world.Context(t), world.Namespace(t)
+	owners, dependents := clients.AppsV1().ControllerRevisions(ns), clients.CoreV1().ConfigMaps(ns)
+	isGone := func(_ any, err error) bool { return apierrors.IsNotFound(err) }
+	for _, policy := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		owner := world.Got(owners.Create(ctx, revision("owner"), metav1.CreateOptions{}))(t)
+		dependent := &corev1.ConfigMap{ObjectMeta: named("dependent")}
+		dependent.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))}
+		dependent.Finalizers = []string{"clients.test/hold"}
+		world.Got(dependents.Create(ctx, dependent, metav1.CreateOptions{}))(t)
+		world.Check(t, owners.Delete(ctx, "owner", metav1.DeleteOptions{PropagationPolicy: &policy}))
+
+		if policy == metav1.DeletePropagationForeground {
+			world.Eventually(t, "the dependent is being deleted before its owner goes", func() bool {
+				return world.Got(dependents.Get(ctx, "dependent", metav1.GetOptions{}))(t).DeletionTimestamp != nil
+			})
+			world.Got(owners.Get(ctx, "owner", metav1.GetOptions{}))(t)
+		} else {
+			world.Eventually(t, "the owner is gone", func() bool { return isGone(owners.Get(ctx, "owner", metav1.GetOptions{})) })
+		}
+		if policy == metav1.DeletePropagationOrphan {
+			orphan := world.Got(dependents.Get(ctx, "dependent", metav1.GetOptions{}))(t)
+			if len(orphan.OwnerReferences) != 0 || orphan.DeletionTimestamp != nil {
+				t.Errorf("%+v", orphan.ObjectMeta)
+			}
+			continue
+		}
+		world.Eventually(t, "the dependent is being deleted", func() bool {
+			return world.Got(dependents.Get(ctx, "dependent", metav1.GetOptions{}))(t).DeletionTimestamp != nil
+		})
+		world.Got(dependents.Patch(ctx, "dependent", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}))(t)
+		world.Eventually(t, "both are gone", func() bool {
+			return isGone(dependents.Get(ctx, "dependent", metav1.GetOptions{})) && isGone(owners.Get(ctx, "owner", metav1.GetOptions{}))
+		})
+	}
+}

@@ -88,19 +88,22 @@ func TestInterrupted_retryWatcherMissesNothing(t *testing.T) {
 			return client.Watch(ctx, options)
 		},
 	}))(t)
-	object := world.Got(client.Create(ctx, revision("counted"), metav1.CreateOptions{}))(t)
-	for i := range 40 {
-		if i%10 == 5 {
+	world.Got(client.Create(ctx, revision("counted"), metav1.CreateOptions{}))(t)
+	for n := int64(2); n <= 40; n++ {
+		if n%10 == 5 {
 			world.Control(t, "cut")
 		}
-		object.Revision++
-		updated, err := client.Update(ctx, object, metav1.UpdateOptions{})
-		for err != nil { // the connection that was cut
-			updated, err = client.Update(ctx, object, metav1.UpdateOptions{})
-		}
-		object = updated
+		// An update whose connection was cut is made, or not: look before trying again.
+		world.Eventually(t, "the revision is set", func() bool {
+			present, err := client.Get(ctx, "counted", metav1.GetOptions{})
+			if err == nil && present.Revision != n {
+				present.Revision = n
+				present, err = client.Update(ctx, present, metav1.UpdateOptions{})
+			}
+			return err == nil && present.Revision == n
+		})
 	}
-	for expected := int64(1); expected <= object.Revision; expected++ {
+	for expected := int64(1); expected <= 40; expected++ {
 		event := <-watcher.ResultChan()
 		if got, isRevision := event.Object.(*appsv1.ControllerRevision); !isRevision || got.Revision != expected {
 			t.Fatalf("revision %d expected: %s %s", expected, event.Type, text(t, event.Object))

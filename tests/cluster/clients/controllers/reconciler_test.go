@@ -123,7 +123,7 @@ func TestReconciler_onlyTheLeaderWorks(t *testing.T) {
 		m := manager(t, ns, func(options *ctrl.Options) {
 			options.LeaderElection, options.LeaderElectionID, options.LeaderElectionNamespace = true, "leader", ns
 			options.LeaderElectionReleaseOnCancel = true
-			duration, deadline, period := 4*time.Second, 2*time.Second, 100*time.Millisecond
+			duration, deadline, period := 20*time.Second, 15*time.Second, 100*time.Millisecond
 			options.LeaseDuration, options.RenewDeadline, options.RetryPeriod = &duration, &deadline, &period
 		})
 		world.Check(t, ctrl.NewControllerManagedBy(m).For(&appsv1.ControllerRevision{}).Complete(
