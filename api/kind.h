@@ -30,6 +30,11 @@ struct door {
 	const struct type *type;
 	struct json *(*from_hub)(const struct json *hub, struct arena *a);
 	struct json *(*to_hub)(const struct json *sent, const struct json *stored_hub, struct arena *a); /* or NULL when new */
+	const char *invalid_group; /* the group that a 422 names: that of upstream's own form of the kind. NULL: the door's */
+	/* What field selectors are called here, ending with a NULL name; NULL: as in the kind. */
+	const struct field_alias {
+		const char *name, *path; /* path: that of the kind's selectable field */
+	} * field_aliases;
 };
 
 struct column {

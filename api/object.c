@@ -370,6 +370,7 @@ int object_decode(struct object **ret, const struct kind *kind, const struct doo
 		normal = door->to_hub(normal, stored ? object_to_hub(stored, door_api_version(door, a), a) : NULL, a);
 	}
 	struct object *o = object_from_normal(kind, normal, a);
+	o->door = door;
 	if (kind->set_defaults) {
 		kind->set_defaults(o, a);
 	}

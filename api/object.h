@@ -28,6 +28,7 @@ struct object {
 	const struct kind *kind;
 	struct meta meta;
 	struct json *fields;  /* JSON_OBJECT in schema order */
+	const struct door *door; /* through which it was sent; NULL: it comes from the storage */
 	int64_t mod_revision; /* of the stored version this was decoded from; 0: new */
 };
 

@@ -156,6 +156,20 @@ static bool has_own_fields(const struct parser *p)
 	return false;
 }
 
+/* The kind's path of what the door calls otherwise; the empty one where the door has no such field. */
+static struct str kinds_path(const struct door *door, struct str path)
+{
+	if (!door->field_aliases) {
+		return path;
+	}
+	for (const struct field_alias *alias = door->field_aliases; alias->name; alias++) {
+		if (str_is(path, alias->name)) {
+			return str_of(alias->path);
+		}
+	}
+	return STR("");
+}
+
 static bool find_field(const struct parser *p, struct str path, int *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(common_fields); i++) {
@@ -164,6 +178,7 @@ static bool find_field(const struct parser *p, struct str path, int *ret)
 			return true;
 		}
 	}
+	path = kinds_path(p->door, path);
 	for (size_t i = 0; i < p->kind->n_selectable; i++) {
 		if (str_is(path, p->kind->selectable[i].path) && is_selectable(p, &p->kind->selectable[i])) {
 			*ret = (int)i;

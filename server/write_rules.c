@@ -160,7 +160,8 @@ static int write_verdict(struct request *q, const struct object *o, const struct
 	if (errors->n == 0) {
 		return 0;
 	}
-	status_invalid(&q->st, request_group(q), str_of(o->kind->kind), o->meta.name, errors);
+	const char *group = q->route.door->invalid_group;
+	status_invalid(&q->st, group ? str_of(group) : request_group(q), str_of(o->kind->kind), o->meta.name, errors);
 	return 1;
 }
 

@@ -1,4 +1,5 @@
 /* Event: something that happened to an object, kept for a while. */
+#include "api/event_form.h"
 #include "api/object_reference.h"
 #include "api/validate.h"
 
@@ -89,16 +90,24 @@ static void validate_text(const struct object *o, const char *name, size_t limit
 	}
 }
 
+static bool is_through_form(const struct object *o)
+{
+	return o->door && o->door->type == &type_event_form;
+}
+
 static void validate_controller(const struct object *o, struct field_errors *errors)
 {
-	struct str controller = text(o, "reportingComponent");
+	struct str controller = text(o, "reportingComponent"), path = STR("reportingComponent");
 	const char *messages[VALIDATE_MESSAGES_MAX];
+	if (is_through_form(o)) {
+		path = STR("reportingController");
+	}
 	if (!controller.n) {
-		field_required(errors, STR("reportingComponent"), "%s", "");
+		field_required(errors, path, "%s", "");
 	}
 	size_t n = validate_qualified_name(controller, messages);
 	for (size_t i = 0; i < n; i++) {
-		field_invalid_str(errors, STR("reportingComponent"), controller, "%s", messages[i]);
+		field_invalid_str(errors, path, controller, "%s", messages[i]);
 	}
 }
 
@@ -117,7 +126,7 @@ static void validate_namespace(const struct object *o, bool is_new, struct field
 	}
 }
 
-static void validate(const struct object *o, struct field_errors *errors)
+static void validate_any(const struct object *o, struct field_errors *errors)
 {
 	bool is_new = text(o, "eventTime").n > 0;
 	validate_namespace(o, is_new, errors);
@@ -130,10 +139,20 @@ static void validate(const struct object *o, struct field_errors *errors)
 	}
 }
 
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	validate_any(o, errors);
+	if (is_through_form(o)) {
+		event_form_validate(o, errors);
+	}
+}
+
 static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
-	(void)old;
-	validate(o, errors);
+	validate_any(o, errors);
+	if (is_through_form(o)) {
+		event_form_validate_update(o, old, errors);
+	}
 }
 
 /* ---- what is shown ---- */
@@ -296,6 +315,15 @@ static const struct selectable_field selectable[] = {
 
 static const struct door doors[] = {
 	{.group = "", .version = "v1", .definition = "io.k8s.api.core.v1.Event", .standalone_only = true},
+	{.group = "events.k8s.io",
+		.version = "v1",
+		.definition = "io.k8s.api.events.v1.Event",
+		.standalone_only = true,
+		.type = &type_event_form,
+		.from_hub = event_form_from_hub,
+		.to_hub = event_form_to_hub,
+		.invalid_group = "",
+		.field_aliases = event_form_fields},
 };
 
 static struct kind events = {

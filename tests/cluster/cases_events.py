@@ -1,6 +1,7 @@
 """Events: the old form and the new, what each demands, field selectors, the columns."""
 
 from cases_configmaps import PROTOBUF, TABLE, proto_body, protobuf
+from deviations import REMEMBERED
 from exchange import apply, delete, get, json_patch, merge, post, put, strategic, watch
 
 EVENTS = "/api/v1/namespaces/{ns}/events"
@@ -11,6 +12,12 @@ NEW = {"eventTime": MICRO, "reportingComponent": "example.com/c", "reportingInst
 
 def event(name, about=ABOUT, **more):
     return {"apiVersion": "v1", "kind": "Event", "metadata": {"name": name}, "involvedObject": about, **more}
+FORMS = "/apis/events.k8s.io/v1/namespaces/{ns}/events"
+FORM = {"eventTime": MICRO, "reportingController": "example.com/c", "reportingInstance": "c-1", "action": "Acting", "reason": "Because", "type": "Normal", "note": "so it is"}
+
+
+def form(name, **more):
+    return {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": name}, "regarding": ABOUT, **FORM, **more}
 
 
 def without(parts, name):
@@ -46,4 +53,16 @@ CASES = {
     "watch": [watch(EVENTS + "?resourceVersion=0&fieldSelector=reason=A", [post(EVENTS, event("w", reason="B")), merge(EVENTS + "/w", {"reason": "A"}), merge(EVENTS + "/w", {"count": 2}), merge(EVENTS + "/w", {"reason": "C"}), delete(EVENTS + "/w")])],
     "protobuf": [post("/api/v1/namespaces/default/events?dryRun=All", proto_body(b"Event", (1, protobuf((1, b"p1"))), (2, protobuf((1, b"Pod"), (3, b"x"))), (3, b"R"), (4, b"M"), (5, protobuf((1, b"c"))), (6, protobuf((1, 1577934245))), (8, 3), (9, b"Normal"), (10, protobuf((1, 1577934245), (2, 5000))), (11, protobuf((1, 2))),
                                                                                            (12, b"Act"), (14, b"x.io/c"), (15, b"i")), headers=PROTOBUF)],
+    "form": [post(FORMS, form("f")), get(FORMS + "/f"), get(EVENTS + "/f"), post(EVENTS, event("o", source={"component": "c"}, count=3, firstTimestamp=TIME, lastTimestamp=TIME, message="m", series={})), get(FORMS + "/o"), get(FORMS), get("/apis/events.k8s.io/v1"), get("/apis/events.k8s.io"), get(FORMS, headers=TABLE),
+             get(FORMS + "/f", headers={"Accept": "application/yaml"}), post(FORMS, event("x")), delete(FORMS + "/f"), delete(FORMS)],
+    "form-rules": [post(FORMS, {**form(f"r{n}"), **more}) for n, more in enumerate([{name: None} for name in FORM] + [{"regarding": {}}, {"regarding": {"namespace": "x"}}, {"type": "Strange"}, {"deprecatedCount": 1}, {"deprecatedSource": {"component": "x"}}, {"deprecatedFirstTimestamp": TIME}, {"deprecatedLastTimestamp": TIME},
+                                                                                  {"series": {}}, {"series": {"count": 1, "lastObservedTime": MICRO}}, {"series": {"count": 2, "lastObservedTime": MICRO}}, {"note": "x" * 1025}, {"reportingController": "a b"}, {"message": "x"}, {"metadata": {"name": "A_b"}}, {"metadata": {"name": "l", "labels": {"a b": "c"}}}, {"metadata": {}}])],
+    "form-updates": [post(FORMS, form("u")), put(FORMS + "/u", form("u", series={"count": 2, "lastObservedTime": MICRO})), put(FORMS + "/u", form("u", series={"count": 1}))] + [merge(FORMS + "/u", patch) for patch in (
+                        {"metadata": {"labels": {"a": "b"}}}, {"regarding": {"name": "other"}}, {"reason": "Other"}, {"note": "other"}, {"deprecatedSource": {"host": "h"}}, {"deprecatedFirstTimestamp": TIME}, {"deprecatedCount": 5}, {"type": "Warning"}, {"eventTime": "2020-01-02T03:04:05.678902Z"}, {"action": "x"}, {"related": {"name": "x"}},
+                        {"reportingController": "x.io/y"}, {"reportingInstance": "x"}, {"series": None}, {"regarding": None})] + [merge(EVENTS + "/u", {"message": "m", "count": 1}, deviates=REMEMBERED), merge(FORMS + "/u", {"metadata": {"labels": {"a": "c"}}}, deviates=REMEMBERED), put(FORMS + "/new", form("new")),
+                     apply(FORMS + "/a?fieldManager=m", form("a")), apply(FORMS + "/a?fieldManager=m", form("a", series={"count": 3, "lastObservedTime": MICRO})), get(EVENTS + "/a"), get(FORMS + "/a")],
+    "form-selectors": [post(FORMS, form("s1")), post(EVENTS, event("s2", reason="A"))] + [get(f"{FORMS}?fieldSelector={selector}") for selector in (
+                          "regarding.kind=Pod", "regarding.name=web,reason=A", "reportingController=example.com/c", "type=Normal", "metadata.name=s1", "involvedObject.kind=Pod", "source=c", "reportingComponent=x", "note=x", "reason!=A")]
+        + [watch(FORMS + "?resourceVersion=0&fieldSelector=reason=Because", [merge(EVENTS + "/s1", {"count": 2}, deviates=REMEMBERED), delete(FORMS + "/s1")])],
+    "form-protobuf": [post(FORMS, proto_body(b"Event", (1, protobuf((1, b"p1"))), (2, protobuf((1, 1577934245), (2, 678901000))), (4, b"x.io/c"), (5, b"i"), (6, b"Act"), (7, b"R"), (8, protobuf((1, b"Pod"), (3, b"x"))), (10, b"N"), (11, b"Normal"), api_version=b"events.k8s.io/v1"), headers=PROTOBUF)],
 }

@@ -126,6 +126,15 @@ def is_without_audience(step, kube, annals):
     return without(kube, "audiences") == annals
 
 
+def without_owners(answer):
+    metadata = {name: value for name, value in answer["body"]["metadata"].items() if name != "managedFields"}
+    return {**answer, "body": {**answer["body"], "metadata": metadata}}
+
+
+def is_remembered(step, kube, annals):
+    return kube["status"] == annals["status"] == 200 and without_owners(kube) == without_owners(annals)
+
+
 def is_token_error(step, kube, annals):
     return "invalid bearer token" in kube["body"]["status"]["error"] and without(kube, "error") == without(annals, "error")
 
@@ -148,6 +157,7 @@ OTHER_ROLES = Deviation("what everybody may do is not kept as RBAC's roles here,
 TOKEN_ERROR = Deviation("other servers ask others about tokens, and their errors read differently", is_token_error)
 UNEXPLAINED = Deviation("there are no roles to name as the reason", is_unexplained)
 NO_AUDIENCE = Deviation("tokens are for this server and no other audience", is_without_audience)
+REMEMBERED = Deviation("who wrote through another group still owns what he wrote", is_remembered)
 
 EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES, LATE_REFUSAL, PROTOBUF, OTHER_KINDS, HEALTH_REPORT, BARE_WATCH]
 

@@ -101,6 +101,66 @@ static void test_event__selectable_fields(void **state)
 		w, world_decode(w, EVENT, "{\"source\":{\"component\":\"s\"},\"reportingComponent\":\"c\"}"), "source", "s");
 }
 
+#define FORM "events.k8s.io/v1/events"
+#define SENT(more)                                                                                                             \
+	"{\"metadata\":{\"name\":\"e\",\"namespace\":\"x\"},\"eventTime\":\"2020-01-01T00:00:00.000001Z\","                    \
+	"\"reportingController\":"                                                                                             \
+	"\"x.io/"                                                                                                              \
+	"c\",\"reportingInstance\":\"c-1\",\"action\":\"Do\",\"reason\":\"Why\",\"regarding\":{\"namespace\":\"x\"},\"note\":" \
+	"\"n\","                                                                                                               \
+	"\"type\":\"Normal\"" more "}"
+
+static void test_form__is_another_spelling_of_the_same(void **state)
+{
+	struct api_world *w = *state;
+	static const char *const objects[] = {
+		SENT(""),
+		SENT(",\"series\":{\"count\":2,\"lastObservedTime\":\"2020-01-01T00:00:00.000002Z\"},\"related\":{}"),
+		"{\"metadata\":{\"name\":\"e\"},\"eventTime\":null,\"regarding\":{},\"deprecatedSource\":{\"host\":\"h\"},"
+		"\"deprecatedFirstTimestamp\":\"2020-01-01T00:00:00Z\",\"deprecatedLastTimestamp\":null,\"deprecatedCount\":3}",
+	};
+	const struct door *form;
+	world_door(FORM, &form);
+	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
+		struct object *o = world_decode(w, FORM, objects[i]);
+		const char *shown = world_print(w, object_to_json(o, form, &w->a));
+		struct object *again = world_decode(w, FORM, shown);
+		assert_true(object_equal(o, again));
+		assert_string_equal(world_print(w, object_to_json(again, form, &w->a)), shown);
+	}
+}
+
+static void test_form__demands_more(void **state)
+{
+	static const struct invalid_row rows[] = {
+		{SENT(""), NULL, NULL},
+		{SENT(",\"type\":\"Odd\""), "type", "has invalid value: Odd"},
+		{SENT(",\"deprecatedCount\":1"), "count", "needs to be unset"},
+		{SENT(",\"deprecatedSource\":{\"host\":\"h\"}"), "source", "needs to be unset"},
+		{SENT(",\"deprecatedFirstTimestamp\":\"2020-01-01T00:00:00Z\""), "firstTimestamp", "needs to be unset"},
+		{SENT(",\"series\":{\"count\":1,\"lastObservedTime\":\"2020-01-01T00:00:00.000002Z\"}"), "series.count",
+			"should be at least 2"},
+		{SENT(",\"series\":{\"count\":2}"), "series.lastObservedTime", ""},
+		{SENT(",\"reportingInstance\":\"\""), "reportingInstance", ""},
+	};
+	assert_rows(*state, FORM, rows, ARRAY_SIZE(rows));
+}
+
+static void test_form__changes_nothing_but_the_series(void **state)
+{
+	static const struct invalid_row rows[] = {
+		{SENT(""), NULL, NULL},
+		{SENT(",\"series\":{\"count\":2,\"lastObservedTime\":\"2020-01-01T00:00:00.000002Z\"}"), NULL, NULL},
+		{SENT(",\"note\":\"other\""), "message", "field is immutable"},
+		{SENT(",\"type\":\"Warning\""), "type", "field is immutable"},
+		{SENT(",\"action\":\"other\""), "action", "field is immutable"},
+		{SENT(",\"reportingController\":\"other\""), "reportingController", "field is immutable"},
+		{SENT(",\"related\":{\"name\":\"x\"}"), "related", "field is immutable"},
+		{SENT(",\"eventTime\":\"2020-01-01T00:00:00.000009Z\""), "eventTime", "field is immutable"},
+	};
+	assert_update_rows(*state, FORM, SENT(""), rows, ARRAY_SIZE(rows));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -109,6 +169,9 @@ int main(void)
 		API_TEST(test_event__texts_have_limits),
 		API_TEST(test_event__columns),
 		API_TEST(test_event__selectable_fields),
+		API_TEST(test_form__is_another_spelling_of_the_same),
+		API_TEST(test_form__demands_more),
+		API_TEST(test_form__changes_nothing_but_the_series),
 	};
 	return cmocka_run_group_tests_name("kinds_event", tests, NULL, NULL);
 }

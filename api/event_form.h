@@ -1,0 +1,18 @@
+/* Events as events.k8s.io shows them: other names for what the core group stores, and more demanding of who writes. */
+#ifndef API_EVENT_FORM_H
+#define API_EVENT_FORM_H
+
+#include "api/kind.h"
+
+extern const struct type type_event_form;
+/* The hub's names of what its field selectors select. */
+extern const struct field_alias event_form_fields[];
+
+struct json *event_form_from_hub(const struct json *hub, struct arena *a);
+struct json *event_form_to_hub(const struct json *sent, const struct json *stored_hub, struct arena *a);
+
+/* Upstream's strict rules (ValidateEventCreate, ValidateEventUpdate), behind those of all events. */
+void event_form_validate(const struct object *o, struct field_errors *errors);
+void event_form_validate_update(const struct object *o, const struct object *old, struct field_errors *errors);
+
+#endif
