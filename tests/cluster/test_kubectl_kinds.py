@@ -68,6 +68,7 @@ def test_kubectl__makes_shows_changes_and_deletes(k):
     k("patch", k.resource, "one", "--type=merge", "-p", '{"metadata":{"labels":{"app":null}}}')
     k("edit", k.resource, "one", EDITOR="sed -i s/tier:.front/tier:.edited/")
     k("get", k.resource, "one", "-o", "json")
+    k("describe", k.resource, "one")
     k.release()
     k("replace", "--force", "-f", "-", input=k.manifest)
     k("get", k.resource, "one", "--show-labels")
@@ -102,6 +103,25 @@ def test_kubectl__generators(both_of, certificates):
         k("create", *creation)
         k("create", *creation, "--dry-run=server", "-o", "yaml")
     k("get", "configmaps,secrets,serviceaccounts")
+
+
+def test_kubectl__runs_pods(both_of):
+    k = both_of
+    k("run", "web", "--image=nginx:1", "--labels=app=web", "--env=A=1", "--port=80")
+    k("run", "web", "--image=nginx:1", "--dry-run=server", "-o", "yaml")
+    k("set", "image", "pod/web", "web=nginx:2")
+    k("get", "pod", "web", "-o", "yaml")
+    k("patch", "pod", "web", "-p", '{"spec":{"containers":[{"name":"other","image":"x"}]}}')
+    k("delete", "pod", "web", "--force", "--grace-period=0")
+
+
+def test_kubectl__prunes_what_is_no_longer_applied(both_of):
+    k = both_of
+    one, two = ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"set": "x"}}} for name in ("one", "two"))
+    prune = ("apply", "--prune", "-l", "set=x", "--prune-allowlist=core/v1/ConfigMap", "-f", "-")
+    k(*prune, input=json.dumps({"apiVersion": "v1", "kind": "List", "items": [one, two]}))
+    assert "configmap/two pruned" in k(*prune, input=json.dumps(one))
+    k("get", "configmaps", "-l", "set=x", "-o", "name")
 
 
 def test_kubectl__waits(both_of):
