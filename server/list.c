@@ -1,6 +1,8 @@
 /* LIST: a page of a snapshot. The cache hands out counted bytes; a long list is written from them while it is sent, never held twice. */
 #include "server/list.h"
 
+#include "api/gotext.h"
+
 #include "server/gzip.h"
 #include "server/gzip_list.h"
 
@@ -60,7 +62,7 @@ static void listing_collect(const struct request *q, struct listing *l)
 	struct cache_iter it;
 	const struct cached *o;
 
-	cache_iter_init(&it, l->snapshot, &l->filter, l->token.ns, l->token.name);
+	cache_iter_init(&it, l->snapshot, &l->filter, l->token.start);
 	while (l->n_items < limit && (o = cache_iter_next(&it))) {
 		listing_add(l, o);
 	}
@@ -87,17 +89,46 @@ static void listing_newest(struct request *q)
 	listing_found(q, l);
 }
 
-/* Across namespaces, tokens name one. */
-static bool listing_is_wide(const struct request *q)
+/* Tokens of a namespace leave it out; those across namespaces name one. */
+static struct str start_behind(const struct request *q, const struct cached *last)
 {
-	return q->route.kind->is_namespaced && request_ns(q).n == 0;
+	_cleanup_(buf_done) struct buf start;
+
+	buf_init(&start, TEXT_MAX);
+	if (last->ns.n > 0 && request_ns(q).n == 0) {
+		buf_add_str(&start, last->ns);
+		buf_addc(&start, '/');
+	}
+	buf_add_str(&start, last->name);
+	buf_addc(&start, '\0');
+	return arena_dup(q->a, buf_str(&start));
+}
+
+static struct str token_start(const struct request *q, struct str key)
+{
+	struct str ns = request_ns(q);
+	size_t n = ns.n > 0 ? ns.n + 1 : 0;
+
+	return (struct str){key.p + n, key.n - n};
+}
+
+static struct str whole_start(const struct request *q, struct str start)
+{
+	struct str ns = request_ns(q);
+	_cleanup_(buf_done) struct buf key;
+
+	buf_init(&key, TEXT_MAX);
+	buf_add_str(&key, ns);
+	buf_adds(&key, ns.n > 0 ? "/" : "");
+	buf_add_str(&key, start);
+	return arena_dup(q->a, buf_str(&key));
 }
 
 static void listing_expired(struct request *q, struct listing *l)
 {
 	if (l->token.revision > 0) {
 		status_expired(&q->st, "%s", expired_continue);
-		q->st.continue_token = continue_token_make(-1, l->token.ns, l->token.name, listing_is_wide(q), q->a);
+		q->st.continue_token = continue_token_make(&(struct continue_token){-1, token_start(q, l->token.start)}, q->a);
 	} else {
 		status_expired(&q->st, "The resourceVersion for the provided list is too old.");
 	}
@@ -187,16 +218,14 @@ static int listing_parse_token(struct request *q, struct listing *l)
 {
 	struct list_options *o = &l->options;
 
-	if (continue_token_parse(&l->token, o->continue_token, listing_is_wide(q), q->a, &q->st)) {
+	if (continue_token_parse(&l->token, o->continue_token, q->a, &q->st)) {
 		return 1;
 	}
 	if (o->resource_version.n > 0 && !str_is(o->resource_version, "0")) {
 		status_bad_request(&q->st, "specifying resource version is not allowed when using continue");
 		return 1;
 	}
-	if (!listing_is_wide(q)) {
-		l->token.ns = request_ns(q);
-	}
+	l->token.start = whole_start(q, l->token.start);
 	return 0;
 }
 
@@ -246,7 +275,7 @@ static struct str list_metadata(struct request *q, const struct listing *l)
 	if (!l->is_limited) {
 		return arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)revision);
 	}
-	token = continue_token_make(revision, last->ns, last->name, listing_is_wide(q), q->a);
+	token = continue_token_make(&(struct continue_token){revision, start_behind(q, last)}, q->a);
 	if (!has_selector) {
 		remaining = arena_printf(q->a, ",\"remainingItemCount\":%zu", l->n_remaining);
 	}

@@ -2,6 +2,7 @@
 #ifndef SERVER_LIST_H
 #define SERVER_LIST_H
 
+#include "server/continue.h"
 #include "server/request.h"
 
 struct listing {
@@ -9,7 +10,7 @@ struct listing {
 	struct label_selector labels;
 	struct field_selector fields;
 	struct cache_filter filter;
-	struct continue_token token;         /* revision 0: none */
+	struct continue_token token;         /* revision 0: none; its start is a whole key */
 	struct cache_snapshot *snapshot;     /* owned */
 	const struct cached **items;         /* owned; the objects are the snapshot's */
 	size_t n_items, cap_items;

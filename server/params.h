@@ -74,13 +74,4 @@ struct delete_options {
 /* body: parsed DeleteOptions, or NULL: then the query counts. 0, or 1 with 400 or 422 in st. */
 int delete_options_parse(struct delete_options *ret, const struct params *p, const struct json *body, struct arena *a, struct status *st);
 
-/* Continue tokens, as kube spells them: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"ns/name\u0000"}. has_ns: the list is one across
- * namespaces; within a namespace the token has the name alone, and carries on in any other namespace or resource. */
-struct continue_token {
-	int64_t revision;                    /* -1: carry on inconsistently with what is newest */
-	struct str ns, name;                 /* the last object of the page before */
-};
-struct str continue_token_make(int64_t revision, struct str ns, struct str name, bool has_ns, struct arena *a);
-int continue_token_parse(struct continue_token *ret, struct str text, bool has_ns, struct arena *a, struct status *st);
-
 #endif

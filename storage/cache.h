@@ -126,9 +126,9 @@ struct cache_iter {
 	/* private */
 	uint64_t state[160];
 };
-/* after_ns/after_name: start behind this key (which need not exist); both empty: from the start. */
-void cache_iter_init(struct cache_iter *it, const struct cache_snapshot *s, const struct cache_filter *f, struct str after_ns,
-		     struct str after_name);
+/* from: the least key that is wanted, NAMESPACE/NAME or NAME, which need not exist; with a NUL at its end, what comes behind it.
+ * Empty: all. */
+void cache_iter_init(struct cache_iter *it, const struct cache_snapshot *s, const struct cache_filter *f, struct str from);
 const struct cached *cache_iter_next(struct cache_iter *it);
 /* How many objects without regard to selectors remain behind the last one returned (remainingItemCount); O(log n). */
 size_t cache_iter_remaining(const struct cache_iter *it);

@@ -252,8 +252,7 @@ static struct walk *iter_walk(const struct cache_iter *it)
 	return (struct walk *)(uintptr_t)it->state;
 }
 
-void cache_iter_init(struct cache_iter *it, const struct cache_snapshot *s, const struct cache_filter *f, struct str after_ns,
-	struct str after_name)
+void cache_iter_init(struct cache_iter *it, const struct cache_snapshot *s, const struct cache_filter *f, struct str from)
 {
 	struct str name = required_field(f, FIELD_TERM_NAME), ns = f->ns.n ? f->ns : required_field(f, FIELD_TERM_NAMESPACE);
 	_cleanup_(arena_done) struct arena a;
@@ -266,8 +265,8 @@ void cache_iter_init(struct cache_iter *it, const struct cache_snapshot *s, cons
 	it->filter = *f;
 	*w = (struct walk){0};
 	b = bounds_of_namespace(&a, f->ns);
-	if (after_name.n > 0 || after_ns.n > 0) {
-		bounds_start(&b, key_behind(object_key(&a, after_ns, after_name)));
+	if (from.n > 0) {
+		bounds_start(&b, from);
 	}
 	w->all = roots_range(&s->roots, b.first, b.last);
 	if (name.n > 0 && ns.n == 0 && s->kind->is_namespaced) {

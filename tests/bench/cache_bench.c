@@ -125,7 +125,7 @@ static void bench_query(struct bench *b, const char *what, const char *labels, c
 	while (spent < LEAST_NS) {
 		struct cache_iter it;
 
-		cache_iter_init(&it, s, &f, (struct str){0}, (struct str){0});
+		cache_iter_init(&it, s, &f, (struct str){0});
 		while (cache_iter_next(&it)) {
 			found++;
 		}

@@ -1,5 +1,8 @@
 """GET and LIST: selectors, versions, pages."""
 
+import base64
+import json
+
 from exchange import create, delete, get, gets, merge, post, put, revision, namespace
 
 LABELLED = [create("a", labels={"app": "web", "tier": "front", "v": "1"}), create("b", labels={"app": "web", "v": "2"}),
@@ -83,3 +86,18 @@ CASES = {
         "/api/v1/namespaces/{ns}/status", "/api/v1/namespaces/{ns}/finalize", "/api/v1/namespaces/{ns}/bogus", "/api/v1/namespaces/{ns}/namespaces", "/api/v1/bogus", "/apis/bogus/v1/x", "{crs}/A", "{crs}/a_b", "{crs}/%61", "{crs}/a%20", "{crs}/a%00b",
         "{crs}/é", "{crs}?", "{crs}/a?", "/apis/apps/v1/watch/namespaces/{ns}/bogus", "{crs}/" + "x" * 300, "/apis//v1", "/apis/apps//controllerrevisions", "{nss}/UPPER", "{nss}/%2e", "{crs}/..", "{crs}/."),
 }
+
+
+def token(revision, start, version="meta.k8s.io/v1"):
+    return base64.urlsafe_b64encode(json.dumps({"v": version, "rv": revision, "start": start}, separators=(",", ":")).encode()).decode().rstrip("=")
+
+
+STARTS = ["a\0", "a", "", "../a\0", "/a\0", "a/../b\0", "a//b\0", "./a\0", "a/", "a/\0", "zz", None, 5]
+TOKENS = [token(-1, start) for start in STARTS] + [token(revision, "a\0") for revision in (0, -2, 10**12, "5", 1.5, None)] + [
+    token(-1, "a\0", version) for version in ("v1", "", None)] + ["e30", "bnVsbA", "W10", "=", "x", "YQ==", "%20"]
+CASES["made-up-tokens"] = [create(name) for name in "abc"] + [get("{crs}?continue=" + text) for text in TOKENS] + [
+    get("{allcrs}?fieldSelector=metadata.namespace={ns}&continue=" + token(-1, start)) for start in ("a", "zzz\0", "zzzz/a\0", "../a\0", "zzz/../b\0")]
+CASES["token-and-others"] = [create(name) for name in "abcd"] + [get("{crs}?limit=1")] + [get("{crs}?continue={continue}" + more) for more in (
+    "", "&limit=0", "&limit=-1", "&resourceVersion=0", "&resourceVersion=5", "&resourceVersion=abc", "&resourceVersion=0&resourceVersionMatch=Exact",
+    "&resourceVersionMatch=NotOlderThan", "&labelSelector=x", "&fieldSelector=metadata.name=d", "&watch=1&timeoutSeconds=1")] + [
+    get("{cms}?continue={continue}"), get("{crs}/a?continue={continue}"), get("{nss}?limit=1&continue={continue}&labelSelector=none")]

@@ -397,7 +397,7 @@ static void check_state(struct world *w, const struct kind *kind)
 	for (unsigned key = 0; key < N_KEYS; key++) {
 		n += newest_of(w, key) != NULL;
 	}
-	cache_iter_init(&it, s, &all, STR(""), STR(""));
+	cache_iter_init(&it, s, &all, STR(""));
 	while ((o = cache_iter_next(&it))) {
 		const struct change *c = newest_of(w, (unsigned)(o->name.p[1] - '0'));
 		CHECK(c && o->revision == c->revision && o->n_labels == 1 && o->labels[0].value.p[0] == c->letter);

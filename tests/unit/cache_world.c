@@ -199,7 +199,7 @@ struct str world_list(const struct cache_snapshot *s, const struct cache_filter 
 	struct cache_iter it;
 
 	buf_init(&out, 1 << 30);
-	cache_iter_init(&it, s, f, (struct str){0}, (struct str){0});
+	cache_iter_init(&it, s, f, (struct str){0});
 	while ((o = cache_iter_next(&it))) {
 		buf_printf(&out, "%s" STR_FMT "%s" STR_FMT, out.n ? " " : "", STR_ARG(o->ns), o->ns.n ? "/" : "",
 			STR_ARG(o->name));

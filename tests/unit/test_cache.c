@@ -350,7 +350,7 @@ static void test_cache_iter__starts_behind_a_key(void **state)
 	struct cache_iter it;
 	struct cache_filter all = {0}, in_a = {.ns = STR("a")};
 
-	cache_iter_init(&it, s, &all, STR("a"), STR("x"));
+	cache_iter_init(&it, s, &all, STR("a/x\0"));
 	assert_int_equal(cache_iter_remaining(&it), 3);
 	assert_str(cache_iter_next(&it)->name, "y");
 	assert_int_equal(cache_iter_remaining(&it), 2);
@@ -360,21 +360,27 @@ static void test_cache_iter__starts_behind_a_key(void **state)
 	assert_null(cache_iter_next(&it));
 	assert_null(cache_iter_next(&it));
 
+	/* a key itself */
+	cache_iter_init(&it, s, &all, STR("a/x"));
+	assert_str(cache_iter_next(&it)->name, "x");
+	cache_iter_init(&it, s, &all, STR("b"));
+	assert_str(cache_iter_next(&it)->ns, "b");
+
 	/* need not exist */
-	cache_iter_init(&it, s, &all, STR("a"), STR("xx"));
+	cache_iter_init(&it, s, &all, STR("a/xx\0"));
 	assert_str(cache_iter_next(&it)->name, "y");
-	cache_iter_init(&it, s, &in_a, STR("a"), STR("x"));
+	cache_iter_init(&it, s, &in_a, STR("a/x\0"));
 	assert_int_equal(cache_iter_remaining(&it), 1);
 	assert_str(cache_iter_next(&it)->name, "y");
 	assert_null(cache_iter_next(&it));
-	cache_iter_init(&it, s, &in_a, STR("b"), STR("x"));
+	cache_iter_init(&it, s, &in_a, STR("b/x\0"));
 	assert_null(cache_iter_next(&it));
 	assert_int_equal(cache_iter_remaining(&it), 0);
 
 	/* in an index, too */
 	struct label_selector l1 = world_labels("l=1", &f->a);
 	struct cache_filter by_label = {.labels = &l1};
-	cache_iter_init(&it, s, &by_label, STR("a"), STR("y"));
+	cache_iter_init(&it, s, &by_label, STR("a/y\0"));
 	assert_str(cache_iter_next(&it)->ns, "b");
 	assert_null(cache_iter_next(&it));
 }
@@ -408,8 +414,8 @@ static void assert_index_is_right(struct fixture *f, const struct cache_snapshot
 	struct cache_filter none = {0};
 	struct cache_iter indexed, plain;
 	const struct cached *o;
-	cache_iter_init(&indexed, s, filter, STR(""), STR(""));
-	cache_iter_init(&plain, s, &none, STR(""), STR(""));
+	cache_iter_init(&indexed, s, filter, STR(""));
+	cache_iter_init(&plain, s, &none, STR(""));
 	while ((o = cache_iter_next(&plain))) {
 		if (cache_filter_matches(filter, o)) {
 			assert_ptr_equal(cache_iter_next(&indexed), o);

@@ -664,7 +664,7 @@ static void informer_list(struct informer *in)
 	const struct cached *o;
 	struct cache_iter it;
 	memset(in->seen, 0, sizeof(in->seen));
-	cache_iter_init(&it, s, &in->filter, STR(""), STR(""));
+	cache_iter_init(&it, s, &in->filter, STR(""));
 	while ((o = cache_iter_next(&it))) {
 		*informer_slot(in, o) = o->revision;
 	}

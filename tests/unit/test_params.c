@@ -1,3 +1,4 @@
+#include "server/continue.h"
 #include "server/params.h"
 #include "tests/unit/check.h"
 
@@ -245,38 +246,54 @@ static void test_delete_options__what_has_no_effect_is_checked(void **state)
 	}
 }
 
-static void test_continue_token__within_a_namespace_has_the_name_alone(void **state)
+static void assert_comes_back(struct fixture *f, int64_t revision, struct str start)
 {
-	struct fixture *f = *state;
 	struct continue_token t;
-	struct str text = continue_token_make(42, STR("ns"), STR("name"), false, &f->a);
+	struct str text = continue_token_make(&(struct continue_token){revision, start}, &f->a);
 
-	assert_int_equal(continue_token_parse(&t, text, false, &f->a, &f->st), 0);
-	assert_true(str_is(t.ns, "") && str_is(t.name, "name"));
+	assert_int_equal(continue_token_parse(&t, text, &f->a, &f->st), 0);
+	assert_int_equal(t.revision, revision);
+	assert_true(str_eq(t.start, start));
 }
 
 static void test_continue_token__comes_back(void **state)
 {
-	struct fixture *f = *state;
-	struct continue_token t;
-	struct str text = continue_token_make(42, STR("ns"), STR("name"), true, &f->a);
+	assert_comes_back(*state, 42, STR("name\0"));
+	assert_comes_back(*state, -1, STR("ns/name\0"));
+	assert_comes_back(*state, 1, STR("from-this-one"));
+}
 
-	assert_int_equal(continue_token_parse(&t, text, true, &f->a, &f->st), 0);
-	assert_int_equal(t.revision, 42);
-	assert_true(str_is(t.ns, "ns") && str_is(t.name, "name"));
+static void assert_refused(struct fixture *f, const char *token, const char *why)
+{
+	struct continue_token t;
+
+	status_init(&f->st, &f->a);
+	assert_int_equal(continue_token_parse(&t, str_of(token), &f->a, &f->st), 1);
+	assert_int_equal(f->st.code, 400);
+	assert_true(str_eq(f->st.message, arena_printf(&f->a, "invalid continue token: continue key is not valid: %s", why)));
 }
 
 static void test_continue_token__rubbish_is_a_400(void **state)
 {
-	static const char *const rubbish[] = {"!!", "abc", "e30", "W10", "eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ"};
 	struct fixture *f = *state;
-	struct continue_token t;
 
-	for (size_t i = 0; i < ARRAY_SIZE(rubbish); i++) {
-		status_init(&f->st, &f->a);
-		assert_int_equal(continue_token_parse(&t, str_of(rubbish[i]), true, &f->a, &f->st), 1);
-		assert_int_equal(f->st.code, 400);
-		assert_true(str_starts(f->st.message, STR("invalid continue token: continue key is not valid: ")));
+	assert_refused(f, "!!", "illegal base64 data at input byte 0");
+	assert_refused(f, "YQ==", "illegal base64 data at input byte 2");
+	assert_refused(f, "YWJjZ", "illegal base64 data at input byte 4");
+	assert_refused(f, "e30", "server does not recognize this encoded version ");
+	assert_refused(f, "bnVsbA", "server does not recognize this encoded version ");
+	assert_refused(f, "W10", "json: cannot unmarshal array into Go value of type storage.continueToken");
+	assert_refused(f, "eyJ2IjoibWV0YS5rOHMuaW8vdjEifQ", "incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+}
+
+static void test_continue_token__leads_nowhere_else(void **state)
+{
+	static const char *const starts[] = {"../a", "a/../b", "a//b", "./a", "a/", ".", "//a"};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(starts); i++) {
+		const struct continue_token token = {7, str_of(starts[i])};
+		assert_refused(f, arena_printf(&f->a, STR_FMT, STR_ARG(continue_token_make(&token, &f->a))).p, starts[i]);
 	}
 }
 
@@ -300,9 +317,9 @@ int main(void)
 		WITH_ARENA(test_list_options__an_empty_optional_boolean_is_true),
 		WITH_ARENA(test_delete_options__query_has_preconditions_too),
 		WITH_ARENA(test_delete_options__what_has_no_effect_is_checked),
-		WITH_ARENA(test_continue_token__within_a_namespace_has_the_name_alone),
 		WITH_ARENA(test_continue_token__comes_back),
 		WITH_ARENA(test_continue_token__rubbish_is_a_400),
+		WITH_ARENA(test_continue_token__leads_nowhere_else),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
