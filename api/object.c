@@ -511,6 +511,11 @@ bool object_equal(const struct object *a, const struct object *b)
 	return managed_fields_equal(a->meta.managed_fields, b->meta.managed_fields) && json_equal(a->fields, b->fields);
 }
 
+struct object *object_empty(const struct kind *kind, struct arena *a)
+{
+	return object_from_normal(kind, schema_zero(kind->type, a), a);
+}
+
 /* Storing. */
 
 bool object_encode_stored(struct buf *out, const struct object *o)

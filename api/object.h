@@ -59,6 +59,8 @@ enum object_error {
  * reason in *ret_error, as patches quote it; object_refuse() makes the 400 of whole objects from it. */
 int object_decode(struct object **ret, const struct kind *kind, const struct door *door, const struct json *in,
 	const struct object *stored, struct arena *a, struct decode_report *report, struct str *ret_error);
+/* One with nothing set, not even what has a default. */
+struct object *object_empty(const struct kind *kind, struct arena *a);
 /* kube's 400 for a body that object_decode() refused. */
 void object_refuse(struct status *st, const struct kind *kind, const struct door *door, struct str body, const struct json *in,
 	int error, struct str reason);

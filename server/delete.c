@@ -52,8 +52,11 @@ static enum propagation delete_policy(const struct kind *k, const struct meta *m
 	if (k->dependents == DEPENDENTS_IGNORED) {
 		return PROPAGATE_BACKGROUND;
 	}
+	if (o->has_orphan_dependents && o->orphan_dependents) {
+		return PROPAGATE_ORPHAN;
+	}
 	if (o->has_orphan_dependents) {
-		return o->orphan_dependents ? PROPAGATE_ORPHAN : k->has_own_delete ? PROPAGATE_FOREGROUND : PROPAGATE_BACKGROUND;
+		return k->has_own_delete ? PROPAGATE_FOREGROUND : PROPAGATE_BACKGROUND;
 	}
 	if (o->propagation != PROPAGATE_DEFAULT) {
 		return o->propagation;
@@ -118,6 +121,7 @@ static enum decision delete_settle(struct request *q, struct write *w)
 	} else if (o->meta.finalizers) {
 		delete_mark(q, o, true);
 	} else {
+		o->meta.finalizers = w->present->meta.finalizers; /* what goes, and is shown, is what is stored */
 		return DECIDE_REMOVE;
 	}
 	o->mod_revision = w->present->mod_revision;

@@ -114,17 +114,12 @@ static void watching_show(struct watching *w, enum watch_type type, const struct
 
 enum { BOOKMARK_MAX = 1 << 20 };
 
-/* An object of the kind with nothing but a resourceVersion, and the annotation that marks the end of the existing ones. NULL where the
- * kind has no such object. */
+/* An object of the kind with nothing but a resourceVersion, and the annotation that marks the end of the existing ones. */
 static struct object *bookmark_object(struct watching *w, int64_t revision, bool is_initial_end, struct arena *a)
 {
 	const struct route *r = &w->q->route;
-	struct object *o;
-	struct str error;
+	struct object *o = object_empty(r->kind, a);
 
-	if (object_decode(&o, r->kind, r->door, json_object(a), NULL, a, NULL, &error)) {
-		return NULL;
-	}
 	o->meta.resource_version = arena_printf(a, "%lld", (long long)revision);
 	if (is_initial_end) {
 		o->meta.annotations = json_object(a);
@@ -192,11 +187,7 @@ static void watching_show_bookmark(struct watching *w, int64_t revision, bool is
 	struct object *o = bookmark_object(w, revision, is_initial_end, &a);
 	buf_clear(&w->made);
 	BUF_LITERAL(&w->made, "{\"type\":\"BOOKMARK\",\"object\":");
-	if (o) {
-		bookmark_show(w, o, is_initial_end, &a);
-	} else {
-		BUF_LITERAL(&w->made, "{}");
-	}
+	bookmark_show(w, o, is_initial_end, &a);
 	BUF_LITERAL(&w->made, "}\n");
 	arena_done(&a);
 	watching_set_made(w);
@@ -403,7 +394,7 @@ static void watching_open_existing(struct request *q)
 	struct watching *w = q->state;
 
 	w->snapshot = cache_snapshot(q->server->options.cache, q->route.kind);
-	cache_iter_init(&w->existing, w->snapshot, &w->filter, STR(""), STR(""));
+	cache_iter_init(&w->existing, w->snapshot, &w->filter, STR(""));
 	w->marks_initial_end = w->options.allow_bookmarks;
 	watching_open(w, cache_snapshot_revision(w->snapshot));
 }

@@ -82,7 +82,7 @@ def is_health_report(step, kube, annals):
 
 
 def is_bare_watch(step, kube, annals):
-    return step.path.endswith("/v1/watch") and kube["status"] == 500 and annals["status"] == 404
+    return step.path.rstrip("/").endswith("/v1/watch") and kube["status"] == 500 and annals["status"] == 404
 
 
 def is_left_behind(step, kube, annals):
