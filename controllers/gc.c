@@ -8,7 +8,7 @@
 
 enum {
 	DELETERS = 4, /* requests are answered in well under a millisecond; more would only queue up elsewhere */
-	ORPHANERS = 1,
+	ORPHANERS = 2,
 	DISCOVER_MS = 30 * 1000,
 	DISCOVER_FIRST_MS = 1000, /* while nothing is known */
 	SYNC_PATIENCE_MS = 60 * 1000,

@@ -197,7 +197,7 @@ def test_the_checker_sees_a_wrong_deletion():
 
 
 class User(threading.Thread):
-    def __init__(self, heap, seed, deleted, steps=250):
+    def __init__(self, heap, seed, deleted, steps=150):
         super().__init__()
         self.heap, self.random, self.deleted, self.steps, self.client = heap, random.Random(seed), deleted, steps, heap.client
         self.problem = None
