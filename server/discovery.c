@@ -42,7 +42,14 @@ struct catalog {
 /* The aggregator's: Kubernetes' own groups before extensions. kubectl resolves a bare resource name by it. */
 static int group_rank(const char *group)
 {
-	return strcmp(group, "annals.dev") == 0;
+	static const char *const first[] = {"", "apps", "events.k8s.io"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(first); i++) {
+		if (strcmp(group, first[i]) == 0) {
+			return (int)i;
+		}
+	}
+	return (int)ARRAY_SIZE(first) + (strcmp(group, "annals.dev") == 0);
 }
 
 /* v2 > v1 > v1beta2 > v1beta1 > v1alpha1. */

@@ -148,3 +148,40 @@ def test_kubectl__get_w_prints_each_change(k):
     for process in watching:
         process.stop()
     assert outputs[0] == outputs[1]
+
+
+def test_kubectl__configmaps_and_secrets(k):
+    k("create", "configmap", "c", "--from-literal=a=1", "--from-literal=b c=2")
+    k("create", "configmap", "c", "--from-literal=a=1", "-o", "yaml")
+    k("create", "configmap", "c", "--from-literal=a=1")
+    k("create", "secret", "generic", "s", "--from-literal=user=me", "-o", "json")
+    k("create", "secret", "docker-registry", "d", "--docker-server=x", "--docker-username=u", "--docker-password=p")
+    k("create", "secret", "generic", "t", "--type=kubernetes.io/ssh-auth", "--from-literal=key=x")
+    k("get", "configmaps,secrets")
+    k("get", "secrets", "--field-selector=type=Opaque", "-o", "wide")
+    k("describe", "configmap", "c")
+    k("describe", "secret", "s")
+    k("patch", "secret", "s", "-p", '{"stringData":{"user":"you"},"immutable":true}')
+    k("patch", "secret", "s", "-p", '{"stringData":{"user":"him"}}')
+    k("delete", "secret", "s", "d")
+
+
+def test_kubectl__accounts_leases_and_events(k):
+    k("create", "serviceaccount", "robot", "-o", "yaml")
+    k("get", "sa")
+    k("apply", "-f", "-", input="apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: lock}\nspec: {holderIdentity: me, leaseDurationSeconds: 15}\n")
+    k("get", "leases")
+    k("replace", "-f", "-", input="apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: lock}\nspec: {holderIdentity: you}\n")
+    k("create", "-f", "-", input=f"apiVersion: v1\nkind: Event\nmetadata: {{name: e}}\ninvolvedObject: {{kind: Pod, name: web, namespace: {k.namespace}}}\nreason: Because\nmessage: so it is\ntype: Normal\n")
+    k("get", "events", "-o", "wide")
+    k("events", "--types=Normal")
+    k("get", "events.v1.events.k8s.io", "e", "-o", "yaml")
+    k("delete", "sa", "robot")
+
+
+def test_kubectl__auth(k):
+    for question in (("*", "*"), ("create", "pods"), ("get", "/healthz"), ("list", "secrets", "--subresource=x"), ("get", "strange.things")):
+        k("auth", "can-i", *question)
+        k("auth", "can-i", *question, "--as=bob")
+    k("auth", "whoami")
+    k("auth", "whoami", "-o", "yaml", "--as=bob", "--as-group=g")
