@@ -353,7 +353,7 @@ def test_help_and_version_are_success(arguments):
     (["serve", "--standalone"], "--etcd-servers"),
     (["serve", "--standalone", "--etcd-servers=unix:///x"], "--tls-cert-file"),
     (["serve", "--standalone", "--requestheader-client-ca-file=x"], "aggregated mode"),
-    (["serve", "--standalone", "--audit-log-path=x"], "audit"),
+    (["serve", "--standalone", "--etcd-servers=unix:///x", "--tls-cert-file=c", "--tls-private-key-file=k", "--audit-log-version=x"], "--audit-log-version x"),
     (["version", "stray"], "unexpected argument: stray"),
 ])
 def test_misuse_is_2_with_a_sentence(arguments, why):
