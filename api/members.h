@@ -3,6 +3,7 @@
 #define API_MEMBERS_H
 
 #include "base/json.h"
+#include "base/map.h"
 
 static inline struct str member_text(const struct json *object, const char *name)
 {
@@ -32,6 +33,19 @@ static inline uint32_t member_count(const struct json *object, const char *name)
 static inline struct json *list_item(const struct json *list, uint32_t i)
 {
 	return json_is(list, JSON_ARRAY) && i < list->n ? list->items[i] : NULL;
+}
+
+/* The items of a list by the text of one member, of equal ones the first: clients may send as many as they like, so nobody looks
+ * through them for each of another list. map_done() it. */
+static inline void list_index(struct map *ret, const struct json *list, const char *name)
+{
+	struct json *item;
+	map_init(ret, json_is(list, JSON_ARRAY) ? list->n : 0);
+	for (uint32_t i = 0; (item = list_item(list, i)); i++) {
+		if (!map_get(ret, member_text(item, name))) {
+			map_set(ret, member_text(item, name), item, NULL);
+		}
+	}
 }
 
 #endif

@@ -41,11 +41,6 @@ static bool is_condition_true(const struct json *status, const char *type)
 	return str_is(member_text(find_by(status, "conditions", "type", str_of(type)), "status"), "True");
 }
 
-static bool is_sidecar(const struct json *spec, struct str name)
-{
-	return str_is(member_text(find_by(spec, "initContainers", "name", name), "restartPolicy"), "Always");
-}
-
 static int64_t count_sidecars(const struct json *spec)
 {
 	uint32_t n;
@@ -103,14 +98,14 @@ struct restarts {
 	struct str last;
 };
 
-/* Looks at the init containers up to the first that is not done; true: there is one. */
-static bool summarize_init(struct summary *s, struct restarts *of_sidecars)
+static bool summarize_init_by(struct summary *s, struct restarts *of_sidecars, const struct map *init_containers)
 {
 	uint32_t n;
 	const struct json *statuses = items_of(s->status, "initContainerStatuses", &n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct json *c = statuses->items[i], *terminated = state_of(c, "terminated");
-		bool sidecar = is_sidecar(s->spec, member_text(c, "name"));
+		const struct json *container = map_get(init_containers, member_text(c, "name"));
+		bool sidecar = str_is(member_text(container, "restartPolicy"), "Always");
 		count_restarts(c, &s->restarts, &s->last_restart);
 		if (sidecar) {
 			count_restarts(c, &of_sidecars->n, &of_sidecars->last);
@@ -126,6 +121,16 @@ static bool summarize_init(struct summary *s, struct restarts *of_sidecars)
 		return true;
 	}
 	return false;
+}
+
+/* Looks at the init containers up to the first that is not done; true: there is one. */
+static bool summarize_init(struct summary *s, struct restarts *of_sidecars)
+{
+	struct map init_containers;
+	list_index(&init_containers, json_gets(s->spec, "initContainers"), "name");
+	bool is_initializing = summarize_init_by(s, of_sidecars, &init_containers);
+	map_done(&init_containers);
+	return is_initializing;
 }
 
 static void summarize_containers(struct summary *s)
@@ -266,11 +271,13 @@ static void write_gates(const struct object *o, int64_t now_s, struct buf *out)
 	uint32_t n;
 	unsigned n_true = 0;
 	const struct json *gates = items_of(json_gets(o->fields, "spec"), "readinessGates", &n);
+	struct map conditions;
+	list_index(&conditions, json_gets(json_gets(o->fields, "status"), "conditions"), "type");
 	for (uint32_t i = 0; i < n; i++) {
-		const struct json *condition = find_by(
-			json_gets(o->fields, "status"), "conditions", "type", member_text(gates->items[i], "conditionType"));
+		const struct json *condition = map_get(&conditions, member_text(gates->items[i], "conditionType"));
 		n_true += str_is(member_text(condition, "status"), "True");
 	}
+	map_done(&conditions);
 	if (n) {
 		buf_printf(out, "\"%u/%u\"", n_true, (unsigned)n);
 	} else {

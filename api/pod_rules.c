@@ -25,33 +25,30 @@ static void set_status(struct object *o, struct json *status, struct arena *a)
 	json_set(a, o->fields, STR("status"), status);
 }
 
-/* Keys of maps are sorted. */
-static struct json *map_with(const struct json *map, struct str key, struct json *value, struct arena *a)
+/* What is limited and not requested is requested as far as it is limited. Both maps are sorted by their keys, and so is what comes out. */
+static struct json *join_amounts(const struct json *requests, const struct json *limits, struct arena *a)
 {
 	struct json *out = json_object(a);
-	uint32_t i = 0;
-	for (; map && i < map->n && str_cmp(map->members[i].name, key) < 0; i++) {
-		json_add(a, out, map->members[i].name, map->members[i].value);
-	}
-	json_add(a, out, key, value);
-	for (; map && i < map->n; i++) {
-		json_add(a, out, map->members[i].name, map->members[i].value);
+	uint32_t i = 0, k = 0, n = requests ? requests->n : 0;
+	while (i < n || k < limits->n) {
+		int r = i == n ? 1 : k == limits->n ? -1 : str_cmp(requests->members[i].name, limits->members[k].name);
+		const struct json_member *m = r <= 0 ? &requests->members[i] : &limits->members[k];
+		json_add(a, out, m->name, m->value);
+		i += r <= 0;
+		k += r >= 0;
 	}
 	return out;
 }
 
-/* What is limited and not requested is requested as far as it is limited. */
+/* NULL: there is nothing to add. */
 static struct json *request_limits(const struct json *container, struct arena *a)
 {
 	const struct json *resources = json_gets(container, "resources"), *limits = json_gets(resources, "limits");
-	struct json *requests = json_gets(resources, "requests"), *all = requests;
-	for (uint32_t i = 0; limits && i < limits->n; i++) {
-		const struct json_member *limit = &limits->members[i];
-		if (!json_get(requests, limit->name)) {
-			all = map_with(all, limit->name, limit->value, a);
-		}
+	if (!limits) {
+		return NULL;
 	}
-	return all == requests ? NULL : schema_with(&type_resource_requirements, resources, "requests", all, a);
+	struct json *requests = join_amounts(json_gets(resources, "requests"), limits, a);
+	return schema_with(&type_resource_requirements, resources, "requests", requests, a);
 }
 
 /* On the node's network a port of the container is one of the node. */
@@ -276,17 +273,6 @@ static struct json *keep_observed(const struct type *type, struct json *now, con
 								 : now;
 }
 
-static const struct json *condition_of(const struct json *status, struct str type)
-{
-	const struct json *c, *conditions = json_gets(status, "conditions");
-	for (uint32_t i = 0; (c = list_item(conditions, i)); i++) {
-		if (str_eq(member_text(c, "type"), type)) {
-			return c;
-		}
-	}
-	return NULL;
-}
-
 static struct json *keep_observed_conditions(struct json *status, const struct json *before, struct arena *a)
 {
 	const struct json *conditions = json_gets(status, "conditions");
@@ -295,10 +281,13 @@ static struct json *keep_observed_conditions(struct json *status, const struct j
 	}
 	const struct type *list = type_field(&type_pod_status, STR("conditions"))->type;
 	struct json *kept = json_copy(a, conditions);
+	struct map old;
+	list_index(&old, json_gets(before, "conditions"), "type");
 	for (uint32_t i = 0; i < kept->n; i++) {
-		const struct json *old = condition_of(before, member_text(kept->items[i], "type"));
-		kept->items[i] = keep_observed(list->elem, kept->items[i], old, a);
+		const struct json *same = map_get(&old, member_text(kept->items[i], "type"));
+		kept->items[i] = keep_observed(list->elem, kept->items[i], same, a);
 	}
+	map_done(&old);
 	return schema_with(&type_pod_status, status, "conditions", kept, a);
 }
 

@@ -63,16 +63,16 @@ static void check_gates(const struct pod_check *c, const struct where *at)
 		check_text(c->errors, WHERE(WHERE_ITEM(WHERE(at, "readinessGates"), i), "conditionType"),
 			member_text(gate, "conditionType"), validate_qualified_name);
 	}
+	struct map by_name;
+	list_index(&by_name, gates, "name");
 	for (uint32_t i = 0; (gate = list_item(gates, i)); i++) {
 		const struct where *item = WHERE_ITEM(WHERE(at, "schedulingGates"), i);
 		check_text(c->errors, item, member_text(gate, "name"), validate_qualified_name);
-		for (uint32_t k = 0; k < i; k++) {
-			if (str_eq(member_text(gates->items[k], "name"), member_text(gate, "name"))) {
-				refuse_duplicate(c->errors, item, member_text(gate, "name"));
-				break;
-			}
+		if (map_get(&by_name, member_text(gate, "name")) != gate) {
+			refuse_duplicate(c->errors, item, member_text(gate, "name"));
 		}
 	}
+	map_done(&by_name);
 }
 
 /* Names of other things, where they are given. */
@@ -141,14 +141,27 @@ static void check_spec(const struct pod_check *c, const struct where *at)
 	check_class_names(c, at);
 }
 
+static void check_begin(struct pod_check *c, const struct json *spec, bool is_pod, struct field_errors *errors)
+{
+	*c = (struct pod_check){.errors = errors, .spec = spec, .is_pod = is_pod};
+	list_index(&c->volumes, json_gets(spec, "volumes"), "name");
+}
+
+static void check_end(struct pod_check *c)
+{
+	map_done(&c->volumes);
+}
+
 void pod_template_validate(const struct where *at, const struct json *template, struct field_errors *errors)
 {
 	const struct json *spec = json_gets(template, "spec"), *metadata = json_gets(template, "metadata");
-	const struct pod_check c = {.errors = errors, .spec = spec};
 	const struct where *spec_at = WHERE(at, "spec");
+	struct pod_check c;
+	check_begin(&c, spec, false, errors);
 	check_labels(errors, WHERE(at, "labels"), json_gets(metadata, "labels"));
 	validate_annotations(where_path(WHERE(at, "annotations"), errors->arena), json_gets(metadata, "annotations"), errors);
 	check_spec(&c, spec_at);
+	check_end(&c);
 	if (member_count(spec, "ephemeralContainers")) {
 		refuse_forbidden(
 			errors, WHERE(spec_at, "ephemeralContainers"), "ephemeral containers not allowed in pod template");
@@ -200,9 +213,11 @@ static void check_pod(const struct pod_check *c, const struct where *at)
 
 void pod_validate(const struct object *o, struct field_errors *errors)
 {
-	const struct pod_check c = {.errors = errors, .spec = json_gets(o->fields, "spec"), .is_pod = true};
+	struct pod_check c;
 	const struct where *at = WHERE(NULL, "spec");
+	check_begin(&c, json_gets(o->fields, "spec"), true, errors);
 	check_pod(&c, at);
+	check_end(&c);
 	if (member_count(c.spec, "ephemeralContainers")) {
 		refuse_forbidden(errors, WHERE(at, "ephemeralContainers"), "cannot be set on create");
 	}
@@ -238,61 +253,47 @@ static void check_deadline(const struct pod_check *c, const struct json *old, co
 	}
 }
 
-static bool is_same_toleration(const struct json *a, const struct json *b)
+/* All of it but for how long. */
+static struct str toleration_text(const struct json *t, struct arena *a)
 {
-	static const char *const members[] = {"key", "operator", "value", "effect"};
-	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
-		if (!str_eq(member_text(a, members[i]), member_text(b, members[i]))) {
-			return false;
-		}
-	}
-	return true;
-}
-
-static bool has_toleration(const struct json *tolerations, const struct json *like)
-{
-	const struct json *t;
-	for (uint32_t i = 0; (t = list_item(tolerations, i)); i++) {
-		if (is_same_toleration(t, like)) {
-			return true;
-		}
-	}
-	return false;
+	return arena_printf(a, STR_FMT " " STR_FMT " " STR_FMT " " STR_FMT, STR_ARG(member_text(t, "key")),
+		STR_ARG(member_text(t, "operator")), STR_ARG(member_text(t, "value")), STR_ARG(member_text(t, "effect")));
 }
 
 static void check_kept_tolerations(const struct pod_check *c, const struct json *old, const struct where *at)
 {
-	const struct json *before = json_gets(old, "tolerations"), *t;
-	for (uint32_t i = 0; (t = list_item(before, i)); i++) {
-		if (!has_toleration(json_gets(c->spec, "tolerations"), t)) {
-			refuse_forbidden(c->errors, at, "existing toleration can not be modified except its tolerationSeconds");
-			return;
-		}
+	const struct json *before = json_gets(old, "tolerations");
+	struct json *t;
+	struct map now;
+	bool are_kept = true;
+	map_init(&now, member_count(c->spec, "tolerations"));
+	for (uint32_t i = 0; (t = list_item(json_gets(c->spec, "tolerations"), i)); i++) {
+		map_set(&now, toleration_text(t, c->errors->arena), t, NULL);
+	}
+	for (uint32_t i = 0; are_kept && (t = list_item(before, i)); i++) {
+		are_kept = map_get(&now, toleration_text(t, c->errors->arena)) != NULL;
+	}
+	map_done(&now);
+	if (!are_kept) {
+		refuse_forbidden(c->errors, at, "existing toleration can not be modified except its tolerationSeconds");
+		return;
 	}
 	check_tolerations(c, at);
-}
-
-static bool has_gate(const struct json *gates, struct str name)
-{
-	const struct json *gate;
-	for (uint32_t i = 0; (gate = list_item(gates, i)); i++) {
-		if (str_eq(member_text(gate, "name"), name)) {
-			return true;
-		}
-	}
-	return false;
 }
 
 static void check_removed_gates(const struct pod_check *c, const struct json *old, const struct where *at)
 {
 	const struct json *gates = json_gets(c->spec, "schedulingGates"), *gate;
+	struct map before;
+	list_index(&before, json_gets(old, "schedulingGates"), "name");
 	for (uint32_t i = 0; (gate = list_item(gates, i)); i++) {
 		struct str name = member_text(gate, "name");
-		if (!has_gate(json_gets(old, "schedulingGates"), name)) {
+		if (!map_get(&before, name)) {
 			field_forbidden(c->errors, where_path(WHERE(WHERE_ITEM(at, i), "name"), c->errors->arena),
 				"only deletion is allowed, but found new scheduling gate '" STR_FMT "'", STR_ARG(name));
 		}
 	}
+	map_done(&before);
 }
 
 /* Containers but for their images. */
@@ -347,26 +348,30 @@ static bool is_spec_unchanged(const struct json *spec, const struct json *old, s
 	return true;
 }
 
-void pod_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+static void check_update(const struct pod_check *c, const struct json *old, const struct where *at)
 {
-	const struct pod_check c = {.errors = errors, .spec = json_gets(o->fields, "spec"), .is_pod = true};
-	const struct json *before = json_gets(old->fields, "spec");
-	const struct where *at = WHERE(NULL, "spec");
-	check_pod(&c, at);
-	if (!check_container_updates(&c, before, at, "containers") ||
-		!check_container_updates(&c, before, at, "initContainers")) {
+	check_pod(c, at);
+	if (!check_container_updates(c, old, at, "containers") || !check_container_updates(c, old, at, "initContainers")) {
 		return;
 	}
-	check_deadline(&c, before, WHERE(at, "activeDeadlineSeconds"));
-	check_kept_tolerations(&c, before, WHERE(at, "tolerations"));
-	check_removed_gates(&c, before, WHERE(at, "schedulingGates"));
-	if (!is_spec_unchanged(c.spec, before, errors->arena)) {
-		refuse_forbidden(errors, at,
+	check_deadline(c, old, WHERE(at, "activeDeadlineSeconds"));
+	check_kept_tolerations(c, old, WHERE(at, "tolerations"));
+	check_removed_gates(c, old, WHERE(at, "schedulingGates"));
+	if (!is_spec_unchanged(c->spec, old, c->errors->arena)) {
+		refuse_forbidden(c->errors, at,
 			"pod updates may not change fields other than "
 			"`spec.containers[*].image`,`spec.initContainers[*].image`,"
 			"`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
 			"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)");
 	}
+}
+
+void pod_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	struct pod_check c;
+	check_begin(&c, json_gets(o->fields, "spec"), true, errors);
+	check_update(&c, json_gets(old->fields, "spec"), WHERE(NULL, "spec"));
+	check_end(&c);
 }
 
 static void check_conditions(const struct json *status, const struct where *at, struct field_errors *errors)

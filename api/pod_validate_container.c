@@ -1,7 +1,6 @@
 /* What must hold of containers. */
 #include "api/pod_validate_parts.h"
 #include "api/validate.h"
-#include "base/map.h"
 
 enum { PORT_NAME_MAX = 15, NAMES_MAX = 1000000 /* as JSON has values */ };
 
@@ -219,7 +218,7 @@ static void check_mount(const struct pod_check *c, const struct where *at, const
 	struct field_errors *e = c->errors;
 	struct str name = member_text(mount, "name"), path = member_text(mount, "mountPath");
 	check_present(e, WHERE(at, "name"), name);
-	if (!find_volume(c, name, NULL)) {
+	if (!map_get(&c->volumes, name)) {
 		refuse_unknown(e, WHERE(at, "name"), name);
 	}
 	check_present(e, WHERE(at, "mountPath"), path);
@@ -259,12 +258,13 @@ static void check_mounts(const struct pod_check *c, const struct where *at, cons
 
 static void check_devices(const struct pod_check *c, const struct where *at, const struct json *devices)
 {
-	const struct json *device, *volume;
+	const struct json *device;
 	for (uint32_t i = 0; (device = list_item(devices, i)); i++) {
 		const struct where *item = WHERE_ITEM(at, i);
 		struct str name = member_text(device, "name");
+		const struct json *volume = map_get(&c->volumes, name);
 		check_present(c->errors, WHERE(item, "name"), name);
-		if (!find_volume(c, name, &volume)) {
+		if (!volume) {
 			refuse_unknown(c->errors, WHERE(item, "name"), name);
 		} else if (!json_gets(volume, "persistentVolumeClaim") && !json_gets(volume, "ephemeral")) {
 			refuse_text(c->errors, WHERE(item, "name"), name,

@@ -10,11 +10,10 @@ struct pod_check {
 	struct field_errors *errors;
 	const struct json *spec;
 	bool is_pod; /* rather than a template of one */
+	struct map volumes; /* by name */
 };
 
 void check_volumes(const struct pod_check *c, const struct where *at);
-/* Is there a volume of that name? *ret is NULL or gets it. */
-bool find_volume(const struct pod_check *c, struct str name, const struct json **ret);
 void check_containers(const struct pod_check *c, const struct where *at);
 void check_init_containers(const struct pod_check *c, const struct where *at);
 /* A probe's or a hook's: what is done. */

@@ -147,18 +147,6 @@ void check_tolerations(const struct pod_check *c, const struct where *at)
 	}
 }
 
-static bool is_repeated(const struct json *constraints, uint32_t i)
-{
-	const struct json *one = constraints->items[i], *other;
-	while ((other = list_item(constraints, ++i))) {
-		if (str_eq(member_text(one, "topologyKey"), member_text(other, "topologyKey")) &&
-			str_eq(member_text(one, "whenUnsatisfiable"), member_text(other, "whenUnsatisfiable"))) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void check_constraint(const struct pod_check *c, const struct where *at, const struct json *constraint)
 {
 	static const char *const actions[] = {"DoNotSchedule", "ScheduleAnyway", NULL};
@@ -181,16 +169,28 @@ static void check_constraint(const struct pod_check *c, const struct where *at, 
 	check_label_selector(c->errors, WHERE(at, "labelSelector"), json_gets(constraint, "labelSelector"));
 }
 
+/* Topology and action together say what kind of constraint it is; of each kind, the last is the one that counts. */
+static struct str kind_of(const struct json *constraint, struct arena *a)
+{
+	return arena_printf(a, "{" STR_FMT ", " STR_FMT "}", STR_ARG(member_text(constraint, "topologyKey")),
+		STR_ARG(member_text(constraint, "whenUnsatisfiable")));
+}
+
 void check_spread(const struct pod_check *c, const struct where *at)
 {
-	const struct json *constraints = json_gets(c->spec, "topologySpreadConstraints"), *constraint;
+	const struct json *constraints = json_gets(c->spec, "topologySpreadConstraints");
+	struct json *constraint;
+	struct map last;
+	map_init(&last, member_count(c->spec, "topologySpreadConstraints"));
 	for (uint32_t i = 0; (constraint = list_item(constraints, i)); i++) {
+		map_set(&last, kind_of(constraint, c->errors->arena), constraint, NULL);
+	}
+	for (uint32_t i = 0; (constraint = list_item(constraints, i)); i++) {
+		struct str kind = kind_of(constraint, c->errors->arena);
 		check_constraint(c, WHERE_ITEM(at, i), constraint);
-		if (is_repeated(constraints, i)) {
-			refuse_duplicate(c->errors, WHERE(WHERE_ITEM(at, i), "{topologyKey, whenUnsatisfiable}"),
-				arena_printf(c->errors->arena, "{" STR_FMT ", " STR_FMT "}",
-					STR_ARG(member_text(constraint, "topologyKey")),
-					STR_ARG(member_text(constraint, "whenUnsatisfiable"))));
+		if (map_get(&last, kind) != constraint) {
+			refuse_duplicate(c->errors, WHERE(WHERE_ITEM(at, i), "{topologyKey, whenUnsatisfiable}"), kind);
 		}
 	}
+	map_done(&last);
 }

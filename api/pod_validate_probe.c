@@ -243,7 +243,12 @@ void check_resources(const struct pod_check *c, const struct where *at, const st
 	const struct json *limits = json_gets(resources, "limits"), *requests = json_gets(resources, "requests");
 	check_amounts(c, WHERE(at, "limits"), limits);
 	check_amounts(c, WHERE(at, "requests"), requests);
-	for (uint32_t i = 0; requests && i < requests->n; i++) {
-		check_request(c, at, &requests->members[i], json_get(limits, requests->members[i].name));
+	for (uint32_t i = 0, k = 0; requests && i < requests->n; i++) {
+		const struct json_member *request = &requests->members[i];
+		while (limits && k < limits->n && str_cmp(limits->members[k].name, request->name) < 0) {
+			k++; /* both are sorted */
+		}
+		bool has_limit = limits && k < limits->n && str_eq(limits->members[k].name, request->name);
+		check_request(c, at, request, has_limit ? limits->members[k].value : NULL);
 	}
 }

@@ -237,33 +237,13 @@ static void check_volume(const struct pod_check *c, const struct where *at, cons
 	}
 }
 
-static const struct json *find_before(const struct json *volumes, uint32_t end, struct str name)
-{
-	for (uint32_t i = 0; i < end; i++) {
-		if (str_eq(member_text(volumes->items[i], "name"), name)) {
-			return volumes->items[i];
-		}
-	}
-	return NULL;
-}
-
-bool find_volume(const struct pod_check *c, struct str name, const struct json **ret)
-{
-	const struct json *volumes = json_gets(c->spec, "volumes");
-	const struct json *found = json_is(volumes, JSON_ARRAY) ? find_before(volumes, volumes->n, name) : NULL;
-	if (ret) {
-		*ret = found;
-	}
-	return found != NULL;
-}
-
 void check_volumes(const struct pod_check *c, const struct where *at)
 {
 	const struct json *volumes = json_gets(c->spec, "volumes"), *volume;
 	for (uint32_t i = 0; (volume = list_item(volumes, i)); i++) {
 		struct str name = member_text(volume, "name");
 		check_volume(c, WHERE_ITEM(at, i), volume);
-		if (name.n && find_before(volumes, i, name)) {
+		if (name.n && map_get(&c->volumes, name) != volume) {
 			refuse_duplicate(c->errors, WHERE(WHERE_ITEM(at, i), "name"), name);
 		}
 	}

@@ -243,7 +243,8 @@ void field_errors_init(struct field_errors *e, struct arena *a)
 static void field_errors_add(
 	struct field_errors *e, enum field_error_type type, struct str path, struct str bad_value, struct str detail)
 {
-	if (arena_is_full(e->arena)) {
+	/* the first always counts: what is wrong must not pass because it is big */
+	if (e->n && arena_is_full(e->arena)) {
 		return;
 	}
 	if (e->n == e->cap) {

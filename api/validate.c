@@ -320,7 +320,7 @@ static void check_owner(const struct meta *m, size_t i, const struct owner_refer
 static void check_owners(const struct meta *m, struct field_errors *errors)
 {
 	struct owner_reference first = {0}, owner;
-	for (size_t i = 0; i < meta_owner_count(m) && !arena_is_full(errors->arena); i++) {
+	for (size_t i = 0; i < meta_owner_count(m) && !(errors->n && arena_is_full(errors->arena)); i++) {
 		meta_owner(m, i, &owner);
 		check_owner(m, i, &owner, errors);
 		if (owner.is_controller && first.is_controller) {

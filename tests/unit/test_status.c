@@ -187,6 +187,23 @@ static void test_invalid__a_full_arena_ends_the_list(void **state)
 	arena_done(&small);
 }
 
+/* An object that takes all the memory there is must not be right for that. */
+static void test_invalid__the_first_error_counts_in_a_full_arena(void **state)
+{
+	(void)state;
+	struct arena a;
+	struct field_errors e;
+	arena_init(&a, 64);
+	arena_alloc(&a, 4096);
+	assert_true(arena_is_full(&a));
+	field_errors_init(&e, &a);
+	field_required(&e, STR("x"), "%s", "");
+	field_required(&e, STR("y"), "%s", "");
+	assert_int_equal(e.n, 1);
+	assert_str(e.v[0].path, "x");
+	arena_done(&a);
+}
+
 static void test_paths__grow_by_child_index_and_key(void **state)
 {
 	struct api_world *w = *state;
@@ -240,6 +257,7 @@ int main(void)
 		API_TEST(test_invalid__without_path_it_is_nil),
 		API_TEST(test_invalid__each_type_prints_its_way),
 		API_TEST(test_invalid__a_full_arena_ends_the_list),
+		cmocka_unit_test(test_invalid__the_first_error_counts_in_a_full_arena),
 		API_TEST(test_paths__grow_by_child_index_and_key),
 		API_TEST(test_go_quote__prints_like_go),
 	};
