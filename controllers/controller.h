@@ -27,7 +27,7 @@ struct controller {
 	struct workqueue *(*queue)(void *state, size_t i);
 };
 
-extern const struct controller namespace_controller;
+extern const struct controller namespace_controller, claim_protection_controller;
 
 /* All there are; NULL ends them. */
 extern const struct controller *const all_controllers[];

@@ -4,6 +4,7 @@
 const struct controller *const all_controllers[] = {
 	&garbage_collector,
 	&namespace_controller,
+	&claim_protection_controller,
 	NULL,
 };
 

@@ -1,0 +1,210 @@
+/* Keeps PersistentVolumeClaims while pods use them: takes the finalizer kubernetes.io/pvc-protection, which every claim is born with, off those
+ * that were deleted and are used by no pod. What kube-controller-manager's persistentvolumeclaim-protection-controller does. */
+#include "client/informer.h"
+#include "controllers/claim_plan.h"
+#include "controllers/controller.h"
+#include "controllers/workers.h"
+
+enum {
+	WORKERS = 2,
+	RETRY_FIRST_MS = 5,
+	RETRY_LAST_MS = 60 * 1000,
+	SCRATCH_MAX = 64 << 20,
+	TOKEN_MAX = 64 * 1024,
+	KEY_MAX = 4096,
+};
+
+static const struct resource claims = {{"", 0}, {"v1", 2}, {"persistentvolumeclaims", 22}};
+static const struct resource pods = {{"", 0}, {"v1", 2}, {"pods", 4}};
+
+struct claims_state {
+	const struct controller_env *env;
+	struct workqueue *queue; /* NAMESPACE/NAME */
+	struct informer *claims, *pods;
+	struct workers workers;
+};
+
+static void notice(struct claims_state *s, bool is_problem, struct str text)
+{
+	s->env->on_notice(s->env->ctx, claim_protection_controller.name, is_problem, text);
+}
+
+/* ---- one claim ---- */
+
+enum use { UNUSED, USED, UNKNOWN };
+
+static enum use page_uses(const struct json *list, const struct json *claim)
+{
+	const struct json *items = json_gets(list, "items");
+	for (uint32_t i = 0; json_is(items, JSON_ARRAY) && i < items->n; i++) {
+		if (claim_is_used_by(items->items[i], claim)) {
+			return USED;
+		}
+	}
+	return UNUSED;
+}
+
+/* Asks the server: a pod the informer has not heard of yet may use it. */
+static enum use find_use(struct claims_state *s, struct str ns, const struct json *claim)
+{
+	const struct target t = {.resource = &pods, .namespace = ns};
+	_cleanup_(answer_done) struct answer page;
+	_cleanup_(buf_done) struct buf token;
+	enum use use;
+	buf_init(&token, TOKEN_MAX);
+	answer_init(&page);
+	do {
+		if (rest_list(s->env->client, &t, &(struct list_options){.limit = LIST_PAGE, .continue_token = buf_str(&token)}, &page)) {
+			return UNKNOWN;
+		}
+		use = page_uses(page.body, claim);
+		buf_clear(&token);
+		buf_add_str(&token, list_continue(page.body));
+	} while (use == UNUSED && token.n);
+	return use;
+}
+
+/* Its resourceVersion makes sure that nobody has changed it since. */
+static bool let_go(struct claims_state *s, const struct target *t, const struct json *claim)
+{
+	_cleanup_(answer_done) struct answer answer;
+	_cleanup_(arena_done) struct arena scratch;
+	arena_init(&scratch, SCRATCH_MAX);
+	answer_init(&answer);
+	int error = rest_update(s->env->client, t, claim_unprotected(&scratch, claim), &answer);
+	return !error || answer_is(&answer, 404, NULL);
+}
+
+/* True: nothing is left to be done until something changes. */
+static bool look_at(struct claims_state *s, struct str ns, struct str name)
+{
+	const struct target t = {.resource = &claims, .namespace = ns, .name = name};
+	_cleanup_(answer_done) struct answer claim;
+	answer_init(&claim);
+	if (rest_get(s->env->client, &t, &claim)) {
+		return answer_is(&claim, 404, NULL);
+	}
+	if (!claim_is_candidate(json_gets(claim.body, "metadata"))) {
+		return true;
+	}
+	enum use use = find_use(s, ns, claim.body);
+	return use == UNUSED ? let_go(s, &t, claim.body) : use == USED;
+}
+
+static void work(void *ctx, struct str key)
+{
+	struct claims_state *s = ctx;
+	struct str ns, name;
+	if (str_cut(key, '/', &ns, &name) && look_at(s, ns, name)) {
+		workqueue_forget(s->queue, key);
+	} else {
+		workqueue_retry(s->queue, key);
+	}
+}
+
+/* ---- what happens ---- */
+
+static void enqueue(struct claims_state *s, struct str ns, struct str name)
+{
+	_cleanup_(buf_done) struct buf key;
+	buf_init(&key, KEY_MAX);
+	buf_printf(&key, STR_FMT "/" STR_FMT, STR_ARG(ns), STR_ARG(name));
+	workqueue_add(s->queue, buf_str(&key));
+}
+
+static void claim_changed(struct claims_state *s, const struct item *claim)
+{
+	if (claim_is_candidate(item_meta(claim))) {
+		enqueue(s, claim->namespace, claim->name);
+	}
+}
+
+static void on_claim_add(void *ctx, struct item *claim, bool is_initial _unused_)
+{
+	claim_changed(ctx, claim);
+}
+
+static void on_claim_update(void *ctx, struct item *old _unused_, struct item *claim)
+{
+	claim_changed(ctx, claim);
+}
+
+static void pod_changed(struct claims_state *s, const struct item *pod, bool is_gone)
+{
+	_cleanup_(arena_done) struct arena scratch;
+	struct str name;
+	arena_init(&scratch, SCRATCH_MAX);
+	for (uint32_t i = 0; claim_may_be_freed_by(pod->object, is_gone) && claim_of_pod(pod->object, &i, &scratch, &name);) {
+		enqueue(s, pod->namespace, name);
+	}
+}
+
+/* One name, another pod: the deletion of the first was not seen. */
+static void on_pod_update(void *ctx, struct item *old, struct item *pod)
+{
+	pod_changed(ctx, pod, false);
+	if (!str_eq(old->uid, pod->uid)) {
+		pod_changed(ctx, old, true);
+	}
+}
+
+static void on_pod_delete(void *ctx, struct item *pod, bool is_guess _unused_)
+{
+	pod_changed(ctx, pod, true);
+}
+
+static void on_problem(void *ctx, struct str problem)
+{
+	notice(ctx, true, problem);
+}
+
+/* ---- its life ---- */
+
+static void *start(const struct controller_env *env)
+{
+	struct claims_state *s = mem_new(struct claims_state);
+	s->env = env;
+	s->queue = workqueue_new("pvcprotection", RETRY_FIRST_MS, RETRY_LAST_MS);
+	s->claims = informer_new(&(struct informer_options){
+		.client = env->client,
+		.resource = claims,
+		.metadata_only = true,
+		.handlers = {.on_add = on_claim_add, .on_update = on_claim_update, .on_problem = on_problem},
+		.ctx = s,
+	});
+	s->pods = informer_new(&(struct informer_options){
+		.client = env->client,
+		.resource = pods,
+		.handlers = {.on_update = on_pod_update, .on_delete = on_pod_delete, .on_problem = on_problem},
+		.ctx = s,
+	});
+	s->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
+	if (workers_start(&s->workers, WORKERS)) {
+		notice(s, true, STR("cannot start a thread: nothing will be done"));
+	}
+	return s;
+}
+
+static void stop(void *state)
+{
+	struct claims_state *s = state;
+	workers_stop(&s->workers);
+	informer_free(s->pods);
+	informer_free(s->claims);
+	workqueue_free(s->queue);
+	mem_free(s);
+}
+
+static struct workqueue *queue(void *state, size_t i)
+{
+	struct claims_state *s = state;
+	return i == 0 ? s->queue : NULL;
+}
+
+const struct controller claim_protection_controller = {
+	.name = "persistentvolumeclaim-protection-controller",
+	.alias = "pvc-protection",
+	.start = start,
+	.stop = stop,
+	.queue = queue,
+};
