@@ -13,7 +13,7 @@ const struct type type_resource_list = {.kind = TYPE_MAP, .go_type = "v1.Resourc
 
 static const struct type type_label_selector_operator = {.kind = TYPE_STRING, .go_type = "v1.LabelSelectorOperator"};
 
-static const struct type type_label_selector_requirement = {
+const struct type type_label_selector_requirement = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement",
 	.go_type = "v1.LabelSelectorRequirement",

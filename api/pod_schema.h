@@ -8,6 +8,7 @@ extern const struct type type_pod_template_spec, type_pod_spec, type_pod_status;
 extern const struct type type_claim_spec, type_claim_status, type_claim_template;
 /* Amounts by name of resource, rounded up to thousandths. */
 extern const struct type type_resource_list;
-extern const struct type type_resource_requirements, type_label_selector, type_local_object_reference;
+extern const struct type type_resource_requirements, type_local_object_reference;
+extern const struct type type_label_selector, type_label_selector_requirement;
 
 #endif

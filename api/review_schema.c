@@ -1,25 +1,9 @@
 #include "api/review_schema.h"
 
+#include "api/pod_schema.h"
 #include "api/validate.h"
 
-static const struct type label_operator_type = {.kind = TYPE_STRING, .go_type = "v1.LabelSelectorOperator"};
 static const struct type field_operator_type = {.kind = TYPE_STRING, .go_type = "v1.FieldSelectorOperator"};
-
-static const struct field label_requirement_fields[] = {
-	{"key", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1), "Key of the label.", NULL, NULL},
-	{"operator", &label_operator_type, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(2),
-		"In, NotIn, Exists or DoesNotExist.", NULL, NULL},
-	{"values", &type_string_list, FIELD_NUMBER(3), "The values, for In and NotIn.", NULL, NULL},
-	{0},
-};
-
-static const struct type label_requirement_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement",
-	.go_type = "v1.LabelSelectorRequirement",
-	.doc = "A condition on one label.",
-	.fields = label_requirement_fields,
-};
 
 static const struct field field_requirement_fields[] = {
 	{"key", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1), "Path of the field.", NULL, NULL},
@@ -37,7 +21,7 @@ static const struct type field_requirement_type = {
 	.fields = field_requirement_fields,
 };
 
-static const struct type label_requirements_type = {.kind = TYPE_LIST, .elem = &label_requirement_type};
+static const struct type label_requirements_type = {.kind = TYPE_LIST, .elem = &type_label_selector_requirement};
 static const struct type field_requirements_type = {.kind = TYPE_LIST, .elem = &field_requirement_type};
 
 static const struct field label_selector_fields[] = {

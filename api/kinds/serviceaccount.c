@@ -1,20 +1,7 @@
 /* ServiceAccount: a name under which programs act. */
 #include "api/object_reference.h"
+#include "api/pod_schema.h"
 #include "api/validate.h"
-
-static const struct field local_reference_fields[] = {
-	{"name", &type_string, FIELD_NUMBER(1), "Name of the object.", NULL, "\"\""},
-	{0},
-};
-
-static const struct type local_reference_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.LocalObjectReference",
-	.go_type = "v1.LocalObjectReference",
-	.doc = "Names an object in the same namespace.",
-	.is_atomic = true,
-	.fields = local_reference_fields,
-};
 
 static const struct type secrets_type = {
 	.kind = TYPE_LIST,
@@ -23,7 +10,7 @@ static const struct type secrets_type = {
 	.list_keys = (const char *const[]){"name", NULL},
 };
 
-static const struct type image_pull_secrets_type = {.kind = TYPE_LIST, .elem = &local_reference_type};
+static const struct type image_pull_secrets_type = {.kind = TYPE_LIST, .elem = &type_local_object_reference};
 
 static const struct field account_fields[] = {
 	OBJECT_FIELDS,
