@@ -4,12 +4,17 @@
 #define FUTURE_TIMEOUT_MS 3000
 
 /* kube's answer to a version that has not happened yet (surprises.md 27). */
-void reply_future_version(struct request *q, int64_t wanted)
+void request_set_future_version(struct request *q, int64_t wanted)
 {
 	status_set(&q->st, 504, REASON_TIMEOUT, "Timeout: Too large resource version: %lld, current: %lld", (long long)wanted,
 		   (long long)cache_revision(q->server->options.cache));
 	q->st.retry_after_s = 1;
 	status_add_cause(&q->st, "ResourceVersionTooLarge", STR(""), STR("Too large resource version"));
+}
+
+void reply_future_version(struct request *q, int64_t wanted)
+{
+	request_set_future_version(q, wanted);
 	reply_status(q);
 }
 

@@ -136,12 +136,12 @@ static void reply_empty(struct request *q, unsigned code)
 	http_reply(q->x, code, STR(""));
 }
 
+/* A slash at the end is one too many, also behind /openapi/v3. */
 static void serve_openapi(struct request *q)
 {
-	struct str path = path_without_slash(q);
 	struct openapi_answer answer;
-	enum openapi_result result = openapi_find(&answer, q->server->openapi, path, params_get(&q->route.params, "hash"),
-						  http_header(q->x, "Accept"));
+	enum openapi_result result = openapi_find(&answer, q->server->openapi, q->route.path,
+						  params_get(&q->route.params, "hash"), http_header(q->x, "Accept"));
 
 	if (result != OPENAPI_OK) {
 		reply_empty(q, result == OPENAPI_NOT_FOUND ? 404 : 406);
@@ -288,7 +288,7 @@ void nonresource(struct request *q)
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct str own = str_of(paths[i].path);
-		bool is_it = str_eq(path, own) || (paths[i].is_prefix && path_is_below(path, own));
+		bool is_it = paths[i].is_prefix ? str_eq(path, own) || path_is_below(path, own) : str_eq(q->route.path, own);
 		if (is_it && (paths[i].any_method || is_read(q))) {
 			paths[i].fn(q);
 			return;

@@ -140,7 +140,8 @@ void request_metrics_longrunning(struct request *q, int delta);
 void request_metrics_txn(struct request *q, int64_t duration_ns);
 
 /* The verbs, each in its file: called when the body is there. */
-/* 504 ResourceVersionTooLarge (get.c). */
+/* 504 ResourceVersionTooLarge (get.c): into q->st, or as the answer. */
+void request_set_future_version(struct request *q, int64_t wanted);
 void reply_future_version(struct request *q, int64_t wanted);
 
 void verb_get(struct request *q);

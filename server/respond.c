@@ -148,7 +148,7 @@ struct str show_body(const struct cached *o, const struct door *d, struct arena 
 
 static bool show_table(struct buf *out, struct request *q, const struct cached *o, enum include_object include)
 {
-	struct str meta = arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision);
+	struct str meta = o->revision > 0 ? arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision) : STR("{}");
 
 	return table_begin(out, q->route.kind, q->route.door, &q->media, meta, true) &&
 	       table_row(out, q->route.kind, q->route.door, &q->media, include, o, true, q->a) && table_end(out);

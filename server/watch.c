@@ -349,18 +349,25 @@ static void watching_stream(struct watching *w)
 	http_reply_stream(w->q->x, 200, HTTP_LENGTH_UNKNOWN, true, &watching_ops, w);
 }
 
-/* A start that is gone is told inside the stream (surprises.md 36). */
+/* A start that is gone, or has not come, is told inside the stream (surprises.md 36). */
+static void watching_error(struct watching *w)
+{
+	struct request *q = w->q;
+
+	BUF_LITERAL(&w->made, "{\"type\":\"ERROR\",\"object\":");
+	json_encode(&w->made, status_to_json(&q->st, q->a));
+	BUF_LITERAL(&w->made, "}\n");
+	watching_set_made(w);
+	watching_stream(w);
+}
+
 static void watching_too_old(struct watching *w, int64_t from)
 {
 	struct request *q = w->q;
 
 	status_expired(&q->st, "too old resource version: %lld (%lld)", (long long)from,
 		       (long long)cache_revision(q->server->options.cache));
-	BUF_LITERAL(&w->made, "{\"type\":\"ERROR\",\"object\":");
-	json_encode(&w->made, status_to_json(&q->st, q->a));
-	BUF_LITERAL(&w->made, "}\n");
-	watching_set_made(w);
-	watching_stream(w);
+	watching_error(w);
 }
 
 static void watching_too_many(struct watching *w)
@@ -410,10 +417,11 @@ static bool watching_waited(struct request *q)
 		return true;
 	}
 	struct watching *w = q->state;
-	buf_done(&w->made);
 	if (q->wait.wanted > 0) {
-		reply_future_version(q, q->wait.wanted);
+		request_set_future_version(q, q->wait.wanted);
+		watching_error(w);
 	} else {
+		buf_done(&w->made);
 		request_storage_failed(q, q->wait.result, q->wait.message, false);
 	}
 	return false;

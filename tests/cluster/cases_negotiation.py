@@ -18,6 +18,8 @@ def with_accepts(path):
 OWNED = create("a", ownerReferences=[{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "u", "controller": True}], labels={"a": "b"})
 
 CASES = {
+    "of-dry-runs": [post("{crs}?dryRun=All", revision("a"), headers={"Accept": accept}) for accept in (
+        TABLE["Accept"], "application/json;as=Table;v=v1beta1;g=meta.k8s.io", PARTIAL["Accept"], "application/yaml")],
     "object": [OWNED] + with_accepts("{crs}/a"),
     "list": [OWNED] + with_accepts("{crs}"),
     "missing": with_accepts("{crs}/none"),

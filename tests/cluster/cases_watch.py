@@ -53,4 +53,10 @@ CASES = {
               + gets("{crs}?watch=1&timeoutSeconds=1", headers={"Accept": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"})
               + gets("{crs}?watch=1&timeoutSeconds=1", headers={"Accept": "application/json;as=Table;v=v1beta1;g=meta.k8s.io"}),
     "collection": [create("a", labels={"l": "1"}), create("b"), watch("{crs}?watch=1&resourceVersion={rv:b}", [delete("{crs}?labelSelector=l=1"), delete("{crs}?dryRun=All"), delete("{crs}")])],
+    "initial-events-of-the-future": [create("a"), watch("{crs}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999999")],
+    "finalizers": [create("a", finalizers=["x.io/y"], labels={"l": "1"}),
+                   watch("{crs}?watch=1&resourceVersion={rv:a}&labelSelector=l=1", [
+                       delete("{crs}/a", {"propagationPolicy": "Foreground"}), delete("{crs}/a", {"propagationPolicy": "Orphan"}), merge("{crs}/a", {"metadata": {"labels": {"l": "2"}}}),
+                       merge("{crs}/a", {"metadata": {"labels": {"l": "1"}, "finalizers": ["x.io/y", "x.io/z"]}}), merge("{crs}/a", {"metadata": {"labels": None, "finalizers": None}})]),
+                   watch("{crs}?watch=1&resourceVersion={rv0:a}&labelSelector=l!=1"), watch("{crs}?watch=1&resourceVersion={rv0:a}&fieldSelector=metadata.name=a", headers=TABLE)],
 }
