@@ -48,7 +48,7 @@ struct world {
 	struct change changes[CHANGES_MAX];
 	size_t n_changes;
 	int64_t revision, compacted, sent;
-	int64_t told;     /* the newest that anybody has been told of */
+	int64_t told; /* the newest that anybody has been told of */
 	struct arena arena;
 };
 
