@@ -11,8 +11,18 @@ import exchange
 import kube
 import normal
 import processes
+import truth
 
 numbers = itertools.count(1)
+REVISION_FIRST = 1000  # versions below may also be numbers that a case sends, which stay as they are
+
+
+def grow(etcd, revision):
+    """Makes a new etcd as old as one that has seen some life."""
+    gateway = truth.Gateway(etcd.endpoint)
+    while gateway.put("/life", "") < revision:
+        pass
+
 
 
 class Twins:
@@ -38,6 +48,7 @@ class Twins:
         self.kube = self._add(kube.KubeApiserver(etcds[0].endpoint, certificates, folder / "kube", f"--token-auth-file={tokens}"))
         self.annals = self._add(processes.Serve(etcds[1].endpoint, certificates, f"--token-auth-file={tokens}"))
         processes.retry_until(lambda: self.annals.get("/api/v1/namespaces/kube-public").status == 200, "the first namespaces")
+        grow(etcds[1], REVISION_FIRST)
         self.kubeconfigs = {server: kube.write_kubeconfig(folder / f"{name}.kubeconfig", server, certificates)
                             for name, server in (("kube", self.kube), ("annals", self.annals))}
         self.pool = concurrent.futures.ThreadPoolExecutor(6)
