@@ -120,6 +120,12 @@ func TestDelete_dependents(t *testing.T) {
 		dependent.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, appsv1.SchemeGroupVersion.WithKind("ControllerRevision"))}
 		dependent.Finalizers = []string{"clients.test/hold"}
 		world.Got(dependents.Create(ctx, dependent, metav1.CreateOptions{}))(t)
+		// A collector that does not know of a dependent yet lets its owner go at once, kube's too. It sees ConfigMaps in their order:
+		// once one without an owner has been collected, it knows of those before.
+		canary := &corev1.ConfigMap{ObjectMeta: named("canary")}
+		canary.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ControllerRevision", Name: "none", UID: "none"}}
+		world.Got(dependents.Create(ctx, canary, metav1.CreateOptions{}))(t)
+		world.Eventually(t, "what has no owner is collected", func() bool { return isGone(dependents.Get(ctx, "canary", metav1.GetOptions{})) })
 		world.Check(t, owners.Delete(ctx, "owner", metav1.DeleteOptions{PropagationPolicy: &policy}))
 
 		if policy == metav1.DeletePropagationForeground {
