@@ -29,6 +29,15 @@ static uint64_t ns_of(int64_t ns)
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
+/* A family's values stand in the series that has its labels and no others: in two series they would come twice. */
+static struct series *series_of_resource(struct metrics *m, const struct metrics_labels *l)
+{
+	const struct metrics_labels labels = {
+		.group = l->group, .version = l->version, .resource = l->resource, .subresource = l->subresource};
+
+	return series_find(&m->table, &labels);
+}
+
 void metrics_count_request(struct metrics *m, const struct metrics_request *r)
 {
 	struct series *s = series_find(&m->table, &r->labels);
@@ -42,16 +51,17 @@ void metrics_count_request(struct metrics *m, const struct metrics_request *r)
 		histogram_add(&s->sizes, &size_bounds, r->bytes);
 	}
 	if (r->is_deprecated) {
-		atomic_store_explicit(&s->is_deprecated, true, memory_order_relaxed);
+		atomic_store_explicit(&series_of_resource(m, &r->labels)->is_deprecated, true, memory_order_relaxed);
 	}
 }
 
 void metrics_count_refused(struct metrics *m, const struct metrics_labels *labels, bool is_mutating)
 {
-	struct series *s = series_find(&m->table, labels);
+	struct metrics_labels without_dry_run = *labels;
 
-	series_count_code(s, 429);
-	atomic_fetch_add_explicit(&s->n_terminated, 1, memory_order_relaxed);
+	without_dry_run.dry_run = STR("");
+	series_count_code(series_find(&m->table, labels), 429);
+	atomic_fetch_add_explicit(&series_find(&m->table, &without_dry_run)->n_terminated, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&m->rejected[is_mutating], 1, memory_order_relaxed);
 }
 
@@ -73,11 +83,12 @@ struct series *metrics_watched(struct metrics *m, struct str group, struct str v
 	return series_find(&m->table, &(struct metrics_labels){.group = group, .version = version, .resource = resource});
 }
 
-void metrics_count_event(struct series *watched, size_t bytes, bool is_initial)
+void metrics_count_event(struct metrics *m, struct series *watched, size_t bytes, bool is_initial)
 {
 	histogram_add(&watched->event_sizes, &event_size_bounds, bytes);
 	if (is_initial) {
-		atomic_fetch_add_explicit(&watched->n_initial, 1, memory_order_relaxed);
+		const struct metrics_labels labels = {.group = watched->labels.group, .resource = watched->labels.resource};
+		atomic_fetch_add_explicit(&series_find(&m->table, &labels)->n_initial, 1, memory_order_relaxed);
 	}
 }
 

@@ -36,7 +36,7 @@ void metrics_longrunning(struct metrics *m, const struct metrics_labels *labels,
 
 /* Events sent to watches of a resource; the handle lives as long as m. is_initial: an object that was there when the watch began. */
 struct series *metrics_watched(struct metrics *m, struct str group, struct str version, struct str resource);
-void metrics_count_event(struct series *watched, size_t bytes, bool is_initial);
+void metrics_count_event(struct metrics *m, struct series *watched, size_t bytes, bool is_initial);
 /* A transaction: etcd_requests_total, etcd_request_duration_seconds. operation: create, update, delete. */
 void metrics_count_etcd(struct metrics *m, struct str operation, struct str group, struct str resource, int64_t duration_ns);
 

@@ -122,14 +122,57 @@ static void test_metrics__events_of_watches(void **state _unused_)
 	struct metrics *m = metrics_new();
 	struct series *watched = metrics_watched(m, STR("apps"), STR("v1"), STR("controllerrevisions"));
 	assert_lacks(m, "apiserver_watch_events_total");
-	metrics_count_event(watched, 1024, true);
-	metrics_count_event(watched, 1025, false);
+	metrics_count_event(m, watched, 1024, true);
+	metrics_count_event(m, watched, 1025, false);
 	assert_ptr_equal(metrics_watched(m, STR("apps"), STR("v1"), STR("controllerrevisions")), watched);
 #define EVENTS "group=\"apps\",resource=\"controllerrevisions\""
 	assert_has(m, "apiserver_watch_events_total{" EVENTS ",version=\"v1\"} 2");
 	assert_has(m, "apiserver_watch_events_sizes_bucket{" EVENTS ",version=\"v1\",le=\"1024\"} 1");
 	assert_has(m, "apiserver_watch_events_sizes_sum{" EVENTS ",version=\"v1\"} 2049");
 	assert_has(m, "apiserver_init_events_total{" EVENTS "} 1");
+	metrics_free(m);
+}
+
+static void assert_nothing_comes_twice(struct metrics *m)
+{
+	struct buf text;
+	buf_init(&text, 1 << 20);
+	metrics_write(m, &text);
+	struct str rest = buf_str(&text), line, more = {NULL, 0};
+	while (str_cut(rest, '\n', &line, &rest)) {
+		struct str others = rest, other = {NULL, 0};
+		size_t n = line.n;
+		while (n > 0 && line.p[n - 1] != ' ') {
+			n--;
+		}
+		while (line.p[0] != '#' && str_cut(others, '\n', &other, &more)) {
+			if (str_starts(other, (struct str){line.p, n})) {
+				fail_msg("twice: " STR_FMT, STR_ARG(other));
+			}
+			others = more;
+		}
+	}
+	buf_done(&text);
+}
+
+/* A sample is one whatever labels of other families its requests had. */
+static void test_metrics__samples_come_once(void **state _unused_)
+{
+	static const char *const verbs[] = {"LIST", "PUT"};
+	struct metrics *m = metrics_new();
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		struct metrics_request r = {.labels = revisions(verbs[i]), .code = 200, .bytes = 1, .is_read = i == 0, .is_deprecated = true};
+		metrics_count_request(m, &r);
+		metrics_count_refused(m, &r.labels, i == 1);
+		r.labels.dry_run = STR("All");
+		metrics_count_request(m, &(struct metrics_request){.labels = r.labels, .code = 200});
+		metrics_count_refused(m, &r.labels, i == 1);
+	}
+	metrics_count_event(m, metrics_watched(m, STR("apps"), STR("v1"), STR("controllerrevisions")), 1, true);
+	metrics_count_event(m, metrics_watched(m, STR("apps"), STR("v1beta1"), STR("controllerrevisions")), 1, true);
+	assert_has(m, "apiserver_requested_deprecated_apis{group=\"apps\",removed_release=\"\",resource=\"controllerrevisions\",subresource=\"\",version=\"v1\"} 1");
+	assert_has(m, "apiserver_init_events_total{" EVENTS "} 2");
+	assert_nothing_comes_twice(m);
 	metrics_free(m);
 }
 
@@ -259,6 +302,7 @@ int main(void)
 		TEST(test_metrics__durations_fall_into_cumulative_buckets),
 		TEST(test_metrics__watches_and_dry_runs_are_no_indicators),
 		TEST(test_metrics__events_of_watches),
+		TEST(test_metrics__samples_come_once),
 		TEST(test_metrics__transactions_by_operation),
 		TEST(test_metrics__attempts_by_result_and_kind_of_user),
 		TEST(test_metrics__sizes_of_reads_are_counted),
