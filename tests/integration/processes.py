@@ -143,6 +143,11 @@ class Output:
                     raise TimeoutError(f"no line {pattern!r} in:\n{''.join(self.lines)}")
 
 
+def thread_states(pid):
+    for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+        yield path.read_text().rpartition(")")[2].split()[0]
+
+
 class Process:
     """A process whose output is kept, and which must neither crash nor be reported by a sanitizer."""
 
@@ -168,8 +173,11 @@ class Process:
         return status
 
     def signal(self, number):
+        """Of SIGSTOP, returns when each of its threads has stopped: until then one may still answer."""
         self.is_expected_to_end = number != signal.SIGSTOP and number != signal.SIGCONT
         self.popen.send_signal(number)
+        if number == signal.SIGSTOP:
+            retry_until(lambda: all(state == "T" for state in thread_states(self.popen.pid)), "the threads have stopped")
 
     def stop(self):
         """Asks it to end; its exit status."""

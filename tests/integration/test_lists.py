@@ -6,7 +6,7 @@ import json
 import pytest
 
 from objects import ANNALS, APPS, DOORS, NAMESPACES, owner, revision, revisions
-from processes import retry_until
+from processes import NO_CONTROLLERS, retry_until
 
 TABLE = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
 BOOKMARKS = "&allowWatchBookmarks=true"
@@ -332,10 +332,11 @@ def test_watch_from_too_long_ago_is_told_in_the_stream(up):
     assert (error["object"]["kind"], error["object"]["code"], error["object"]["reason"]) == ("Status", 410, "Expired")
 
 
-def test_watch_of_the_future_waits_for_it(annals, path):
-    now = int(create(annals, path, "a"))
-    with annals.watch(f"{path}?watch=1&resourceVersion={now + 2}") as watch:
-        create(annals, path, "b", "c", "d")
+def test_watch_of_the_future_waits_for_it(up, door):
+    a, path = up(NO_CONTROLLERS), revisions("default", door)  # so that nobody else writes
+    now = int(create(a, path, "a"))
+    with a.watch(f"{path}?watch=1&resourceVersion={now + 2}") as watch:
+        create(a, path, "b", "c", "d")
         assert summary(watch.next()) == ("ADDED", "d")
 
 

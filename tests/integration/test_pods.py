@@ -104,6 +104,9 @@ def test_claim__waits_for_whoever_uses_it(k, annals):
              "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1024Mi"}}}}
     k("create", "-f", "-", input=json.dumps(claim))
     assert k.stored("persistentvolumeclaims", "data")["spec"]["resources"]["requests"]["storage"] == "1Gi"
+    pod = json.loads(manifest(k, "x"))
+    pod["spec"].update(nodeName="n", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}])
+    k("create", "-f", "-", input=json.dumps(pod))
     k("delete", "pvc", "data", "--wait=false")
     assert k("get", "pvc", "--no-headers").split()[:2] == ["data", "Terminating"]
     k("patch", "pvc", "data", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
