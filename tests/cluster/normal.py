@@ -1,5 +1,6 @@
 """Makes two servers' answers comparable: what each chooses by itself becomes a label that keeps identity and order."""
 
+import base64
 import json
 import re
 
@@ -11,6 +12,7 @@ UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 AGE = re.compile(r"(\d+[ydhms])+|<invalid>")
 NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
+NO_VERSIONS = ("0", "2006")  # 2006 is the year in which Go writes its layouts of times
 SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"  # of a generated name
 LONGEST_PREFIX = 58
 TIMES = ("creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime")
@@ -29,7 +31,8 @@ class Normalizer:
 
     def __init__(self, results, ns, url, sent, prefixes):
         self.ns, self.url, self.sent = ns, url.partition("://")[2], sent
-        self.uids, self.names, self.tokens = {}, {}, {}
+        self.uids, self.names = {}, {}
+        self.numbers = {*re.findall(r"\d+", sent), *NO_VERSIONS}
         prefixes = {form[:LONGEST_PREFIX].replace(ns, "<ns>") for prefix in prefixes for form in (prefix, json.dumps(prefix, ensure_ascii=False)[1:-1])}
         self.prefixes = [re.compile(f"(?<![a-z0-9])({re.escape(prefix)}){SUFFIX}(?![a-z0-9])") for prefix in prefixes]
         versions = set()
@@ -91,7 +94,7 @@ class Normalizer:
         if key in TIMES and TIME.fullmatch(text) and text not in self.sent:
             return "<time>"
         if key == "continue" and text:
-            return f"<continue {self.tokens.setdefault(text, len(self.tokens) + 1)}>"
+            return self._token(text)
         if key == "serverAddress":
             return "<server>"
         return self._text(text)
@@ -102,6 +105,15 @@ class Normalizer:
         exact = not floor and number in self.versions
         return f"<version {'' if exact else '>= '}{below[-1] if below else 0}>"
 
+    def _token(self, text):
+        """Where the next page begins, and as of which version, which other cases move on."""
+        try:
+            token = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+            version, start = token["rv"], token["start"].lstrip("/")
+        except (AttributeError, KeyError, TypeError, ValueError):
+            return "<continue unreadable>"
+        return f"<continue {self._text(start)} {self._version(version, True) if version > 0 else version}>"
+
     def _text(self, text):
         text = text.replace(self.ns, "<ns>").replace(self.url, "<server>")
         for prefix in self.prefixes:
@@ -111,7 +123,7 @@ class Normalizer:
         text = re.sub(r"\bhash=[0-9A-F]{32,}", "hash=<hash>", text)
         text = re.sub(r"^(  - )\d+s$", r"\1<age>", text, flags=re.M)  # of a table in YAML
         if re.search(r"resource ?version", text, re.I):
-            text = NUMBER.sub(lambda match: match[0] if match[0] == "0" or match[0] in self.sent else self._version(int(match[0]), True), text)
+            text = NUMBER.sub(lambda match: match[0] if match[0] in self.numbers else self._version(int(match[0]), True), text)
         return text
 
     def _generated(self, match):
