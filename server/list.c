@@ -199,13 +199,15 @@ static void listing_choose(struct request *q, struct listing *l)
 	bool is_any = has_version && o->version == 0;
 	bool is_paged = o->limit > 0 || l->is_in_pages;
 	bool is_exact = o->match == MATCH_EXACT || (o->match == MATCH_UNSET && has_version && !is_any && is_paged);
+	/* What has just been created is to be deleted, too: any version may be shown, so the present one. */
+	bool is_newest = !has_version || (is_any && (is_exact || l->is_in_pages));
 
 	if (is_any && o->match != MATCH_EXACT) {
 		l->options.limit = 0;
 	}
 	if (l->token.revision > 0) {
 		listing_at_least(q, l->token.revision, listing_exact, listing_waited_exact);
-	} else if (l->token.revision < 0 || !has_version || (is_exact && o->version == 0)) {
+	} else if (l->token.revision < 0 || is_newest) {
 		request_wait_fresh(q, listing_waited_fresh);
 	} else if (is_exact) {
 		listing_at_least(q, o->version, listing_exact, listing_waited_exact);
