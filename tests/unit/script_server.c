@@ -127,11 +127,14 @@ static const struct script_step *next_step(struct script *s, const char *request
 static bool answer(struct connection *c, const struct script_step *step)
 {
 	struct script *s = c->script;
+	/* Before the answer: whoever hears it may release it at once. */
+	pthread_mutex_lock(&s->lock);
+	unsigned released = s->n_released;
+	pthread_mutex_unlock(&s->lock);
 	if (step->way != SCRIPT_SILENT) {
 		send_answer(c->fd, step);
 	}
 	pthread_mutex_lock(&s->lock);
-	unsigned released = s->n_released;
 	s->n_answered++;
 	pthread_cond_broadcast(&s->changed);
 	while ((step->way == SCRIPT_HOLD || step->way == SCRIPT_SILENT) && s->n_released == released && !s->is_over) {
