@@ -83,13 +83,14 @@ struct series *metrics_watched(struct metrics *m, struct str group, struct str v
 	return series_find(&m->table, &(struct metrics_labels){.group = group, .version = version, .resource = resource});
 }
 
-void metrics_count_event(struct metrics *m, struct series *watched, size_t bytes, bool is_initial)
+void metrics_count_event(struct series *watched, size_t bytes)
 {
 	histogram_add(&watched->event_sizes, &event_size_bounds, bytes);
-	if (is_initial) {
-		const struct metrics_labels labels = {.group = watched->labels.group, .resource = watched->labels.resource};
-		atomic_fetch_add_explicit(&series_find(&m->table, &labels)->n_initial, 1, memory_order_relaxed);
-	}
+}
+
+void metrics_count_initial(struct series *watched)
+{
+	atomic_fetch_add_explicit(&watched->n_initial, 1, memory_order_relaxed);
 }
 
 void metrics_count_etcd(struct metrics *m, struct str operation, struct str group, struct str resource, int64_t duration_ns)

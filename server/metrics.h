@@ -34,9 +34,11 @@ void metrics_count_refused(struct metrics *m, const struct metrics_labels *label
 void metrics_inflight(struct metrics *m, bool is_mutating, int delta);
 void metrics_longrunning(struct metrics *m, const struct metrics_labels *labels, int delta);
 
-/* Events sent to watches of a resource; the handle lives as long as m. is_initial: an object that was there when the watch began. */
+/* Events sent to watches of a resource; the handle lives as long as m. Objects
+ * that were there when the watch began are counted besides, for all versions together. */
 struct series *metrics_watched(struct metrics *m, struct str group, struct str version, struct str resource);
-void metrics_count_event(struct metrics *m, struct series *watched, size_t bytes, bool is_initial);
+void metrics_count_event(struct series *watched, size_t bytes);
+void metrics_count_initial(struct series *watched); /* of the handle without version */
 /* A transaction: etcd_requests_total, etcd_request_duration_seconds. operation: create, update, delete. */
 void metrics_count_etcd(struct metrics *m, struct str operation, struct str group, struct str resource, int64_t duration_ns);
 

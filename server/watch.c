@@ -18,8 +18,7 @@ struct watching {
 	struct cache_filter filter;
 	struct str type_text;                /* {"kind":K,"apiVersion":V, */
 	struct cache_watcher *watcher;       /* NULL: only `pieces` are sent (an ERROR event) */
-	struct metrics *metrics;
-	struct series *counted;              /* the resource's events */
+	struct series *counted, *counted_initial; /* the resource's events */
 	struct cache_snapshot *snapshot;     /* existing objects still to be sent; NULL when they are */
 	struct cache_iter existing;
 	bool marks_initial_end;
@@ -51,7 +50,10 @@ static void watching_count(struct watching *w)
 	for (unsigned i = 0; i < w->n_pieces; i++) {
 		bytes += w->pieces[i].n;
 	}
-	metrics_count_event(w->metrics, w->counted, bytes, w->snapshot != NULL);
+	metrics_count_event(w->counted, bytes);
+	if (w->snapshot) {
+		metrics_count_initial(w->counted_initial);
+	}
 }
 
 static void watching_show_plain(struct watching *w, enum watch_type type, struct str body)
@@ -535,8 +537,8 @@ void verb_watch(struct request *q)
 		return;
 	}
 	w->type_text = show_type(q->route.kind, q->route.door, q->a);
-	w->metrics = q->server->metrics;
-	w->counted = metrics_watched(w->metrics, q->route.group, q->route.version, q->route.resource);
+	w->counted = metrics_watched(q->server->metrics, q->route.group, q->route.version, q->route.resource);
+	w->counted_initial = metrics_watched(q->server->metrics, q->route.group, STR(""), q->route.resource);
 	w->ends_ms = now + watch_duration_ms(&w->options);
 	watching_plan_bookmark(w, now);
 	buf_init(&w->made, RESPONSE_CEILING);

@@ -122,8 +122,9 @@ static void test_metrics__events_of_watches(void **state _unused_)
 	struct metrics *m = metrics_new();
 	struct series *watched = metrics_watched(m, STR("apps"), STR("v1"), STR("controllerrevisions"));
 	assert_lacks(m, "apiserver_watch_events_total");
-	metrics_count_event(m, watched, 1024, true);
-	metrics_count_event(m, watched, 1025, false);
+	metrics_count_event(watched, 1024);
+	metrics_count_initial(metrics_watched(m, STR("apps"), STR(""), STR("controllerrevisions")));
+	metrics_count_event(watched, 1025);
 	assert_ptr_equal(metrics_watched(m, STR("apps"), STR("v1"), STR("controllerrevisions")), watched);
 #define EVENTS "group=\"apps\",resource=\"controllerrevisions\""
 	assert_has(m, "apiserver_watch_events_total{" EVENTS ",version=\"v1\"} 2");
@@ -168,8 +169,11 @@ static void test_metrics__samples_come_once(void **state _unused_)
 		metrics_count_request(m, &(struct metrics_request){.labels = r.labels, .code = 200});
 		metrics_count_refused(m, &r.labels, i == 1);
 	}
-	metrics_count_event(m, metrics_watched(m, STR("apps"), STR("v1"), STR("controllerrevisions")), 1, true);
-	metrics_count_event(m, metrics_watched(m, STR("apps"), STR("v1beta1"), STR("controllerrevisions")), 1, true);
+	static const char *const versions[] = {"v1", "v1beta1"};
+	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
+		metrics_count_event(metrics_watched(m, STR("apps"), str_of(versions[i]), STR("controllerrevisions")), 1);
+		metrics_count_initial(metrics_watched(m, STR("apps"), STR(""), STR("controllerrevisions")));
+	}
 	assert_has(m, "apiserver_requested_deprecated_apis{group=\"apps\",removed_release=\"\",resource=\"controllerrevisions\",subresource=\"\",version=\"v1\"} 1");
 	assert_has(m, "apiserver_init_events_total{" EVENTS "} 2");
 	assert_nothing_comes_twice(m);
