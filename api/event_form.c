@@ -9,7 +9,7 @@ static const struct field source_fields[] = {
 	{0},
 };
 
-static const struct type source_type = {
+const struct type type_event_source = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.api.core.v1.EventSource",
 	.go_type = "v1.EventSource",
@@ -47,7 +47,8 @@ static const struct field form_fields[] = {
 		NULL},
 	{"note", &type_string, FIELD_NUMBER(10), "What happened, for people.", NULL, NULL},
 	{"type", &type_string, FIELD_NUMBER(11), "Normal or Warning.", NULL, NULL},
-	{"deprecatedSource", &source_type, FIELD_ALWAYS | FIELD_NUMBER(12), "source of the core group's events.", NULL, NULL},
+	{"deprecatedSource", &type_event_source, FIELD_ALWAYS | FIELD_NUMBER(12), "source of the core group's events.", NULL,
+		NULL},
 	{"deprecatedFirstTimestamp", &type_time, FIELD_ALWAYS | FIELD_NUMBER(13), "firstTimestamp of the core group's events.",
 		NULL, NULL},
 	{"deprecatedLastTimestamp", &type_time, FIELD_ALWAYS | FIELD_NUMBER(14), "lastTimestamp of the core group's events.",

@@ -4,7 +4,7 @@
 
 #include "api/kind.h"
 
-extern const struct type type_event_form;
+extern const struct type type_event_form, type_event_source;
 /* The hub's names of what its field selectors select. */
 extern const struct field_alias event_form_fields[];
 

@@ -8,20 +8,6 @@ enum {
 	MESSAGE_LIMIT = 1024,
 };
 
-static const struct field source_fields[] = {
-	{"component", &type_string, FIELD_NUMBER(1), "Which component says it.", NULL, NULL},
-	{"host", &type_string, FIELD_NUMBER(2), "On which machine it runs.", NULL, NULL},
-	{0},
-};
-
-static const struct type source_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.core.v1.EventSource",
-	.go_type = "v1.EventSource",
-	.doc = "Who says that something happened.",
-	.fields = source_fields,
-};
-
 static const struct field series_fields[] = {
 	{"count", &type_int32, FIELD_NUMBER(1), "How often it has happened so far.", NULL, NULL},
 	{"lastObservedTime", &type_micro_time, FIELD_ALWAYS | FIELD_NUMBER(2), "When it last happened.", NULL, NULL},
@@ -42,7 +28,7 @@ static const struct field event_fields[] = {
 		NULL, NULL},
 	{"reason", &type_string, FIELD_NUMBER(3), "Why, in one word for programs.", NULL, NULL},
 	{"message", &type_string, FIELD_NUMBER(4), "What happened, for people.", NULL, NULL},
-	{"source", &source_type, FIELD_ALWAYS | FIELD_NUMBER(5), "Who says so.", NULL, NULL},
+	{"source", &type_event_source, FIELD_ALWAYS | FIELD_NUMBER(5), "Who says so.", NULL, NULL},
 	{"firstTimestamp", &type_time, FIELD_ALWAYS | FIELD_NUMBER(6), "When it first happened.", NULL, NULL},
 	{"lastTimestamp", &type_time, FIELD_ALWAYS | FIELD_NUMBER(7), "When it last happened.", NULL, NULL},
 	{"count", &type_int32, FIELD_NUMBER(8), "How often it has happened.", NULL, NULL},
