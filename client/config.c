@@ -1,5 +1,6 @@
 #include "client/config.h"
 
+#include "api/members.h"
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/yaml.h"
@@ -28,11 +29,6 @@ static int refuse(struct reader *r, const char *format, ...)
 	return -EINVAL;
 }
 
-static struct str text_of(const struct json *j, const char *name)
-{
-	return json_text(json_gets(j, name));
-}
-
 static char *copy_of(struct str s)
 {
 	return s.n ? mem_strndup(s.p, s.n) : NULL;
@@ -43,7 +39,7 @@ static const struct json *find(const struct reader *r, const char *list, struct 
 {
 	const struct json *items = json_gets(r->root, list);
 	for (uint32_t i = 0; json_is(items, JSON_ARRAY) && i < items->n; i++) {
-		if (str_eq(text_of(items->items[i], "name"), wanted)) {
+		if (str_eq(member_text(items->items[i], "name"), wanted)) {
 			return json_gets(items->items[i], member);
 		}
 	}
@@ -100,7 +96,7 @@ static int load_embedded(struct reader *r, const char *name, struct str encoded,
 static int load_pem(struct reader *r, const struct json *j, const char *name, char **ret)
 {
 	_cleanup_(mem_freep) char *embedded = mem_printf("%s-data", name);
-	struct str data = text_of(j, embedded), path = text_of(j, name);
+	struct str data = member_text(j, embedded), path = member_text(j, name);
 	if (data.n) {
 		return load_embedded(r, embedded, data, ret);
 	}
@@ -126,7 +122,7 @@ static int check(struct reader *r, const struct json *j, const char *what, const
 static int read_cluster(struct reader *r, struct client_config *c, struct str name)
 {
 	const struct json *cluster = find(r, "clusters", name, "cluster");
-	struct str server = text_of(cluster, "server");
+	struct str server = member_text(cluster, "server");
 	if (!server.n) {
 		return refuse(r, "cluster \"" STR_FMT "\" has no server", STR_ARG(name));
 	}
@@ -155,23 +151,23 @@ static int read_user(struct reader *r, struct client_config *c, struct str name)
 	if (!c->cert != !c->key) {
 		return refuse(r, "client-certificate and client-key of user \"" STR_FMT "\" go together", STR_ARG(name));
 	}
-	struct str token_file = text_of(user, "tokenFile");
-	c->token = copy_of(text_of(user, "token"));
+	struct str token_file = member_text(user, "tokenFile");
+	c->token = copy_of(member_text(user, "token"));
 	c->token_file = token_file.n ? full_path(r, token_file) : NULL;
 	return 0;
 }
 
 static int read_context(struct reader *r, struct client_config *c, const char *wanted)
 {
-	struct str name = wanted ? str_of(wanted) : text_of(r->root, "current-context");
+	struct str name = wanted ? str_of(wanted) : member_text(r->root, "current-context");
 	const struct json *context = find(r, "contexts", name, "context");
 	if (!context) {
 		return refuse(
 			r, name.n ? "there is no context \"" STR_FMT "\"" : "no current-context is set" STR_FMT, STR_ARG(name));
 	}
-	c->namespace = copy_of(text_of(context, "namespace"));
-	int error = read_cluster(r, c, text_of(context, "cluster"));
-	return error ? error : read_user(r, c, text_of(context, "user"));
+	c->namespace = copy_of(member_text(context, "namespace"));
+	int error = read_cluster(r, c, member_text(context, "cluster"));
+	return error ? error : read_user(r, c, member_text(context, "user"));
 }
 
 static int parse(struct reader *r, struct str yaml)

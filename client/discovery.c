@@ -1,5 +1,7 @@
 #include "client/discovery.h"
 
+#include "api/members.h"
+
 enum {
 	DOCUMENTS_MAX = 256 << 20, /* bytes */
 	RESOURCES_MAX = 100 * 1000,
@@ -21,11 +23,6 @@ static const struct {
 	{"update", API_UPDATE},
 	{"watch", API_WATCH},
 };
-
-static struct str text_of(const struct json *j, const char *name)
-{
-	return json_text(json_gets(j, name));
-}
 
 static uint32_t count(const struct json *array)
 {
@@ -93,9 +90,9 @@ static void add_failure(struct discovery *d, struct str group, struct str versio
 
 static void read_version(struct discovery *d, struct str group, const struct json *v)
 {
-	struct str version = text_of(v, "version");
+	struct str version = member_text(v, "version");
 	const struct json *resources = json_gets(v, "resources");
-	if (str_is(text_of(v, "freshness"), "Stale")) {
+	if (str_is(member_text(v, "freshness"), "Stale")) {
 		add_failure(d, group, version,
 			arena_printf(&d->arena, "stale GroupVersion discovery: " STR_FMT "%s" STR_FMT, STR_ARG(group),
 				group.n ? "/" : "", STR_ARG(version)));
@@ -103,12 +100,12 @@ static void read_version(struct discovery *d, struct str group, const struct jso
 	}
 	for (uint32_t i = 0; i < count(resources); i++) {
 		const struct json *r = resources->items[i];
-		struct str kind = text_of(json_gets(r, "responseKind"), "kind");
+		struct str kind = member_text(json_gets(r, "responseKind"), "kind");
 		if (kind.n) {
 			add_resource(d,
-				(struct api_resource){.resource = {group, version, text_of(r, "resource")},
+				(struct api_resource){.resource = {group, version, member_text(r, "resource")},
 					.kind = kind,
-					.is_namespaced = str_is(text_of(r, "scope"), "Namespaced"),
+					.is_namespaced = str_is(member_text(r, "scope"), "Namespaced"),
 					.verbs = read_verbs(json_gets(r, "verbs"))},
 				false);
 		}
@@ -119,7 +116,7 @@ static void read_aggregated(struct discovery *d, const struct json *list)
 {
 	const struct json *groups = json_gets(list, "items");
 	for (uint32_t i = 0; i < count(groups); i++) {
-		struct str name = text_of(json_gets(groups->items[i], "metadata"), "name");
+		struct str name = member_text(json_gets(groups->items[i], "metadata"), "name");
 		const struct json *versions = json_gets(groups->items[i], "versions");
 		for (uint32_t k = 0; k < count(versions); k++) {
 			read_version(d, name, versions->items[k]);
@@ -135,11 +132,11 @@ static void read_resources(
 	const struct json *resources = json_gets(list, "resources");
 	for (uint32_t i = 0; i < count(resources); i++) {
 		const struct json *r = resources->items[i];
-		struct str plural = text_of(r, "name");
+		struct str plural = member_text(r, "name");
 		if (!str_contains(plural, STR("/"))) {
 			add_resource(d,
 				(struct api_resource){.resource = {group, version, plural},
-					.kind = text_of(r, "kind"),
+					.kind = member_text(r, "kind"),
 					.is_namespaced = is_true(json_gets(r, "namespaced")),
 					.verbs = read_verbs(json_gets(r, "verbs"))},
 				is_preferred);
@@ -184,11 +181,11 @@ static int fetch_core(struct client *c, struct discovery *d, const struct json *
 static int fetch_group(struct client *c, struct discovery *d, const struct json *group)
 {
 	const struct json *versions = json_gets(group, "versions");
-	struct str preferred = text_of(json_gets(group, "preferredVersion"), "version");
+	struct str preferred = member_text(json_gets(group, "preferredVersion"), "version");
 	int r = 0;
 	for (uint32_t i = 0; i < count(versions) && !r; i++) {
-		struct str version = text_of(versions->items[i], "version");
-		r = fetch_version(c, d, text_of(group, "name"), version, str_eq(version, preferred));
+		struct str version = member_text(versions->items[i], "version");
+		r = fetch_version(c, d, member_text(group, "name"), version, str_eq(version, preferred));
 	}
 	return r;
 }
@@ -226,7 +223,7 @@ static int fetch_root(struct client *c, struct discovery *d, const char *path,
 	if (r) {
 		return r;
 	}
-	if (str_is(text_of(a->body, "kind"), "APIGroupDiscoveryList")) {
+	if (str_is(member_text(a->body, "kind"), "APIGroupDiscoveryList")) {
 		read_aggregated(d, a->body);
 		return 0;
 	}

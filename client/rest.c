@@ -1,5 +1,7 @@
 #include "client/rest.h"
 
+#include "api/members.h"
+
 #include <pthread.h>
 
 enum {
@@ -12,6 +14,7 @@ enum {
 	TRIES_MAX = 10,
 	PAUSE_MAX_S = 60,
 	BODY_MAX = 16 << 20,
+	TOKEN_MAX = 64 * 1024,
 	PATH_BYTES_MAX = 64 * 1024,
 };
 
@@ -376,4 +379,35 @@ int rest_list(struct client *c, const struct target *t, const struct list_option
 struct str list_continue(const struct json *list)
 {
 	return json_text(json_gets(json_gets(list, "metadata"), "continue"));
+}
+
+static bool each_of_page(const struct json *list, bool (*each)(void *ctx, const struct json *object), void *ctx)
+{
+	const struct json *items = json_gets(list, "items"), *item;
+	bool is_wanted = true;
+	for (uint32_t i = 0; is_wanted && (item = list_item(items, i)); i++) {
+		is_wanted = each(ctx, item);
+	}
+	return is_wanted;
+}
+
+int rest_each(struct client *c, const struct target *t, bool metadata_only, bool (*each)(void *ctx, const struct json *object),
+	void *ctx, struct answer *ret)
+{
+	_cleanup_(buf_done) struct buf token;
+	bool is_wanted;
+	buf_init(&token, TOKEN_MAX);
+	do {
+		int r = rest_list(c, t,
+			&(struct list_options){
+				.limit = LIST_PAGE, .metadata_only = metadata_only, .continue_token = buf_str(&token)},
+			ret);
+		if (r) {
+			return r;
+		}
+		is_wanted = each_of_page(ret->body, each, ctx);
+		buf_clear(&token);
+		buf_add_str(&token, list_continue(ret->body));
+	} while (is_wanted && token.n);
+	return 0;
 }

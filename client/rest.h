@@ -82,6 +82,9 @@ struct list_options {
 /* One page. list_continue() of the answer is the token of the next, or empty. */
 int rest_list(struct client *c, const struct target *t, const struct list_options *options, struct answer *ret);
 struct str list_continue(const struct json *list);
+/* Calls each() for every object of the list, page after page, while it answers true. ret is the latest page, or the refusal of one. */
+int rest_each(struct client *c, const struct target *t, bool metadata_only, bool (*each)(void *ctx, const struct json *object),
+	void *ctx, struct answer *ret);
 
 /* ---- the pieces, for others that make requests ---- */
 

@@ -10,7 +10,6 @@ enum {
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
 	SCRATCH_MAX = 64 << 20,
-	TOKEN_MAX = 64 * 1024,
 	KEY_MAX = 4096,
 };
 
@@ -31,37 +30,16 @@ static void notice(struct claims_state *s, bool is_problem, struct str text)
 
 /* ---- one claim ---- */
 
-enum use { UNUSED, USED, UNKNOWN };
+struct use {
+	const struct json *claim;
+	bool is_found;
+};
 
-static enum use page_uses(const struct json *list, const struct json *claim)
+static bool find_use(void *ctx, const struct json *pod)
 {
-	const struct json *items = json_gets(list, "items");
-	for (uint32_t i = 0; json_is(items, JSON_ARRAY) && i < items->n; i++) {
-		if (claim_is_used_by(items->items[i], claim)) {
-			return USED;
-		}
-	}
-	return UNUSED;
-}
-
-/* Asks the server: a pod the informer has not heard of yet may use it. */
-static enum use find_use(struct claims_state *s, struct str ns, const struct json *claim)
-{
-	const struct target t = {.resource = &pods, .namespace = ns};
-	_cleanup_(answer_done) struct answer page;
-	_cleanup_(buf_done) struct buf token;
-	enum use use;
-	buf_init(&token, TOKEN_MAX);
-	answer_init(&page);
-	do {
-		if (rest_list(s->env->client, &t, &(struct list_options){.limit = LIST_PAGE, .continue_token = buf_str(&token)}, &page)) {
-			return UNKNOWN;
-		}
-		use = page_uses(page.body, claim);
-		buf_clear(&token);
-		buf_add_str(&token, list_continue(page.body));
-	} while (use == UNUSED && token.n);
-	return use;
+	struct use *u = ctx;
+	u->is_found = claim_is_used_by(pod, u->claim);
+	return !u->is_found;
 }
 
 /* Its resourceVersion makes sure that nobody has changed it since. */
@@ -79,16 +57,21 @@ static bool let_go(struct claims_state *s, const struct target *t, const struct 
 static bool look_at(struct claims_state *s, struct str ns, struct str name)
 {
 	const struct target t = {.resource = &claims, .namespace = ns, .name = name};
-	_cleanup_(answer_done) struct answer claim;
+	_cleanup_(answer_done) struct answer claim, page;
 	answer_init(&claim);
+	answer_init(&page);
 	if (rest_get(s->env->client, &t, &claim)) {
 		return answer_is(&claim, 404, NULL);
 	}
 	if (!claim_is_candidate(json_gets(claim.body, "metadata"))) {
 		return true;
 	}
-	enum use use = find_use(s, ns, claim.body);
-	return use == UNUSED ? let_go(s, &t, claim.body) : use == USED;
+	/* The server is asked: a pod the informer has not heard of yet may use it. */
+	struct use use = {.claim = claim.body};
+	if (rest_each(s->env->client, &(struct target){.resource = &pods, .namespace = ns}, false, find_use, &use, &page)) {
+		return false;
+	}
+	return use.is_found || let_go(s, &t, claim.body);
 }
 
 static void work(void *ctx, struct str key)

@@ -1,9 +1,6 @@
 #include "controllers/gc_meta.h"
 
-static struct str text_of(const struct json *j, const char *member)
-{
-	return json_text(json_gets(j, member));
-}
+#include "api/members.h"
 
 bool gc_meta_is_deleting(const struct json *meta)
 {
@@ -25,11 +22,11 @@ bool gc_meta_has_finalizer(const struct json *meta, const char *finalizer)
 struct gc_ref gc_meta_owner(const struct json *owner, struct str ns)
 {
 	return (struct gc_ref){
-		.api_version = text_of(owner, "apiVersion"),
-		.kind = text_of(owner, "kind"),
+		.api_version = member_text(owner, "apiVersion"),
+		.kind = member_text(owner, "kind"),
 		.ns = ns,
-		.name = text_of(owner, "name"),
-		.uid = text_of(owner, "uid"),
+		.name = member_text(owner, "name"),
+		.uid = member_text(owner, "uid"),
 	};
 }
 
@@ -39,7 +36,7 @@ struct gc_object gc_meta_object(const struct json *meta, struct str api_version,
 	size_t n = json_is(refs, JSON_ARRAY) ? refs->n : 0;
 	struct gc_owner *owners = arena_array(a, struct gc_owner, n);
 	struct gc_object o = {
-		.ref = {api_version, kind, text_of(meta, "namespace"), text_of(meta, "name"), text_of(meta, "uid")},
+		.ref = {api_version, kind, member_text(meta, "namespace"), member_text(meta, "name"), member_text(meta, "uid")},
 		.owners = owners,
 		.n_owners = n,
 		.is_deleting = gc_meta_is_deleting(meta),

@@ -15,7 +15,6 @@ enum {
 	BEGIN_AGAIN_MS = 1000,
 	FINALIZER_ESTIMATE_S = 15, /* kube's */
 	SCRATCH_MAX = 64 << 20,
-	TOKEN_MAX = 64 * 1024,
 	PROBLEM_MAX = 8192,
 };
 
@@ -61,34 +60,37 @@ static bool is_not_there(int r, const struct answer *a)
 	return r == REST_STATUS && (a->code == 404 || a->code == 405);
 }
 
-/* Calls each() for all objects, page by page, until one fails. 0 or a rest_error. */
+/* A walk through all objects of a resource, until one step fails. */
+struct walk {
+	struct look *l;
+	const struct resource *r;
+	int (*each)(struct look *l, const struct resource *r, const struct json *o);
+	int error; /* of the step */
+};
+
+static bool walk_step(void *ctx, const struct json *object)
+{
+	struct walk *w = ctx;
+	w->error = w->each(w->l, w->r, object);
+	return !w->error;
+}
+
+/* 0 or a rest_error. */
 static int each_object(
 	struct look *l, const struct resource *r, int (*each)(struct look *l, const struct resource *r, const struct json *o))
 {
 	const struct target t = in_namespace(l, r, (struct str){NULL, 0});
+	struct walk w = {.l = l, .r = r, .each = each};
 	struct answer page;
-	_cleanup_(buf_done) struct buf token;
-	int error;
-	buf_init(&token, TOKEN_MAX);
 	answer_init(&page);
-	do {
-		error = rest_list(l->s->env->client, &t,
-			&(struct list_options){.limit = LIST_PAGE, .metadata_only = true, .continue_token = buf_str(&token)},
-			&page);
-		if (error) {
-			answer_done(&l->last);
-			l->last = page;
-			return error;
-		}
-		const struct json *items = json_gets(page.body, "items");
-		for (uint32_t i = 0; !error && json_is(items, JSON_ARRAY) && i < items->n; i++) {
-			error = each(l, r, items->items[i]);
-		}
-		buf_clear(&token);
-		buf_add_str(&token, list_continue(page.body));
-	} while (!error && token.n);
+	int error = rest_each(l->s->env->client, &t, true, walk_step, &w, &page);
+	if (error) {
+		answer_done(&l->last);
+		l->last = page;
+		return error;
+	}
 	answer_done(&page);
-	return error;
+	return w.error;
 }
 
 /* Owners and owned all go: nobody is to be orphaned or waited for. */

@@ -1,5 +1,6 @@
 #include "controllers/namespace_plan.h"
 
+#include "api/members.h"
 #include "base/clock.h"
 
 #include <stdlib.h>
@@ -8,11 +9,6 @@ enum {
 	FIRST_LOOK_MS = 100,
 	MESSAGE_MAX = 32 * 1024, /* a condition that tells of thousands of resources helps nobody */
 };
-
-static struct str text_of(const struct json *j, const char *name)
-{
-	return json_text(json_gets(j, name));
-}
 
 static uint32_t count(const struct json *array)
 {
@@ -26,10 +22,10 @@ static const struct json *meta(const struct json *object)
 
 enum namespace_step namespace_next(const struct json *namespace)
 {
-	if (!text_of(meta(namespace), "deletionTimestamp").n) {
+	if (!member_text(meta(namespace), "deletionTimestamp").n) {
 		return NAMESPACE_NOTHING;
 	}
-	if (!str_is(text_of(json_gets(namespace, "status"), "phase"), "Terminating")) {
+	if (!str_is(member_text(json_gets(namespace, "status"), "phase"), "Terminating")) {
 		return NAMESPACE_MARK;
 	}
 	return count(json_gets(json_gets(namespace, "spec"), "finalizers")) ? NAMESPACE_EMPTY : NAMESPACE_NOTHING;
@@ -180,14 +176,14 @@ static struct json *make_condition(struct arena *a, const struct namespace_found
 
 static bool is_same(const struct json *a, const struct json *b, const char *name)
 {
-	return str_eq(text_of(a, name), text_of(b, name));
+	return str_eq(member_text(a, name), member_text(b, name));
 }
 
 /* Its place among what there is, or the place behind. */
 static uint32_t find_condition(const struct json *list, struct str type)
 {
 	uint32_t i = 0;
-	while (i < list->n && !str_eq(text_of(list->items[i], "type"), type)) {
+	while (i < list->n && !str_eq(member_text(list->items[i], "type"), type)) {
 		i++;
 	}
 	return i;
@@ -196,7 +192,7 @@ static uint32_t find_condition(const struct json *list, struct str type)
 /* True when something was changed. lastTransitionTime is when the status changed. */
 static bool put_condition(struct arena *a, struct json *list, struct json *condition)
 {
-	uint32_t at = find_condition(list, text_of(condition, "type"));
+	uint32_t at = find_condition(list, member_text(condition, "type"));
 	if (at == list->n) {
 		json_append(a, list, condition);
 		return true;
@@ -206,7 +202,7 @@ static bool put_condition(struct arena *a, struct json *list, struct json *condi
 		return false;
 	}
 	if (is_same(old, condition, "status")) {
-		set(a, condition, "lastTransitionTime", text_of(old, "lastTransitionTime"));
+		set(a, condition, "lastTransitionTime", member_text(old, "lastTransitionTime"));
 	}
 	list->items[at] = condition;
 	return true;
@@ -305,14 +301,14 @@ bool namespace_resource_is_pods(const struct resource *r)
 
 static bool is_at_end(const struct json *pod)
 {
-	struct str phase = text_of(json_gets(pod, "status"), "phase");
+	struct str phase = member_text(json_gets(pod, "status"), "phase");
 	return str_is(phase, "Succeeded") || str_is(phase, "Failed");
 }
 
 static int64_t deleted_for_s(const struct json *namespace, int64_t now_s)
 {
 	int64_t deleted_us = 0;
-	time_parse_rfc3339(text_of(meta(namespace), "deletionTimestamp"), &deleted_us);
+	time_parse_rfc3339(member_text(meta(namespace), "deletionTimestamp"), &deleted_us);
 	return MAX(now_s - deleted_us / 1000000, 0);
 }
 

@@ -1,5 +1,6 @@
 #include "server/reviews.h"
 
+#include "api/members.h"
 #include "api/selector.h"
 #include "base/clock.h"
 #include "server/write.h"
@@ -7,11 +8,6 @@
 static const struct json *spec(const struct object *o)
 {
 	return json_gets(o->fields, "spec");
-}
-
-static struct str text_in(const struct json *o, const char *name)
-{
-	return json_text(json_gets(o, name));
 }
 
 static void add_text(struct arena *a, struct json *o, const char *name, struct str text)
@@ -48,7 +44,7 @@ static bool is_good_label_requirement(const struct json *requirement)
 	static const char *const operators[] = {"In", "NotIn", "Exists", "DoesNotExist"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(operators); i++) {
-		if (str_is(text_in(requirement, "operator"), operators[i])) {
+		if (str_is(member_text(requirement, "operator"), operators[i])) {
 			return true;
 		}
 	}
@@ -59,7 +55,7 @@ static bool is_good_label_requirement(const struct json *requirement)
 static bool is_good_field_requirement(const struct json *requirement)
 {
 	const struct json *values = json_gets(requirement, "values");
-	struct str op = text_in(requirement, "operator");
+	struct str op = member_text(requirement, "operator");
 
 	return values && values->n == 1 && (str_is(op, "In") || str_is(op, "NotIn"));
 }
@@ -84,7 +80,7 @@ static const struct selector_row {
 
 static struct readable selector_read(const struct selector_row *row, const struct json *selector, struct arena *a)
 {
-	struct str raw = text_in(selector, "rawSelector");
+	struct str raw = member_text(selector, "rawSelector");
 	const struct json *requirements = json_gets(selector, "requirements");
 	struct readable r = {0, raw.n > 0 && !row->is_good_raw(raw, a)};
 
@@ -117,21 +113,22 @@ static struct authz_attributes attributes_of(const struct object *o, const struc
 {
 	const struct json *resource = json_gets(spec(o), "resourceAttributes");
 	const struct json *path = json_gets(spec(o), "nonResourceAttributes");
-	struct str version = text_in(resource, "version");
+	struct str version = member_text(resource, "version");
 
 	if (!resource) {
-		return (struct authz_attributes){.user = user, .verb = text_in(path, "verb"), .path = text_in(path, "path")};
+		return (struct authz_attributes){
+			.user = user, .verb = member_text(path, "verb"), .path = member_text(path, "path")};
 	}
 	return (struct authz_attributes){
 		.user = user,
-		.verb = text_in(resource, "verb"),
+		.verb = member_text(resource, "verb"),
 		.is_resource = true,
-		.group = text_in(resource, "group"),
+		.group = member_text(resource, "group"),
 		.version = version.n > 0 ? version : STR("*"),
-		.resource = text_in(resource, "resource"),
-		.subresource = text_in(resource, "subresource"),
-		.ns = text_in(resource, "namespace"),
-		.name = text_in(resource, "name"),
+		.resource = member_text(resource, "resource"),
+		.subresource = member_text(resource, "subresource"),
+		.ns = member_text(resource, "namespace"),
+		.name = member_text(resource, "name"),
 	};
 }
 
@@ -155,7 +152,7 @@ static int answer_access(struct request *q, struct object *o)
 {
 	const struct json *groups = json_gets(spec(o), "groups");
 	struct user user = {
-		.name = text_in(spec(o), "user"), .uid = text_in(spec(o), "uid"), .n_groups = groups ? groups->n : 0};
+		.name = member_text(spec(o), "user"), .uid = member_text(spec(o), "uid"), .n_groups = groups ? groups->n : 0};
 	struct str *names = arena_array(q->a, struct str, user.n_groups + 1);
 
 	for (size_t i = 0; i < user.n_groups; i++) {
@@ -168,7 +165,7 @@ static int answer_access(struct request *q, struct object *o)
 
 static int answer_rules(struct request *q, struct object *o)
 {
-	struct str ns = text_in(spec(o), "namespace");
+	struct str ns = member_text(spec(o), "namespace");
 	struct authz_rules rules;
 	struct json *status = json_object(q->a);
 
@@ -231,7 +228,7 @@ static int answer_self(struct request *q, struct object *o)
 
 static int answer_token(struct request *q, struct object *o)
 {
-	struct str token = text_in(spec(o), "token");
+	struct str token = member_text(spec(o), "token");
 	struct json *status = json_object(q->a);
 	struct user *user;
 
