@@ -36,6 +36,21 @@ int64_t clock_cpu_ns(void)
 	return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+void clock_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t monotonic;
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &monotonic);
+	pthread_condattr_destroy(&monotonic);
+}
+
+int clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ms)
+{
+	const struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+	return pthread_cond_timedwait(cond, lock, &until);
+}
+
 /* Days since 1970 and back in the proleptic Gregorian calendar, after Howard Hinnant's "chrono-compatible low-level date
  * algorithms": years begin in March, so that the leap day is a year's last; an era has 400 years. */
 enum { DAYS_PER_ERA = 146097, DAYS_TO_1970 = 719468 };

@@ -3,6 +3,8 @@
 #define BASE_CLOCK_H
 
 #include "base/str.h"
+
+#include <pthread.h>
 #include <time.h>
 
 #define TIME_RFC3339_SIZE 21       /* "2006-01-02T15:04:05Z" and a NUL */
@@ -13,6 +15,11 @@ int64_t clock_mono_ms(void);
 int64_t clock_wall_s(void); /* seconds since 1970 */
 int64_t clock_wall_us(void);
 int64_t clock_cpu_ns(void); /* of this process */
+
+/* A condition for clock_cond_wait(). */
+void clock_cond_init(pthread_cond_t *cond);
+/* pthread_cond_timedwait() on the monotonic clock: ETIMEDOUT when it is until_ms. */
+int clock_cond_wait(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t until_ms);
 
 void time_format_rfc3339(char out[TIME_RFC3339_SIZE], int64_t wall_s);
 void time_format_rfc3339_micro(char out[TIME_RFC3339_MICRO_SIZE], int64_t wall_us);

@@ -53,16 +53,11 @@ static void on_cache_state(void *ctx, bool is_ready, const char *message)
 /* Until something changes or it is time to try again; false when there is no need any more. */
 static bool raiser_wait(struct instance *i)
 {
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += RETRY_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000L;
-	until.tv_nsec %= 1000000000L;
-
+	int64_t until_ms = clock_mono_ms() + RETRY_MS;
 	pthread_mutex_lock(&i->lock);
 	int r = 0;
 	while (!i->is_stopping && !i->has_changed && r != ETIMEDOUT) {
-		r = pthread_cond_timedwait(&i->wake, &i->lock, &until);
+		r = clock_cond_wait(&i->wake, &i->lock, until_ms);
 	}
 	i->has_changed = false;
 	bool is_wanted = !i->is_stopping;
@@ -112,11 +107,7 @@ static void on_slow(void *ctx _unused_, const struct log_field *fields, size_t n
 
 static void init_lock(struct instance *i)
 {
-	pthread_condattr_t attributes;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&i->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
+	clock_cond_init(&i->wake);
 	pthread_mutex_init(&i->lock, NULL);
 }
 

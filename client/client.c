@@ -455,11 +455,7 @@ static int open_parts(struct client *c, struct buf *err)
 
 static void init_lock(struct client *c)
 {
-	pthread_condattr_t attributes;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->stopped, &attributes);
-	pthread_condattr_destroy(&attributes);
+	clock_cond_init(&c->stopped);
 	pthread_mutex_init(&c->lock, NULL);
 }
 
@@ -495,13 +491,11 @@ void client_stop(struct client *c)
 
 bool client_sleep(struct client *c, int64_t ms)
 {
-	struct timespec until;
-	int64_t until_ns = clock_mono_ns() + ms * 1000000;
-	until = (struct timespec){.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+	int64_t until_ms = clock_mono_ms() + ms;
 	pthread_mutex_lock(&c->lock);
 	int r = 0;
 	while (!atomic_load(&c->is_stopping) && r != ETIMEDOUT) {
-		r = pthread_cond_timedwait(&c->stopped, &c->lock, &until);
+		r = clock_cond_wait(&c->stopped, &c->lock, until_ms);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return !client_is_stopped(c);

@@ -48,12 +48,11 @@ static bool is_stopping(struct leader *l)
 /* Until leader_free() or the time has passed. */
 static void pause_for(struct leader *l, int64_t ms)
 {
-	int64_t until_ns = clock_mono_ns() + ms * 1000000;
-	const struct timespec until = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000};
+	int64_t until_ms = clock_mono_ms() + ms;
 	pthread_mutex_lock(&l->lock);
 	int r = 0;
 	while (!l->is_stopping && r != ETIMEDOUT) {
-		r = pthread_cond_timedwait(&l->wake, &l->lock, &until);
+		r = clock_cond_wait(&l->wake, &l->lock, until_ms);
 	}
 	pthread_mutex_unlock(&l->lock);
 }
@@ -298,11 +297,7 @@ static void *run(void *ctx)
 
 static void init_lock(struct leader *l)
 {
-	pthread_condattr_t attributes;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&l->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
+	clock_cond_init(&l->wake);
 	pthread_mutex_init(&l->lock, NULL);
 }
 

@@ -129,8 +129,7 @@ static void wait(struct workqueue *q)
 		return;
 	}
 	int64_t due_ms = list_entry(q->delayed.next, struct entry, link)->due_ms;
-	const struct timespec until = {.tv_sec = due_ms / 1000, .tv_nsec = due_ms % 1000 * 1000000};
-	pthread_cond_timedwait(&q->wake, &q->lock, &until);
+	clock_cond_wait(&q->wake, &q->lock, due_ms);
 }
 
 static struct entry *take_first(struct workqueue *q)
@@ -150,12 +149,8 @@ static struct entry *take_first(struct workqueue *q)
 struct workqueue *workqueue_new(const char *name, int64_t first_ms, int64_t last_ms)
 {
 	struct workqueue *q = mem_new(struct workqueue);
-	pthread_condattr_t attributes;
 	*q = (struct workqueue){.name = name, .first_ms = first_ms, .last_ms = last_ms};
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&q->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
+	clock_cond_init(&q->wake);
 	pthread_mutex_init(&q->lock, NULL);
 	map_init(&q->entries, SIZE_MAX);
 	list_init(&q->waiting);

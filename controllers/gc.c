@@ -102,12 +102,11 @@ static void start_workers(struct gc *gc)
 /* Until somebody wakes it or until then. False: it is the end. */
 static bool wait_until(struct gc *gc, int64_t at_ms)
 {
-	const struct timespec at = {at_ms / 1000, at_ms % 1000 * 1000000};
 	bool goes_on;
 
 	pthread_mutex_lock(&gc->lock);
 	if (!gc->is_ending && !gc->has_news) {
-		pthread_cond_timedwait(&gc->wake, &gc->lock, &at);
+		clock_cond_wait(&gc->wake, &gc->lock, at_ms);
 	}
 	gc->has_news = false;
 	goes_on = !gc->is_ending;
@@ -174,13 +173,8 @@ static void *discoverer_run(void *arg)
 
 static void init_wake(struct gc *gc)
 {
-	pthread_condattr_t monotonic;
-
 	pthread_mutex_init(&gc->lock, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&gc->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	clock_cond_init(&gc->wake);
 }
 
 static void *start(const struct controller_env *env)

@@ -372,11 +372,10 @@ void keeper_cut_all(struct keeper *k)
 
 bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms)
 {
-	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
 	pthread_mutex_lock(&k->lock);
 	int r = 0;
 	while (!is_empty(k) && r != ETIMEDOUT) {
-		r = pthread_cond_timedwait(&k->changed, &k->lock, &until);
+		r = clock_cond_wait(&k->changed, &k->lock, until_ms);
 	}
 	bool has_left = is_empty(k);
 	pthread_mutex_unlock(&k->lock);
@@ -567,15 +566,6 @@ static int64_t choose_sweep(const struct keeper_options *o)
 	return MAX(MIN(shortest / 4, (int64_t)TICK_MS), (int64_t)SWEEP_MIN_MS);
 }
 
-static void init_changed(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(cond, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 struct keeper *keeper_new(const struct keeper_options *options)
 {
 	struct keeper *k = mem_new(struct keeper);
@@ -586,7 +576,7 @@ struct keeper *keeper_new(const struct keeper_options *options)
 	alarms_init(&k->alarms);
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_mutex_init(&k->alarm_lock, NULL);
-	init_changed(&k->changed);
+	clock_cond_init(&k->changed);
 
 	k->epoll = epoll_create1(EPOLL_CLOEXEC);
 	k->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -1,20 +1,13 @@
 #include "storage/cache_private.h"
 #include <stdlib.h>
 
-static struct timespec timespec_of_ms(int64_t ms)
-{
-	return (struct timespec){.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
-}
-
 /* Lock held. Until timer_at_ms, or until somebody needs it earlier. */
 static void timer_wait(struct cache *c)
 {
-	struct timespec until = timespec_of_ms(c->timer_at_ms);
-
 	if (c->timer_at_ms == INT64_MAX) {
 		pthread_cond_wait(&c->timer_cond, &c->lock);
 	} else if (c->timer_at_ms > clock_mono_ms()) {
-		pthread_cond_timedwait(&c->timer_cond, &c->lock, &until);
+		clock_cond_wait(&c->timer_cond, &c->lock, c->timer_at_ms);
 	}
 }
 
@@ -61,13 +54,8 @@ void cache_timer_by(struct cache *c, int64_t at_ms)
 
 void cache_timer_start(struct cache *c)
 {
-	pthread_condattr_t attr;
-
 	c->timer_at_ms = INT64_MAX;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->timer_cond, &attr);
-	pthread_condattr_destroy(&attr);
+	clock_cond_init(&c->timer_cond);
 	if (pthread_create(&c->timer, NULL, timer_run, c) != 0) {
 		abort();
 	}

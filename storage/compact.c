@@ -170,20 +170,14 @@ static void round_start(struct round *r)
 	}
 }
 
-static struct timespec time_after(int64_t delay_ms)
-{
-	int64_t at_ms = clock_mono_ms() + delay_ms;
-	return (struct timespec){.tv_sec = at_ms / 1000, .tv_nsec = at_ms % 1000 * 1000000};
-}
-
 /* False when there is nothing more to wait for. */
 static bool compactor_wait(struct compactor *c)
 {
-	struct timespec until = time_after(c->options.interval_ms);
+	int64_t until_ms = clock_mono_ms() + c->options.interval_ms;
 	int r = 0;
 	pthread_mutex_lock(&c->lock);
 	while (!c->is_closing && r != ETIMEDOUT) {
-		r = pthread_cond_timedwait(&c->changed, &c->lock, &until);
+		r = clock_cond_wait(&c->changed, &c->lock, until_ms);
 	}
 	bool must_go_on = !c->is_closing;
 	pthread_mutex_unlock(&c->lock);
@@ -209,11 +203,7 @@ struct compactor *compactor_new(const struct compactor_options *options)
 	arena_init(&c->arena, SIZE_MAX);
 	c->key = key_compact(&c->arena, options->prefix);
 	pthread_mutex_init(&c->lock, NULL);
-	pthread_condattr_t monotonic;
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	clock_cond_init(&c->changed);
 	if (options->interval_ms > 0) {
 		int r = pthread_create(&c->thread, NULL, compactor_run, c);
 		assert(r == 0);

@@ -445,26 +445,25 @@ static void run_op(struct memory *m, struct job *job)
 	op->done(op);
 }
 
-static bool next_expiry(const struct memory *m, struct timespec *ret)
+/* INT64_MAX: never. */
+static int64_t next_expiry(const struct memory *m)
 {
 	int64_t next_ms = INT64_MAX;
 	list_for_each(it, &m->leases) {
 		next_ms = MIN(next_ms, list_entry(it, struct lease, node)->expires_ms);
 	}
-	*ret = (struct timespec){.tv_sec = next_ms / 1000, .tv_nsec = next_ms % 1000 * 1000000};
-	return next_ms != INT64_MAX;
+	return next_ms;
 }
 
 /* Until there are jobs (which go to `ret`), or a lease may have expired. False: the end. */
 static bool memory_wait(struct memory *m, struct list *ret)
 {
-	struct timespec until;
-	bool has_expiry = next_expiry(m, &until);
+	int64_t until_ms = next_expiry(m);
 	int r = 0;
 	pthread_mutex_lock(&m->lock);
 	while (list_is_empty(&m->inbox) && !m->is_closing && r != ETIMEDOUT) {
-		r = has_expiry ? pthread_cond_timedwait(&m->changed, &m->lock, &until)
-			       : pthread_cond_wait(&m->changed, &m->lock);
+		r = until_ms != INT64_MAX ? clock_cond_wait(&m->changed, &m->lock, until_ms)
+					  : pthread_cond_wait(&m->changed, &m->lock);
 	}
 	m->is_ending = m->is_closing;
 	list_splice(ret, &m->inbox);
@@ -599,11 +598,7 @@ struct storage *storage_memory_new(void)
 	list_init(&m->watchers);
 	list_init(&m->inbox);
 	pthread_mutex_init(&m->lock, NULL);
-	pthread_condattr_t monotonic;
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&m->changed, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	clock_cond_init(&m->changed);
 
 	int r = pthread_create(&m->thread, NULL, memory_run, m);
 	assert(r == 0);
