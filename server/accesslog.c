@@ -3,10 +3,11 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "server/line_queue.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 enum {
@@ -14,20 +15,14 @@ enum {
 	LINE_WORST = 32 * 1024,  /* bytes of a line with every value full of what must be escaped */
 	QUEUE_MAX = 1024 * 1024, /* bytes waiting to be written */
 	LINE_USUAL = 512,
-	GATHER_MS = 50,            /* lines wait this long for others to be written with, */
-	GATHER_BYTES = 256 * 1024, /* or until there are so many */
+	GATHER_MS = 50,
 };
 
-/* Requests append to `queue`; the writer takes it as a whole and writes it without the lock. */
 struct accesslog {
 	int fd;
 	enum log_format format;
-	pthread_t writer;
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t wake;  /* the queue is not empty any more, or long; closing */
-	struct buf queue;
-	uint64_t n_lost;
-	bool is_closing;
+	_Atomic uint64_t n_lost; /* since the writer told of them; there is always a line behind which to tell it */
+	struct line_queue queue;
 };
 
 /* ---- one line ---- */
@@ -147,83 +142,33 @@ static void add_line(struct buf *out, const struct accesslog_entry *e, enum log_
 }
 
 /* The writer is woken for the first line of many, not for each. */
-static void accesslog_append(struct accesslog *l, struct str line)
-{
-	pthread_mutex_lock(&l->lock);
-	size_t before = l->queue.n;
-	if (before + line.n > QUEUE_MAX) {
-		l->n_lost++;
-	} else {
-		buf_add_str(&l->queue, line);
-		if (before == 0 || (before < GATHER_BYTES && l->queue.n >= GATHER_BYTES)) {
-			pthread_cond_signal(&l->wake);
-		}
-	}
-	pthread_mutex_unlock(&l->lock);
-}
-
 void accesslog_write(struct accesslog *l, const struct accesslog_entry *e)
 {
 	struct buf line;
 	buf_init(&line, LINE_WORST);
 	buf_reserve(&line, LINE_USUAL);
 	add_line(&line, e, l->format);
-	accesslog_append(l, buf_str(&line));
+	if (!line_queue_append(&l->queue, buf_str(&line))) {
+		atomic_fetch_add_explicit(&l->n_lost, 1, memory_order_relaxed);
+	}
 	buf_done(&line);
 }
 
 /* ---- the writer ---- */
-
-/* Lock held. */
-static void accesslog_gather(struct accesslog *l)
-{
-	struct timespec until;
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += GATHER_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	while (l->queue.n < GATHER_BYTES && !l->is_closing && pthread_cond_timedwait(&l->wake, &l->lock, &until) == 0) {
-	}
-}
-
-/* Takes what waits; false when there will be no more. */
-static bool accesslog_take(struct accesslog *l, struct buf *ret, uint64_t *ret_n_lost)
-{
-	pthread_mutex_lock(&l->lock);
-	while (l->queue.n == 0 && l->n_lost == 0 && !l->is_closing) {
-		pthread_cond_wait(&l->wake, &l->lock);
-	}
-	accesslog_gather(l);
-	struct buf taken = l->queue;
-	l->queue = *ret;
-	*ret = taken;
-	*ret_n_lost = l->n_lost;
-	l->n_lost = 0;
-	bool is_more = ret->n > 0 || *ret_n_lost > 0;
-	pthread_mutex_unlock(&l->lock);
-	return is_more;
-}
 
 static void add_lost(struct buf *out, uint64_t n, enum log_format format)
 {
 	buf_printf(out, format == LOG_JSON ? "{\"lost\":%llu}\n" : "lost=%llu\n", (unsigned long long)n);
 }
 
-static void *write_lines(void *ctx)
+static void write_lines(void *ctx, struct buf *lines)
 {
 	struct accesslog *l = ctx;
-	struct buf text;
-	uint64_t n_lost;
-	buf_init(&text, QUEUE_MAX);
-	while (accesslog_take(l, &text, &n_lost)) {
-		if (n_lost > 0) {
-			add_lost(&text, n_lost, l->format);
-		}
-		file_write(l->fd, buf_str(&text)); /* a log that cannot be written must not stop the server */
-		buf_clear(&text);
+	uint64_t n_lost = atomic_exchange_explicit(&l->n_lost, 0, memory_order_relaxed);
+	if (n_lost > 0) {
+		add_lost(lines, n_lost, l->format);
 	}
-	buf_done(&text);
-	return NULL;
+	file_write(l->fd, buf_str(lines)); /* a log that cannot be written must not stop the server */
 }
 
 /* ---- life ---- */
@@ -233,27 +178,6 @@ static int open_log(const char *path)
 	int fd = strcmp(path, "-") == 0 ? fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)
 					: open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
-}
-
-static int accesslog_start(struct accesslog *l)
-{
-	pthread_condattr_t monotonic;
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&l->lock, NULL);
-	pthread_cond_init(&l->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	buf_init(&l->queue, QUEUE_MAX);
-	return -pthread_create(&l->writer, NULL, write_lines, l);
-}
-
-static void accesslog_discard(struct accesslog *l)
-{
-	buf_done(&l->queue);
-	pthread_cond_destroy(&l->wake);
-	pthread_mutex_destroy(&l->lock);
-	close(l->fd);
-	mem_free(l);
 }
 
 int accesslog_new(struct accesslog **ret, const char *path, enum log_format format, struct buf *err)
@@ -267,10 +191,11 @@ int accesslog_new(struct accesslog **ret, const char *path, enum log_format form
 	struct accesslog *l = mem_new(struct accesslog);
 	l->fd = fd;
 	l->format = format;
-	int r = accesslog_start(l);
+	int r = line_queue_open(&l->queue, QUEUE_MAX, GATHER_MS, write_lines, l);
 	if (r) {
 		buf_printf(err, "cannot start the access log's thread: %s", strerror(-r));
-		accesslog_discard(l);
+		close(fd);
+		mem_free(l);
 		return r;
 	}
 	*ret = l;
@@ -280,12 +205,9 @@ int accesslog_new(struct accesslog **ret, const char *path, enum log_format form
 struct accesslog *accesslog_free(struct accesslog *l)
 {
 	if (l) {
-		pthread_mutex_lock(&l->lock);
-		l->is_closing = true;
-		pthread_cond_signal(&l->wake);
-		pthread_mutex_unlock(&l->lock);
-		pthread_join(l->writer, NULL);
-		accesslog_discard(l);
+		line_queue_close(&l->queue);
+		close(l->fd);
+		mem_free(l);
 	}
 	return NULL;
 }

@@ -1,28 +1,22 @@
 #include "server/audit_log.h"
 
 #include "base/clock.h"
+#include "server/line_queue.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 enum {
-	GATHER_MS = 20,            /* lines wait this long for others to be written with, */
-	GATHER_BYTES = 256 * 1024, /* or until there are so many */
+	GATHER_MS = 20,
 	NOTICE_EVERY_MS = 60 * 1000,
 };
 
-/* Requests append to `queue`; the writer takes it as a whole and writes it without the lock. */
 struct audit_log {
 	struct audit_log_options options;
 	struct audit_file *file; /* the writer's */
 	int64_t next_notice_ms;  /* the writer's; monotonic */
-	pthread_t writer;
 	_Atomic size_t n_waiting; /* bytes, those that are being written too */
 	_Atomic uint64_t n_lost;
-	pthread_mutex_t lock; /* guards what follows */
-	pthread_cond_t wake;  /* the queue is not empty any more, or long; closing */
-	struct buf queue;
-	bool is_closing;
+	struct line_queue queue;
 };
 
 /* ---- from requests ---- */
@@ -40,14 +34,7 @@ bool audit_log_append(struct audit_log *l, struct str line)
 		atomic_fetch_sub_explicit(&l->n_waiting, line.n, memory_order_relaxed);
 		return false;
 	}
-	pthread_mutex_lock(&l->lock);
-	size_t before = l->queue.n;
-	buf_add_str(&l->queue, line);
-	if (before == 0 || (before < GATHER_BYTES && l->queue.n >= GATHER_BYTES)) {
-		pthread_cond_signal(&l->wake);
-	}
-	pthread_mutex_unlock(&l->lock);
-	return true;
+	return line_queue_append(&l->queue, line); /* which has room, as what waits there waits here */
 }
 
 void audit_log_count_lost(struct audit_log *l)
@@ -61,34 +48,6 @@ uint64_t audit_log_lost(const struct audit_log *l)
 }
 
 /* ---- the writer ---- */
-
-/* Lock held. */
-static void audit_log_gather(struct audit_log *l)
-{
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += GATHER_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
-	while (l->queue.n < GATHER_BYTES && !l->is_closing && pthread_cond_timedwait(&l->wake, &l->lock, &until) == 0) {
-	}
-}
-
-/* Takes what waits; false when there will be no more. */
-static bool audit_log_take(struct audit_log *l, struct buf *ret)
-{
-	pthread_mutex_lock(&l->lock);
-	while (l->queue.n == 0 && !l->is_closing) {
-		pthread_cond_wait(&l->wake, &l->lock);
-	}
-	audit_log_gather(l);
-	struct buf taken = l->queue;
-	l->queue = *ret;
-	*ret = taken;
-	pthread_mutex_unlock(&l->lock);
-	return ret->n > 0;
-}
 
 static void audit_log_report(struct audit_log *l, int r, size_t n_lost)
 {
@@ -110,55 +69,20 @@ static void audit_log_report(struct audit_log *l, int r, size_t n_lost)
 	l->options.on_notice(l->options.notice_ctx, buf_str(&text));
 }
 
-static void audit_log_write(struct audit_log *l, struct str lines)
+static void write_lines(void *ctx, struct buf *lines)
 {
+	struct audit_log *l = ctx;
 	size_t n_lost;
-	int r = audit_file_write(l->file, lines, &n_lost);
+	int r = audit_file_write(l->file, buf_str(lines), &n_lost);
 
 	if (r) {
 		atomic_fetch_add_explicit(&l->n_lost, n_lost, memory_order_relaxed);
 		audit_log_report(l, r, n_lost);
 	}
-	atomic_fetch_sub_explicit(&l->n_waiting, lines.n, memory_order_relaxed);
-}
-
-static void *write_lines(void *ctx)
-{
-	struct audit_log *l = ctx;
-	struct buf lines;
-
-	buf_init(&lines, AUDIT_QUEUE_MAX);
-	while (audit_log_take(l, &lines)) {
-		audit_log_write(l, buf_str(&lines));
-		buf_clear(&lines);
-	}
-	buf_done(&lines);
-	return NULL;
+	atomic_fetch_sub_explicit(&l->n_waiting, lines->n, memory_order_relaxed);
 }
 
 /* ---- life ---- */
-
-static int audit_log_start(struct audit_log *l)
-{
-	pthread_condattr_t monotonic;
-
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_mutex_init(&l->lock, NULL);
-	pthread_cond_init(&l->wake, &monotonic);
-	pthread_condattr_destroy(&monotonic);
-	buf_init(&l->queue, AUDIT_QUEUE_MAX);
-	return -pthread_create(&l->writer, NULL, write_lines, l);
-}
-
-static void audit_log_discard(struct audit_log *l)
-{
-	buf_done(&l->queue);
-	pthread_cond_destroy(&l->wake);
-	pthread_mutex_destroy(&l->lock);
-	audit_file_close(l->file);
-	mem_free(l);
-}
 
 int audit_log_new(struct audit_log **ret, const struct audit_log_options *options, struct buf *err)
 {
@@ -170,10 +94,11 @@ int audit_log_new(struct audit_log **ret, const struct audit_log_options *option
 		mem_free(l);
 		return r;
 	}
-	r = audit_log_start(l);
+	r = line_queue_open(&l->queue, AUDIT_QUEUE_MAX, GATHER_MS, write_lines, l);
 	if (r) {
 		buf_printf(err, "cannot start the audit log's thread: %s", strerror(-r));
-		audit_log_discard(l);
+		audit_file_close(l->file);
+		mem_free(l);
 		return r;
 	}
 	*ret = l;
@@ -183,12 +108,9 @@ int audit_log_new(struct audit_log **ret, const struct audit_log_options *option
 struct audit_log *audit_log_free(struct audit_log *l)
 {
 	if (l) {
-		pthread_mutex_lock(&l->lock);
-		l->is_closing = true;
-		pthread_cond_signal(&l->wake);
-		pthread_mutex_unlock(&l->lock);
-		pthread_join(l->writer, NULL);
-		audit_log_discard(l);
+		line_queue_close(&l->queue);
+		audit_file_close(l->file);
+		mem_free(l);
 	}
 	return NULL;
 }

@@ -1,0 +1,28 @@
+/* Lines on their way to a file: handed over without waiting, and written by a thread of their own, many at once. */
+#ifndef SERVER_LINE_QUEUE_H
+#define SERVER_LINE_QUEUE_H
+
+#include "base/buf.h"
+
+#include <pthread.h>
+
+/* Who appends adds to `queue`; the writer takes it as a whole and writes it without the lock. All members are private. */
+struct line_queue {
+	size_t max; /* bytes that may wait */
+	int64_t gather_ms;
+	void (*write)(void *ctx, struct buf *lines);
+	void *ctx;
+	pthread_t writer;
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t wake;  /* the queue is not empty any more, or long; closing */
+	struct buf queue;
+	bool is_closing;
+};
+
+/* Lines wait gather_ms for others, or until there are many. write() is called on the writer's thread, and may add to what it is given; it
+ * is emptied afterwards. 0, or -errno: then there is nothing to close. */
+int line_queue_open(struct line_queue *q, size_t max, int64_t gather_ms, void (*write)(void *ctx, struct buf *lines), void *ctx);
+bool line_queue_append(struct line_queue *q, struct str line); /* false when it does not fit */
+void line_queue_close(struct line_queue *q); /* when what waits has been written */
+
+#endif
