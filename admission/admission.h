@@ -7,20 +7,13 @@
 #ifndef ADMISSION_ADMISSION_H
 #define ADMISSION_ADMISSION_H
 
-#include "api/kind.h"
+#include "api/delegates.h"
 
 enum admission_operation {
 	ADMIT_CREATE = 1 << 0,
 	ADMIT_UPDATE = 1 << 1,
 	ADMIT_DELETE = 1 << 2,
 	ADMIT_CONNECT = 1 << 3,
-};
-
-enum namespace_phase {
-	NAMESPACE_UNKNOWN, /* this server keeps no namespaces: whoever does decides */
-	NAMESPACE_ABSENT,
-	NAMESPACE_ACTIVE,
-	NAMESPACE_TERMINATING,
 };
 
 /* Look-ups, answered by the server from its cache. A refusal that rests on one is decided again on fresh data by the caller. */

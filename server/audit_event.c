@@ -73,10 +73,10 @@ static void add_time(struct buf *out, const char *name, int64_t wall_us)
 
 /* ---- members ---- */
 
-static int header_cmp(const void *a, const void *b)
+static int extra_cmp(const void *a, const void *b)
 {
-	const struct http_header *const *x = a, *const *y = b;
-	int r = str_cmp((*x)->name, (*y)->name);
+	const struct user_extra *const *x = a, *const *y = b;
+	int r = str_cmp((*x)->key, (*y)->key);
 
 	return r ? r : (*x > *y) - (*x < *y);
 }
@@ -84,18 +84,18 @@ static int header_cmp(const void *a, const void *b)
 /* Keys sorted, values of one key in their order. */
 static void add_extra(struct buf *out, const struct user *u)
 {
-	const struct http_header **sorted = mem_array(u->n_extra, sizeof(*sorted));
+	const struct user_extra **sorted = mem_array(u->n_extra, sizeof(*sorted));
 
 	for (size_t i = 0; i < u->n_extra; i++) {
 		sorted[i] = &u->extra[i];
 	}
-	qsort(sorted, u->n_extra, sizeof(*sorted), header_cmp);
+	qsort(sorted, u->n_extra, sizeof(*sorted), extra_cmp);
 	BUF_LITERAL(out, ",\"extra\":{");
 	for (size_t i = 0; i < u->n_extra; i++) {
-		bool is_same = i > 0 && str_eq(sorted[i]->name, sorted[i - 1]->name);
+		bool is_same = i > 0 && str_eq(sorted[i]->key, sorted[i - 1]->key);
 		if (!is_same) {
 			buf_adds(out, i > 0 ? "]," : "");
-			json_encode_string(out, sorted[i]->name);
+			json_encode_string(out, sorted[i]->key);
 			BUF_LITERAL(out, ":[");
 		} else {
 			buf_addc(out, ',');

@@ -67,16 +67,6 @@ struct authn *authn_free(struct authn *authn)
 
 /* ---- users ---- */
 
-bool user_in_group(const struct user *u, struct str group)
-{
-	for (size_t i = 0; i < u->n_groups; i++) {
-		if (str_eq(u->groups[i], group)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* A user of these groups, copied, and system:authenticated. */
 static struct user *user_new(struct arena *a, const struct str *groups, size_t n)
 {
@@ -96,9 +86,9 @@ static struct user *user_new(struct arena *a, const struct str *groups, size_t n
 /* Which of a user's credentials it was (k8s.io/apiserver user.CredentialIDKey). */
 static void user_set_credential(struct user *u, struct arena *a, struct str id)
 {
-	struct http_header *extra = arena_new(a, struct http_header);
+	struct user_extra *extra = arena_new(a, struct user_extra);
 
-	*extra = (struct http_header){STR("authentication.kubernetes.io/credential-id"), id};
+	*extra = (struct user_extra){STR("authentication.kubernetes.io/credential-id"), id};
 	u->extra = extra;
 	u->n_extra = 1;
 }

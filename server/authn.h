@@ -4,20 +4,9 @@
 #define SERVER_AUTHN_H
 
 #include "api/status.h"
+#include "api/user.h"
 #include "server/http.h"
 #include "server/watched_file.h"
-
-#define USER_ANONYMOUS STR("system:anonymous")
-#define GROUP_AUTHENTICATED STR("system:authenticated")
-#define GROUP_UNAUTHENTICATED STR("system:unauthenticated")
-
-struct user {
-	struct str name, uid;
-	const struct str *groups;
-	size_t n_groups;
-	const struct http_header *extra; /* key, value; keys may repeat */
-	size_t n_extra;
-};
 
 struct authn;
 
@@ -37,6 +26,5 @@ int authn_request(struct authn *authn, struct http_exchange *x, struct user **re
 bool authn_token(struct authn *authn, struct str token, struct user **ret, struct arena *a);
 /* "Bearer" and two blanks: such a header names nobody, and the client should be told. */
 bool authn_token_is_misplaced(struct http_exchange *x);
-bool user_in_group(const struct user *u, struct str group);
 
 #endif

@@ -7,14 +7,6 @@
 
 #include "server/authn.h"
 
-struct authz_attributes {
-	const struct user *user;
-	struct str verb; /* "get", "list", ...; lower-case HTTP method for non-resource requests */
-	bool is_resource;
-	struct str group, version, resource, subresource, ns, name;
-	struct str path; /* non-resource */
-};
-
 struct authz;
 
 struct authz_options {

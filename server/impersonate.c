@@ -12,7 +12,7 @@ struct wanted {
 	struct str name, uid;
 	struct str *groups;
 	size_t n_groups;
-	struct http_header *extra; /* key, value */
+	struct user_extra *extra;
 	size_t n_extra;
 };
 
@@ -72,7 +72,7 @@ static void wanted_read_header(struct wanted *w, const struct http_header *h, st
 	struct str head = {h->name.p, MIN(h->name.n, EXTRA_PREFIX.n)};
 	if (str_eq_nocase(head, EXTRA_PREFIX)) {
 		struct str key = {h->name.p + head.n, h->name.n - head.n};
-		w->extra[w->n_extra++] = (struct http_header){extra_key(a, key), h->value};
+		w->extra[w->n_extra++] = (struct user_extra){extra_key(a, key), h->value};
 	}
 }
 
@@ -84,7 +84,7 @@ static void wanted_read(struct wanted *w, const struct http_exchange *x, struct 
 		.name = http_header(x, "Impersonate-User"),
 		.uid = http_header(x, "Impersonate-Uid"),
 		.groups = arena_array(a, struct str, n + GROUPS_IMPLIED_MAX),
-		.extra = arena_array(a, struct http_header, n),
+		.extra = arena_array(a, struct user_extra, n),
 	};
 	for (size_t i = 0; i < n; i++) {
 		wanted_read_header(w, &headers[i], a);
@@ -151,7 +151,7 @@ static int ask_extra(const struct asking *q, const struct wanted *w)
 			(struct authz_attributes){.group = STR("authentication.k8s.io"),
 				.version = STR("v1"),
 				.resource = STR("userextras"),
-				.subresource = w->extra[i].name,
+				.subresource = w->extra[i].key,
 				.name = w->extra[i].value});
 	}
 	return r;

@@ -191,10 +191,10 @@ static struct json *extra_of(const struct user *user, struct arena *a)
 	struct json *extra = json_object(a);
 
 	for (size_t i = 0; i < user->n_extra; i++) {
-		struct json *values = json_get(extra, user->extra[i].name);
+		struct json *values = json_get(extra, user->extra[i].key);
 		if (!values) {
 			values = json_array(a);
-			json_set(a, extra, user->extra[i].name, values);
+			json_set(a, extra, user->extra[i].key, values);
 		}
 		json_append(a, values, json_string(a, user->extra[i].value));
 	}

@@ -22,7 +22,8 @@ LAYERS = {
     "server": ["base", "proto", "api", "storage", "admission"],
     "client": ["base", "api"],
     "controllers": ["base", "api", "client"],
-    "cli": ["base", "proto", "api", "api/kinds", "storage", "admission", "server", "client", "controllers"],
+    "delegation": ["base", "api", "client"],
+    "cli": ["base", "proto", "api", "api/kinds", "storage", "admission", "server", "client", "controllers", "delegation"],
 }
 
 # Tests and tools may include anything: they look from outside.

@@ -14,7 +14,7 @@ static char *encoded(const struct audit_event *e)
 static void test_audit_event__a_whole_event(void **state _unused_)
 {
 	static const struct str groups[] = {{"a", 1}, {"b", 1}}, ips[] = {{"1.2.3.4", 7}, {"::1", 3}};
-	static const struct http_header extra[] = {{{"z", 1}, {"1", 1}}, {{"k", 1}, {"2", 1}}, {{"z", 1}, {"3", 1}}};
+	static const struct user_extra extra[] = {{{"z", 1}, {"1", 1}}, {{"k", 1}, {"2", 1}}, {{"z", 1}, {"3", 1}}};
 	const struct user caller = {
 		.name = STR("u"), .uid = STR("i"), .groups = groups, .n_groups = 2, .extra = extra, .n_extra = 3};
 	const struct user other = {.name = STR("o")};

@@ -353,7 +353,7 @@ static void test_impersonate__gives_name_groups_and_extra(void **state _unused_)
 	assert_int_equal(as->n_groups, 2);
 	assert_true(user_in_group(as, STR("dev")) && user_in_group(as, GROUP_AUTHENTICATED));
 	assert_int_equal(as->n_extra, 1);
-	assert_true(str_is(as->extra[0].name, "acme.com/scope") && str_is(as->extra[0].value, "a"));
+	assert_true(str_is(as->extra[0].key, "acme.com/scope") && str_is(as->extra[0].value, "a"));
 	close_scene(&s);
 }
 

@@ -1,0 +1,29 @@
+/* What the server leaves to a kube-apiserver (api/delegates.h), carried out by a client of it: token and access reviews with their
+ * caches, the cluster's namespaces, its admission webhooks, and whom the front proxy is. One thread, the client's. */
+#ifndef DELEGATION_DELEGATION_H
+#define DELEGATION_DELEGATION_H
+
+#include "api/delegates.h"
+#include "client/client.h"
+
+struct delegation;
+
+/* Text and configuration are copied. */
+struct delegation_options {
+	const struct client_config *core; /* --kubeconfig, or the one of the pod: namespaces, webhooks */
+	/* Whom to believe has changed. From the client's thread; trust lives until it returns. */
+	void (*on_trust)(void *ctx, const struct trust *trust);
+	void (*on_notice)(void *ctx, struct str text); /* something for the operator */
+	void *ctx;
+};
+
+/* 0, or -errno with a sentence in err. Needs no kube-apiserver to be there yet. */
+int delegation_new(struct delegation **ret, const struct delegation_options *options, struct buf *err);
+/* Lives as long as the delegation. */
+const struct delegates *delegation_delegates(struct delegation *d);
+/* Ends what is under way: every question under way ends, with a failure; those to come end at once. Any thread. */
+void delegation_stop(struct delegation *d);
+struct delegation *delegation_free(struct delegation *d);
+DEFINE_CLEANUP(struct delegation *, delegation_free)
+
+#endif
