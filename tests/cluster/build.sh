@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
-# kube-controller-manager and kubectl v1.36.3, etcd and etcdctl v3.6.16, helm v3.21.4. Minutes the first time; what is there in the right version
-# stays. Then the tests written in Go, which client-go and controller-runtime are part of.
+# kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd and etcdctl v3.6.16, helm v3.21.4. Minutes the first time; what is
+# there in the right version stays. Then the tests written in Go, which client-go and controller-runtime are part of.
 set -eu
 cd "$(dirname "$0")/peers"
 PEERS=${PEERS:-$HOME/.cache/peers}
@@ -12,6 +12,7 @@ peers="
 kube-apiserver           kube  ./apiserver           k8s.io/kubernetes
 kube-controller-manager  kube  ./controller-manager  k8s.io/kubernetes
 kubectl                  kube  ./kubectl             k8s.io/client-go
+sample-apiserver         sample  k8s.io/sample-apiserver  k8s.io/sample-apiserver
 etcd                     etcd  .                     go.etcd.io/etcd/server/v3
 etcdctl                  etcd  ./etcdctl             go.etcd.io/etcd/etcdctl/v3
 helm                     helm  helm.sh/helm/v3/cmd/helm  helm.sh/helm/v3
