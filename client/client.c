@@ -1,7 +1,7 @@
 #include "client/client.h"
 
 #include "base/clock.h"
-#include "client/credentials.h"
+#include "client/peer.h"
 #include "client/timers.h"
 
 #include <curl/curl.h>
@@ -143,7 +143,7 @@ static void add_header(struct exchange *x, const char *name, const char *value)
 
 static void set_headers(struct client *c, struct exchange *x)
 {
-	struct str bearer = credentials_token(&c->credentials);
+	struct str bearer = x->peer ? (struct str){0} : credentials_token(&c->credentials);
 	add_header(x, "Accept", x->accept ? x->accept : "application/json");
 	if (x->body.n) {
 		add_header(x, "Content-Type", x->content_type ? x->content_type : "application/json");
@@ -156,13 +156,17 @@ static void set_headers(struct client *c, struct exchange *x)
 	curl.easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
 }
 
-static void set_tls(struct client *c, CURL *easy)
+static void set_trust(CURL *easy, const struct pem *ca)
 {
-	const struct credentials *own = &c->credentials;
-	if (pem_is_there(&own->ca)) {
-		curl.easy_setopt(easy, CURLOPT_CAINFO, own->ca.path);
+	if (pem_is_there(ca)) {
+		curl.easy_setopt(easy, CURLOPT_CAINFO, ca->path);
 		curl.easy_setopt(easy, CURLOPT_CAPATH, NULL); /* the system's would be trusted besides */
 	}
+}
+
+static void set_identity(struct client *c, CURL *easy)
+{
+	const struct credentials *own = &c->credentials;
 	if (pem_is_there(&own->cert)) {
 		curl.easy_setopt(easy, CURLOPT_SSLCERT, own->cert.path);
 		curl.easy_setopt(easy, CURLOPT_SSLKEY, own->key.path);
@@ -173,9 +177,24 @@ static void set_tls(struct client *c, CURL *easy)
 	}
 }
 
+static void set_tls(struct client *c, struct exchange *x)
+{
+	if (x->peer) {
+		set_trust(x->easy, &x->peer->ca);
+	} else {
+		set_trust(x->easy, &c->credentials.ca);
+		set_identity(c, x->easy);
+	}
+}
+
+static const char *base_of(const struct client *c, const struct exchange *x)
+{
+	return x->peer ? x->peer->base : c->config.server;
+}
+
 static void set_request(struct client *c, struct exchange *x)
 {
-	_cleanup_(mem_freep) char *url = mem_printf("%s%s", c->config.server, x->path);
+	_cleanup_(mem_freep) char *url = mem_printf("%s%s", base_of(c, x), x->path);
 	curl.easy_setopt(x->easy, CURLOPT_URL, url);
 	curl.easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, x->method);
 	curl.easy_setopt(x->easy, CURLOPT_USERAGENT, c->config.user_agent);
@@ -201,7 +220,7 @@ static bool is_loopback(const char *server)
 
 static void set_transport(struct client *c, struct exchange *x)
 {
-	if (is_loopback(c->config.server)) {
+	if (is_loopback(base_of(c, x))) {
 		curl.easy_setopt(x->easy, CURLOPT_PROXY, "");
 	}
 	curl.easy_setopt(x->easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -229,7 +248,7 @@ static void begin(struct client *c, struct exchange *x)
 	x->easy = curl.easy_init();
 	set_request(c, x);
 	set_transport(c, x);
-	set_tls(c, x->easy);
+	set_tls(c, x);
 	set_answer(x);
 	list_append(&c->running, &x->link);
 	curl.multi_add_handle(c->multi, x->easy);
@@ -265,6 +284,11 @@ static enum exchange_result result_of(const struct exchange *x, CURLcode code)
 	}
 }
 
+static bool has_broken(CURLcode code)
+{
+	return code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING || code == CURLE_PARTIAL_FILE;
+}
+
 static void end_finished(struct client *c)
 {
 	CURLMsg *message;
@@ -276,6 +300,7 @@ static void end_finished(struct client *c)
 			if (code != CURLE_OK && !x->problem[0]) {
 				snprintf(x->problem, sizeof(x->problem), "%s", curl.easy_strerror(code));
 			}
+			x->is_broken = has_broken(code);
 			end_running(c, x, result_of(x, code));
 		}
 	}
@@ -411,7 +436,7 @@ void exchange_start(struct client *c, struct exchange *x)
 	x->retry_after_s = -1;
 	x->answer_type[0] = x->problem[0] = '\0';
 	x->result = EXCHANGE_OK;
-	x->is_cancelled = false;
+	x->is_cancelled = x->is_broken = false;
 	if (!leave(c, &c->starting, &x->link)) {
 		end(x, EXCHANGE_STOPPED);
 	}

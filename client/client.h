@@ -17,6 +17,7 @@
 #include "client/config.h"
 
 struct client;
+struct peer;
 
 /* Copies the configuration and starts the thread. 0, or -errno with a sentence in err. */
 int client_new(struct client **ret, const struct client_config *config, struct buf *err);
@@ -44,6 +45,7 @@ struct exchange {
 	/* What the caller sets. All of it, and this struct, must stay until on_done. */
 	const char *method, *path;         /* path with the query, escaped */
 	const char *accept, *content_type; /* NULL: application/json; no Content-Type without a body */
+	const struct peer *peer;           /* where to; NULL: the client's own server */
 	struct str body;
 	int64_t timeout_ms; /* for all of it; 0: none */
 	/* A piece of the body; the code and the headers are there. False: stop here. May be NULL. */
@@ -57,6 +59,7 @@ struct exchange {
 	int64_t retry_after_s; /* of the header; -1: none */
 	char answer_type[128]; /* Content-Type, cut */
 	char problem[256];     /* why it is not EXCHANGE_OK, as a sentence without a stop */
+	bool is_broken;        /* EXCHANGE_UNREACHABLE: there was a connection, and it broke */
 
 	/* private */
 	struct list link;

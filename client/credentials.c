@@ -5,14 +5,27 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 enum { TOKEN_MAX = 64 * 1024, TOKEN_AGE_MS = 60 * 1000 };
 
-static int pem_open(struct pem *p, const char *text, struct buf *err)
+/* /proc/self/fd/N with a serial number spelled in its slashes: "/./" is a one, "/" a zero. */
+static void name_file(struct pem *p)
 {
+	static _Atomic uint32_t serial;
+	size_t n = (size_t)snprintf(p->path, sizeof(p->path), "/proc/self/fd");
+	for (uint32_t left = atomic_fetch_add(&serial, 1) + 1; left; left >>= 1) {
+		n += (size_t)snprintf(p->path + n, sizeof(p->path) - n, "%s", left & 1 ? "/./" : "/");
+	}
+	snprintf(p->path + n, sizeof(p->path) - n, "%d", p->fd);
+}
+
+int pem_open(struct pem *p, const char *text, struct buf *err)
+{
+	p->fd = -1;
 	if (!text) {
 		return 0;
 	}
@@ -22,11 +35,11 @@ static int pem_open(struct pem *p, const char *text, struct buf *err)
 		buf_printf(err, "cannot keep a certificate in memory: %s", strerror(-r));
 		return r;
 	}
-	snprintf(p->path, sizeof(p->path), "/proc/self/fd/%d", p->fd);
+	name_file(p);
 	return 0;
 }
 
-static void pem_close(struct pem *p)
+void pem_close(struct pem *p)
 {
 	if (p->fd >= 0) {
 		close(p->fd);

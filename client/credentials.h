@@ -4,11 +4,17 @@
 
 #include "client/config.h"
 
-/* A PEM text where libcurl looks for a file; private keys never get to a disk. */
+/* A PEM text where libcurl looks for a file; private keys never get to a disk. libcurl uses a kept connection again for whoever names the
+ * same file, so no two texts have ever the same path, although numbers of descriptors come again. */
 struct pem {
 	int fd; /* of memory; -1: none */
-	char path[32];
+	char path[128];
 };
+
+/* NULL: none. 0, or -errno with a sentence in err; pem_close() in any case. */
+int pem_open(struct pem *p, const char *text, struct buf *err);
+void pem_close(struct pem *p);
+bool pem_is_there(const struct pem *p);
 
 struct credentials {
 	const struct client_config *config;
@@ -20,7 +26,6 @@ struct credentials {
 /* The configuration stays. 0, or -errno with a sentence in err; credentials_done() in any case. */
 int credentials_init(struct credentials *c, const struct client_config *config, struct buf *err);
 void credentials_done(struct credentials *c);
-bool pem_is_there(const struct pem *p);
 /* Empty: none. Reads the file again when it is time; one that cannot be read leaves what was read before. */
 struct str credentials_token(struct credentials *c);
 
