@@ -55,6 +55,8 @@ static int check_namespace(const struct admission_attributes *attributes, struct
 		return 1;
 	case NAMESPACE_TERMINATING:
 		return refuse_terminating(attributes, a, st);
+	case NAMESPACE_UNDECIDED:
+		return 1;
 	case NAMESPACE_UNKNOWN:
 	case NAMESPACE_ACTIVE:
 		break;

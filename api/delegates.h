@@ -13,6 +13,7 @@
 
 struct question {
 	void (*done)(struct question *q);
+	void *ctx;           /* of done */
 	struct arena *arena; /* for answers */
 	int64_t deadline_ms; /* monotonic */
 	struct str failure;  /* why there is no answer, for people; empty: there is one */
@@ -41,6 +42,7 @@ enum namespace_phase {
 	NAMESPACE_ABSENT,
 	NAMESPACE_ACTIVE,
 	NAMESPACE_TERMINATING,
+	NAMESPACE_UNDECIDED, /* cannot be said now: the write stops here, which has been told elsewhere */
 };
 
 /* One namespace, asked of the server itself, not of a cache. */

@@ -10,7 +10,8 @@ struct audit_object {
 	struct str resource, ns, name, uid, group, version, resource_version, subresource;
 };
 
-enum { AUDIT_ANNOTATIONS_MAX = 8 };
+/* Those of webhooks leave room for our own. */
+enum { AUDIT_ANNOTATIONS_OF_WEBHOOKS_MAX = 32, AUDIT_ANNOTATIONS_MAX = AUDIT_ANNOTATIONS_OF_WEBHOOKS_MAX + 8 };
 #define AUDIT_TRUNCATED "audit.k8s.io/truncated" /* the annotation of an event whose objects were too long */
 
 struct audit_event {

@@ -121,13 +121,22 @@ void audited_impersonates(struct request *q, const struct user *as)
 	}
 }
 
-/* No reasons: what system:masters may and what a policy file says has none upstream either. */
-void audited_authorized(struct request *q, bool is_allowed)
+/* What system:masters may and what a policy file says has no reason upstream either. */
+void audited_authorized(struct request *q, bool is_allowed, struct str reason)
 {
 	if (q->audited) {
 		audit_event_annotate(
 			&q->audited->event, "authorization.k8s.io/decision", is_allowed ? STR("allow") : STR("forbid"));
-		audit_event_annotate(&q->audited->event, "authorization.k8s.io/reason", STR(""));
+		audit_event_annotate(&q->audited->event, "authorization.k8s.io/reason", reason);
+	}
+}
+
+void audited_annotate(struct request *q, struct str key, struct str value)
+{
+	struct arena *a = http_arena(q->x);
+
+	if (q->audited && q->audited->event.n_annotations < AUDIT_ANNOTATIONS_OF_WEBHOOKS_MAX) {
+		audit_event_annotate(&q->audited->event, arena_dup(a, key).p, arena_dup(a, value));
 	}
 }
 

@@ -17,8 +17,9 @@ int audited_begin(struct request *q, const struct authz_attributes *what);
 /* Refused before anybody was recognized. */
 void audited_begin_unrecognized(struct request *q, const struct authz_attributes *what);
 void audited_impersonates(struct request *q, const struct user *as);
-void audited_authorized(struct request *q, bool is_allowed);
+void audited_authorized(struct request *q, bool is_allowed, struct str reason);
 void audited_deprecated(struct request *q);
+void audited_annotate(struct request *q, struct str key, struct str value); /* of webhooks; beyond what there is room for, left out */
 
 /* What was sent, once it is understood. The first call counts. */
 void audited_sent_object(struct request *q, const struct object *o);

@@ -14,6 +14,13 @@ enum answer {
 	ANSWER_UNKNOWN, /* no credential of this kind: ask the next */
 	ANSWER_KNOWN,
 	ANSWER_WRONG, /* a credential that is not valid: 401 unless a later way knows the caller */
+	ANSWER_LATER, /* the cluster must be asked first */
+};
+
+struct credentials {
+	struct http_exchange *x;
+	struct asked *asked;
+	struct arena *arena;
 };
 
 /* ---- token file ---- */
@@ -107,9 +114,10 @@ static struct user *user_new_anonymous(struct arena *a)
 /* ---- ways of authentication ---- */
 
 /* A certificate without a common name names nobody (k8s.io/apiserver x509.CommonNameUserConversion). */
-static enum answer ask_certificate(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a)
+static enum answer ask_certificate(struct authn *authn, const struct credentials *c, struct user **ret)
 {
-	const struct http_peer *peer = http_peer(x);
+	const struct http_peer *peer = http_peer(c->x);
+	struct arena *a = c->arena;
 	if (!authn->options.client_certificates || !peer->has_certificate) {
 		return ANSWER_UNKNOWN;
 	}
@@ -164,26 +172,54 @@ bool authn_token(struct authn *authn, struct str token, struct user **ret, struc
 	return known != NULL;
 }
 
-static enum answer ask_token(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a)
+/* Groups as the review has them, and system:authenticated. */
+static enum answer ask_review(const struct credentials *c, struct str token, struct user **ret)
 {
-	struct str token = bearer_token(http_header(x, "Authorization"));
+	const struct delegates *delegates = c->asked->delegates;
+	if (!delegates || !delegates->ask_token) {
+		return ANSWER_WRONG;
+	}
+	const struct token_question *q = asked_token(c->asked, token);
+	if (!q) {
+		return ANSWER_LATER;
+	}
+	if (q->base.failure.n > 0 || !q->is_known) {
+		return ANSWER_WRONG;
+	}
+	struct user *u = user_new(c->arena, q->user.groups, q->user.n_groups);
+	u->name = q->user.name;
+	u->uid = q->user.uid;
+	u->extra = q->user.extra;
+	u->n_extra = q->user.n_extra;
+	*ret = u;
+	return ANSWER_KNOWN;
+}
+
+static enum answer ask_token(struct authn *authn, const struct credentials *c, struct user **ret)
+{
+	struct str token = bearer_token(http_header(c->x, "Authorization"));
 	if (token.n == 0) {
 		return ANSWER_UNKNOWN;
 	}
-	return authn_token(authn, token, ret, a) ? ANSWER_KNOWN : ANSWER_WRONG;
+	return authn_token(authn, token, ret, c->arena) ? ANSWER_KNOWN : ask_review(c, token, ret);
 }
 
-typedef enum answer (*authn_way)(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a);
+typedef enum answer (*authn_way)(struct authn *authn, const struct credentials *c, struct user **ret);
 
 static const authn_way ways[] = {ask_certificate, ask_token};
 
-int authn_request(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a, struct status *st)
+int authn_request(struct authn *authn, struct http_exchange *x, struct asked *asked, struct user **ret, struct arena *a,
+	struct status *st)
 {
+	const struct credentials c = {x, asked, a};
 	bool is_wrong = false;
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
-		enum answer answer = ways[i](authn, x, ret, a);
+		enum answer answer = ways[i](authn, &c, ret);
 		if (answer == ANSWER_KNOWN) {
 			return 0;
+		}
+		if (answer == ANSWER_LATER) {
+			return ASK_FIRST;
 		}
 		is_wrong |= answer == ANSWER_WRONG;
 	}

@@ -5,6 +5,7 @@
 
 #include "api/status.h"
 #include "api/user.h"
+#include "server/asked.h"
 #include "server/http.h"
 #include "server/watched_file.h"
 
@@ -19,9 +20,10 @@ struct authn_options {
 
 int authn_new(struct authn **ret, const struct authn_options *options, struct buf *err);
 struct authn *authn_free(struct authn *a);
-/* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); or 1 with 401 in st.
+/* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); 1 with 401 in st; or ASK_FIRST.
  * Tokens are compared in constant time. Impersonate-* headers are the caller's business (server/impersonate.h). */
-int authn_request(struct authn *authn, struct http_exchange *x, struct user **ret, struct arena *a, struct status *st);
+int authn_request(struct authn *authn, struct http_exchange *x, struct asked *asked, struct user **ret, struct arena *a,
+	struct status *st);
 /* Whom a bearer token names: true with *ret as above. */
 bool authn_token(struct authn *authn, struct str token, struct user **ret, struct arena *a);
 /* "Bearer" and two blanks: such a header names nobody, and the client should be told. */

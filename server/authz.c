@@ -205,29 +205,73 @@ static struct str resource_sentence(const struct authz_attributes *at, struct st
 		STR_ARG(where));
 }
 
-/* k8s.io/apiserver responsewriters.ForbiddenStatusError */
-static void forbid_path(const struct authz_attributes *at, struct str user, struct arena *a, struct status *st)
+static struct str path_sentence(const struct authz_attributes *at, struct str user, struct arena *a)
 {
-	struct str why = arena_printf(a, "User " STR_FMT " cannot " STR_FMT " path " STR_FMT, STR_ARG(user), STR_ARG(at->verb),
+	return arena_printf(a, "User " STR_FMT " cannot " STR_FMT " path " STR_FMT, STR_ARG(user), STR_ARG(at->verb),
 		STR_ARG(go_quote(a, at->path)));
-	status_set(st, 403, REASON_FORBIDDEN, "forbidden: " STR_FMT, STR_ARG(escape_html(a, why)));
-	st->has_details = true;
 }
 
-int authz_check(struct authz *authz, const struct authz_attributes *at, struct arena *a, struct status *st)
+/* k8s.io/apiserver responsewriters.ForbiddenStatusError */
+static void forbid(const struct authz_attributes *at, struct str reason, struct arena *a, struct status *st)
 {
-	if (is_allowed(authz, at)) {
-		return 0;
-	}
-
 	struct str user = go_quote(a, at->user->name);
+	struct str why = at->is_resource ? resource_sentence(at, user, a) : path_sentence(at, user, a);
+
+	why = escape_html(a, why);
+	if (reason.n > 0) {
+		why = arena_printf(a, STR_FMT ": " STR_FMT, STR_ARG(why), STR_ARG(reason));
+	}
 	if (at->is_resource) {
-		struct str why = escape_html(a, resource_sentence(at, user, a));
 		status_forbidden(st, at->group, at->resource, at->name, STR_FMT, STR_ARG(why));
 	} else {
-		forbid_path(at, user, a, st);
+		status_set(st, 403, REASON_FORBIDDEN, "forbidden: " STR_FMT, STR_ARG(why));
+		st->has_details = true;
 	}
-	return 1;
+}
+
+/* ---- asking the cluster ---- */
+
+static bool is_always_allowed(const struct authz *authz, const struct authz_attributes *at)
+{
+	if (user_in_group(at->user, STR("system:masters"))) {
+		return true;
+	}
+	const char *const *paths = authz->options.always_allow_paths;
+	for (size_t i = 0; !at->is_resource && paths && paths[i]; i++) {
+		if (path_matches(paths[i], at->path)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static int check_cluster(
+	const struct authz *authz, const struct authz_attributes *at, struct asked *asked, struct authz_verdict *verdict)
+{
+	if (is_always_allowed(authz, at)) {
+		return 0;
+	}
+	const struct access_question *q = asked_access(asked, at);
+	if (!q) {
+		return ASK_FIRST;
+	}
+	*verdict = (struct authz_verdict){q->reason, q->base.failure};
+	return q->base.failure.n > 0 || q->is_denied || !q->is_allowed;
+}
+
+int authz_check(struct authz *authz, const struct authz_attributes *at, struct asked *asked, struct authz_verdict *verdict,
+	struct arena *a, struct status *st)
+{
+	struct authz_verdict v = {0};
+	int r = authz->options.is_delegated ? check_cluster(authz, at, asked, &v) : !is_allowed(authz, at);
+
+	if (r == 1) {
+		forbid(at, v.reason, a, st);
+	}
+	if (verdict) {
+		*verdict = v;
+	}
+	return r;
 }
 
 /* ---- telling what is allowed ---- */

@@ -12,6 +12,7 @@
 struct deletion {
 	struct write write;
 	struct delete_options options;
+	const struct json *body; /* NULL: none */
 };
 
 /* ---- one object ---- */
@@ -195,14 +196,16 @@ static int delete_read_body(struct request *q, struct json **ret)
 }
 
 /* Any body makes the query's options void (surprises.md 52). */
-static int delete_parse(struct request *q, struct delete_options *ret)
+static int delete_parse(struct request *q, struct deletion *d)
 {
 	struct json *body = NULL;
 
-	if ((http_body(q->x).n > 0 && delete_read_body(q, &body)) || delete_options_parse(ret, &q->route.params, body, q->a, &q->st)) {
+	if ((http_body(q->x).n > 0 && delete_read_body(q, &body)) ||
+		delete_options_parse(&d->options, &q->route.params, body, q->a, &q->st)) {
 		return 1;
 	}
-	q->is_dry_run = ret->dry_run;
+	d->body = json_is(body, JSON_OBJECT) ? body : NULL;
+	q->is_dry_run = d->options.dry_run;
 	return 0;
 }
 
@@ -210,11 +213,12 @@ void verb_delete(struct request *q)
 {
 	struct deletion *d = arena_new(q->a, struct deletion);
 
-	if (delete_parse(q, &d->options)) {
+	if (delete_parse(q, d)) {
 		reply_status(q);
 		return;
 	}
 	d->write.name = q->route.name;
+	d->write.delete_options = d->body;
 	d->write.decide = delete_decide;
 	d->write.finish = delete_finish;
 	write_run(q, &d->write);
@@ -267,7 +271,8 @@ static bool collection_step(struct request *q, struct collection *c)
 	storage_op_clear(&q->txn.op);
 	q->has_txn = false;
 	arena_clear(&c->scratch);
-	c->deletion.write = (struct write){.name = o->name, .decide = collection_decide, .finish = collection_finish};
+	c->deletion.write = (struct write){
+		.name = o->name, .delete_options = c->deletion.body, .decide = collection_decide, .finish = collection_finish};
 	c->is_stepping = true;
 	c->has_stepped = false;
 	write_run(q, &c->deletion.write);
@@ -299,7 +304,7 @@ void verb_delete_collection(struct request *q)
 {
 	struct collection *c = arena_new(q->a, struct collection);
 
-	if (delete_parse(q, &c->deletion.options)) {
+	if (delete_parse(q, &c->deletion)) {
 		reply_status(q);
 		return;
 	}

@@ -3,50 +3,73 @@
 enum health_endpoint { HEALTHZ = 1 << 0, LIVEZ = 1 << 1, READYZ = 1 << 2 };
 
 /* NULL: fine; else what is wrong. */
-static const char *check_ping(const struct server *s)
+static const char *check_ping(struct request *q)
 {
-	(void)s;
+	(void)q;
 	return NULL;
 }
 
-static const char *check_etcd(const struct server *s)
+static const char *check_etcd(struct request *q)
 {
+	const struct server *s = q->server;
+
 	if (!cache_is_ready(s->options.cache)) {
 		return "etcd has not been read yet";
 	}
 	return cache_is_connected(s->options.cache) ? NULL : "the connection to etcd is lost";
 }
 
-static const char *check_etcd_alive(const struct server *s)
+static const char *check_etcd_alive(struct request *q)
 {
 	/* Restarting this server would not bring etcd back. */
-	(void)s;
+	(void)q;
 	return NULL;
 }
 
 /* Who is told "ready" may create objects at once. */
-static const char *check_namespaces(const struct server *s)
+static const char *check_namespaces(struct request *q)
 {
+	const struct server *s = q->server;
 	bool is_missing = s->options.is_standalone && !atomic_load(&s->has_namespaces);
 	return is_missing ? "the first namespaces have not been made yet" : NULL;
 }
 
-static const char *check_shutdown(const struct server *s)
+/* Of what is asked of the cluster (api/delegates.h), the first thing that is missing. */
+static const char *check_cluster(struct request *q)
 {
-	return atomic_load(&s->is_draining) ? "the server is shutting down" : NULL;
+	const struct delegates *d = q->server->options.delegates;
+	struct buf missing;
+	struct str line, rest;
+
+	if (!d || !d->write_missing) {
+		return NULL;
+	}
+	buf_init(&missing, 65536);
+	d->write_missing(d->ctx, &missing);
+	str_cut(buf_str(&missing), '\n', &line, &rest);
+	const char *ret = line.n > 0 ? arena_dup(q->a, line).p : NULL;
+	buf_done(&missing);
+	return ret;
+}
+
+static const char *check_shutdown(struct request *q)
+{
+	return atomic_load(&q->server->is_draining) ? "the server is shutting down" : NULL;
 }
 
 static const struct check {
 	const char *name;
 	unsigned endpoints;
-	const char *(*run)(const struct server *s);
+	const char *(*run)(struct request *q);
+	bool is_aggregated; /* of that mode alone */
 } checks[] = {
-	{"ping", HEALTHZ | LIVEZ | READYZ, check_ping},
-	{"etcd", LIVEZ, check_etcd_alive},
-	{"etcd", HEALTHZ | READYZ, check_etcd},
-	{"etcd-readiness", READYZ, check_etcd},
-	{"namespaces", READYZ, check_namespaces},
-	{"shutdown", READYZ, check_shutdown},
+	{"ping", HEALTHZ | LIVEZ | READYZ, check_ping, false},
+	{"etcd", LIVEZ, check_etcd_alive, false},
+	{"etcd", HEALTHZ | READYZ, check_etcd, false},
+	{"etcd-readiness", READYZ, check_etcd, false},
+	{"namespaces", READYZ, check_namespaces, false},
+	{"cluster", READYZ, check_cluster, true},
+	{"shutdown", READYZ, check_shutdown, false},
 };
 
 static bool is_excluded(struct request *q, const char *name)
@@ -100,14 +123,14 @@ static void serve_all(struct request *q, unsigned endpoint, const char *name)
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		const struct check *c = &checks[i];
 		const char *problem;
-		if (!(c->endpoints & endpoint)) {
+		if (!(c->endpoints & endpoint) || (c->is_aggregated && q->server->options.is_standalone)) {
 			continue;
 		}
 		if (is_excluded(q, c->name)) {
 			buf_printf(&report, "[+]%s excluded: ok\n", c->name);
 			continue;
 		}
-		problem = c->run(q->server);
+		problem = c->run(q);
 		is_healthy &= !problem;
 		buf_printf(&report, problem ? "[-]%s failed: %s\n" : "[+]%s ok\n", c->name, problem);
 	}
@@ -122,7 +145,7 @@ static void serve_one(struct request *q, unsigned endpoint, struct str name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		if ((checks[i].endpoints & endpoint) && str_is(name, checks[i].name)) {
-			const char *problem = checks[i].run(q->server);
+			const char *problem = checks[i].run(q);
 			if (problem) {
 				reply_text(q, 500, arena_printf(q->a, "internal server error: %s\n", problem));
 			} else {

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "server/client_trust.h"
 #include "server/http_check.h"
 #include "server/http_keeper.h"
 #include "server/http_pump.h"
@@ -57,6 +58,7 @@ struct http_server {
 	uint16_t port;
 	struct worker *workers;
 	struct tls_files *tls; /* NULL: plain */
+	struct client_trust *trust; /* likewise */
 	struct keeper *keeper;
 	struct pump *pump;
 	_Atomic bool is_draining, is_cutting;
@@ -78,9 +80,9 @@ struct connection {
 	struct wire wire;         /* under the session */
 	struct tls_identity *identity;
 	bool is_handshaken;
-	bool is_peer_known;
 	bool must_linger; /* answered before the request's end */
 	struct http_peer peer;
+	struct verdict verdict; /* on its certificate */
 	struct arena peer_arena;
 	char peer_scratch[PEER_SCRATCH];
 	char address[SOCKET_ADDRESS_SIZE];
@@ -114,6 +116,7 @@ struct http_exchange {
 	bool is_body_too_large;
 	bool is_begun;     /* its head has been looked at */
 	bool is_announced; /* to the handler */
+	bool is_head_waiting; /* the handler waits before the body is read */
 	int64_t started_ns;
 	void *context;
 
@@ -639,18 +642,17 @@ static void on_alarm(struct alarm *a)
 
 /* Who is there. */
 
-/* Once per connection, when the first request is there: only then the handshake is over. */
+/* When a request is there: before the first, the handshake is not over. */
 static void learn_peer(struct connection *c)
 {
-	if (c->is_peer_known) {
-		return;
+	if (!c->peer.address.n) {
+		socket_format_address(
+			c->address, MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+		c->peer.address = str_of(c->address);
+		c->peer.is_tls = c->session != NULL;
 	}
-	c->is_peer_known = true;
-	socket_format_address(c->address, MHD_get_connection_info(c->mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
-	c->peer.address = str_of(c->address);
 	if (c->session) {
-		c->peer.is_tls = true;
-		tls_identify_peer(c->identity, c->session, &c->peer_arena, &c->peer);
+		client_trust_judge(c->server->trust, &c->verdict, c->session, &c->peer_arena, &c->peer);
 	}
 }
 
@@ -780,18 +782,44 @@ static bool will_swallow_body(const struct http_exchange *x)
 	return !f->has_body || (!f->awaits_continue && !f->is_chunked && f->length <= SWALLOW_MAX);
 }
 
-static enum MHD_Result exchange_announce(struct http_exchange *x)
+/* Nobody watches a suspended connection: where the client had to wait, look before the answer is written. One that has only closed its
+ * half gets the answer all the same. */
+static bool is_client_gone(struct http_exchange *x)
+{
+	char byte;
+	return x->was_suspended && clock_mono_ns() - x->started_ns > PATIENCE_NS &&
+		recv(x->connection->kept.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* The head is there, or a wake came to who waited with it. A connection that is suspended now comes back to the same place: libmicrohttpd
+ * calls for the head again, and reads no body before. */
+static enum MHD_Result exchange_announce(struct http_exchange *x, int64_t began_ms)
 {
 	struct http_server *s = server_of(x);
 	x->is_announced = true;
-	x->is_body_too_large = x->framing.length > s->options.max_body;
-	keeper_set_phase(&x->connection->kept, x->framing.has_body ? KEEPER_BODY : KEEPER_WORK, x->started_ns / 1000000);
+	x->is_suspending = false;
+	keeper_set_phase(&x->connection->kept, x->framing.has_body ? KEEPER_BODY : KEEPER_WORK, began_ms);
 	s->options.handler.on_headers(s->options.handler.ctx, x);
+	x->is_head_waiting = !x->status && x->is_suspending;
+	if (x->is_head_waiting) {
+		keeper_set_phase(&x->connection->kept, KEEPER_WORK, 0);
+		return MHD_YES;
+	}
+	if (x->is_suspending && take_parked(&x->wait)) {
+		MHD_resume_connection(x->connection->mhd);
+	}
 	if (x->status && !will_swallow_body(x)) {
 		x->connection->must_linger = true;
 		return exchange_queue(x);
 	}
 	return MHD_YES;
+}
+
+static enum MHD_Result exchange_resume_head(struct http_exchange *x)
+{
+	atomic_load_explicit(&x->wait, memory_order_acquire);
+	x->is_cut = is_client_gone(x);
+	return exchange_announce(x, now_ms());
 }
 
 static enum MHD_Result exchange_begin(struct http_exchange *x, const char *method, const char *url, const char *version)
@@ -808,7 +836,8 @@ static enum MHD_Result exchange_begin(struct http_exchange *x, const char *metho
 	}
 	trim_fields(x);
 	learn_peer(x->connection);
-	return exchange_announce(x);
+	x->is_body_too_large = x->framing.length > server_of(x)->options.max_body;
+	return exchange_announce(x, x->started_ns / 1000000);
 }
 
 /* What nobody wants or what goes beyond the limit is let go by, as far as is reasonable. */
@@ -826,15 +855,6 @@ static enum MHD_Result exchange_receive(struct http_exchange *x, const char *p, 
 	buf_done(&x->body);
 	x->n_discarded += n;
 	return x->n_discarded <= OVERFLOW_MAX ? MHD_YES : MHD_NO;
-}
-
-/* Nobody watches a suspended connection: where the client had to wait, look before the answer is written. One that has only closed its
- * half gets the answer all the same. */
-static bool is_client_gone(struct http_exchange *x)
-{
-	char byte;
-	return x->was_suspended && clock_mono_ns() - x->started_ns > PATIENCE_NS &&
-		recv(x->connection->kept.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* The request is complete, or a wake or an alarm came. */
@@ -947,6 +967,7 @@ static void connection_free(struct connection *c)
 	}
 	wire_done(&c->wire);
 	tls_identity_unref(c->identity);
+	verdict_done(&c->verdict);
 	arena_done(&c->peer_arena);
 	atomic_fetch_sub_explicit(&c->worker->n_polled, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&c->worker->n_connections, 1, memory_order_relaxed);
@@ -996,6 +1017,9 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
 	(void)mhd;
 	if (!x->is_begun) {
 		return exchange_begin(x, method, url, version);
+	}
+	if (x->is_head_waiting) {
+		return exchange_resume_head(x);
 	}
 	if (*upload_n) {
 		size_t n = *upload_n;
@@ -1058,15 +1082,43 @@ static void on_crowd(void *arg)
 	}
 }
 
+static void tell(struct http_server *s, struct str text)
+{
+	const struct http_handler *h = &s->options.handler;
+	if (h->on_notice) {
+		h->on_notice(h->ctx, text);
+	}
+}
+
 static void on_tick(void *arg)
 {
 	struct http_server *s = arg;
 	struct buf problem;
 	buf_init(&problem, 1024);
-	if (s->tls && tls_files_refresh(s->tls, &problem) < 0 && s->options.handler.on_notice) {
-		s->options.handler.on_notice(s->options.handler.ctx, buf_str(&problem));
+	if (s->tls && tls_files_refresh(s->tls, &problem) < 0) {
+		tell(s, buf_str(&problem));
 	}
 	buf_done(&problem);
+}
+
+static void on_trust_file(void *ctx, const char *path, const char *problem)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, 8192);
+	if (problem) {
+		buf_printf(&text, "%s: %s; nobody is believed because of it until it is mended", path, problem);
+		tell(ctx, buf_str(&text));
+	}
+}
+
+void http_server_set_trust(struct http_server *s, const struct trust *trust)
+{
+	_cleanup_(buf_done) struct buf problems;
+	buf_init(&problems, 4096);
+	if (s->trust && !client_trust_set(s->trust, trust, &problems)) {
+		BUF_LITERAL(&problems, "; nobody is believed because of it until it is mended");
+		tell(s, buf_str(&problems));
+	}
 }
 
 #define DEFAULT(option, value) ((option) = (option) ? (option) : (value))
@@ -1158,6 +1210,18 @@ static int open_workers(struct http_server *s, struct buf *err)
 	return r;
 }
 
+static int open_tls(struct http_server *s, struct buf *err)
+{
+	const struct http_options *o = &s->options;
+	const struct client_trust_options trust = {.client_ca_file = o->client_ca_file,
+		.front_ca_file = o->front_ca_file,
+		.front = o->front,
+		.on_reload = {.report = on_trust_file, .ctx = s}};
+	bool asks_client = o->client_ca_file || o->front_ca_file || o->is_trust_set_later;
+	int r = tls_files_new(&s->tls, o->cert_file, o->key_file, asks_client, err);
+	return r ? r : client_trust_new(&s->trust, &trust, err);
+}
+
 int http_server_new(struct http_server **ret, const struct http_options *options, struct buf *err)
 {
 	struct http_server *s = mem_new(struct http_server);
@@ -1168,7 +1232,7 @@ int http_server_new(struct http_server **ret, const struct http_options *options
 	pthread_mutex_init(&s->streams_lock, NULL);
 
 	int listener = -1;
-	int r = o->cert_file ? tls_files_new(&s->tls, o->cert_file, o->key_file, o->client_ca_file, err) : 0;
+	int r = o->cert_file ? open_tls(s, err) : 0;
 	if (r == 0) {
 		r = socket_listen(&listener, &s->port, o->bind_address, o->port, err);
 	}
@@ -1235,6 +1299,7 @@ struct http_server *http_server_free(struct http_server *s)
 	close_workers(s);
 	pump_free(s->pump);
 	keeper_free(s->keeper);
+	client_trust_free(s->trust);
 	tls_files_free(s->tls);
 	pthread_mutex_destroy(&s->streams_lock);
 	return mem_free(s);

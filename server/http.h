@@ -2,8 +2,9 @@
  *
  * An exchange is one request and its answer. The handler's `on_headers` runs when the request line and headers are there and valid,
  * before any body is read; `on_request` when the body is complete; both on an HTTP thread, and neither may block. A handler that
- * must wait for something calls http_suspend() in on_request, starts its operation, and returns; whoever finishes the operation calls
- * http_wake(), from any thread, perhaps before the handler has returned; then `on_request` is called again. An answer is given by
+ * must wait for something calls http_suspend(), starts its operation, and returns; whoever finishes the operation calls
+ * http_wake(), from any thread, perhaps before the handler has returned; then the same function is called again: on_headers, and no body is
+ * read before it has returned without waiting, or `on_request`. An answer is given by
  * exactly one http_reply*() call, after which the handler returns. `on_done` is the last call for an exchange, always made once
  * on_headers was (requests that are not valid HTTP are refused without asking the handler).
  *
@@ -15,6 +16,7 @@
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
 
+#include "api/delegates.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/bytes.h"
@@ -23,17 +25,20 @@
 struct http_server;
 struct http_exchange;
 
-/* Who is at the other end of the connection, worked out once per connection. */
+/* Who is at the other end of the connection. What it says of the certificate is true when the request begins, and may be another thing for
+ * the next one: authorities change, and certificates expire. */
 struct http_peer {
 	struct str address; /* "127.0.0.1:40000" */
 	bool is_tls;
-	bool has_certificate;   /* the client sent one */
-	bool is_verified;       /* it chains to the client CA, is in date and may be used for client authentication */
-	struct str common_name; /* of a verified certificate */
-	struct str fingerprint; /* of it: SHA-256, 64 hexadecimal digits */
+	bool has_certificate; /* the client sent one */
+	/* It chains to the CA of users, of front proxies (or both), is in date and may be used for client authentication. */
+	bool is_verified, is_front_proxy;
+	const struct trust *trust; /* whose CAs those are; NULL: no certificate */
+	struct str common_name;    /* of a certificate that one of them verified */
+	struct str fingerprint;    /* of it: SHA-256, 64 hexadecimal digits */
 	const struct str *organizations;
 	size_t n_organizations;
-	struct str problem; /* why a certificate was not accepted; empty otherwise */
+	struct str problem; /* why no CA vouches for a certificate; empty otherwise */
 };
 
 struct http_header {
@@ -55,7 +60,11 @@ struct http_options {
 	uint16_t port;                    /* 0: any; see http_server_port */
 	unsigned threads;                 /* 0: 2 */
 	const char *cert_file, *key_file; /* PEM; reloaded when they change, without dropping a connection */
-	const char *client_ca_file;       /* PEM bundle or NULL; reloaded too */
+	/* PEM bundles or NULL; reloaded too. A file that has gone, or is no PEM any more, believes nobody. */
+	const char *client_ca_file; /* whose certificates are users */
+	const char *front_ca_file;  /* whose certificates are front proxies */
+	const struct trust *front;  /* with front_ca_file: names and headers; copied */
+	bool is_trust_set_later;    /* by http_server_set_trust(): ask for certificates from the start */
 	size_t max_connections; /* 0: 16,384; at the limit the oldest idle connection gives way or the new one is closed */
 	size_t max_body;        /* bytes; 0: 3 MiB (3145728, kube's) */
 	size_t max_header;      /* bytes for request line and headers, each header counted with 80 more; 0: 31 KiB */
@@ -69,6 +78,9 @@ struct http_options {
 /* 0, or -errno with a sentence in err: port in use, unreadable or mismatched certificate... */
 int http_server_new(struct http_server **ret, const struct http_options *options, struct buf *err);
 uint16_t http_server_port(const struct http_server *s);
+/* Whom to believe where no file says it: counts from the next request on, also on connections that are there. Any thread; copies. What is
+ * garbage believes nobody, and on_notice is told. */
+void http_server_set_trust(struct http_server *s, const struct trust *trust);
 /* Stops accepting; idle connections close; exchanges under way may finish; streams are asked to end (their `read` is called and sees
  * http_is_draining). Returns when all are done or after timeout_ms, then cuts what is left, except suspended exchanges: those wait for
  * their operation. Not from an HTTP thread. */
@@ -100,7 +112,7 @@ unsigned http_status(const struct http_exchange *x);
 uint64_t http_sent(const struct http_exchange *x); /* body bytes */
 bool http_was_cut(const struct http_exchange *x);  /* the client went away or the answer could not be finished */
 
-void http_suspend(struct http_exchange *x); /* in on_request, before starting the operation */
+void http_suspend(struct http_exchange *x); /* in on_headers or on_request, before starting the operation */
 /* Once per suspend, any thread; x may be gone when it returns. */
 void http_wake(struct http_exchange *x);
 

@@ -103,6 +103,7 @@ static bool split_service_account(struct str name, struct str *ret_ns, struct st
 /* One permission after the other. */
 struct asking {
 	struct authz *authz;
+	struct asked *asked;
 	const struct user *who;
 	struct arena *arena;
 	struct status *st;
@@ -113,7 +114,7 @@ static int ask(const struct asking *q, struct authz_attributes what)
 	what.user = q->who;
 	what.verb = STR("impersonate");
 	what.is_resource = true;
-	return authz_check(q->authz, &what, q->arena, q->st);
+	return authz_check(q->authz, &what, q->asked, NULL, q->arena, q->st);
 }
 
 static int ask_name(const struct asking *q, struct str name)
@@ -159,7 +160,10 @@ static int ask_extra(const struct asking *q, const struct wanted *w)
 
 static int ask_all(const struct asking *q, const struct wanted *w)
 {
-	return ask_name(q, w->name) || ask_uid(q, w->uid) || ask_groups(q, w) || ask_extra(q, w);
+	int r = ask_name(q, w->name);
+	r = r ? r : ask_uid(q, w->uid);
+	r = r ? r : ask_groups(q, w);
+	return r ? r : ask_extra(q, w);
 }
 
 static void wanted_ensure_group(struct wanted *w, struct str group)
@@ -189,7 +193,7 @@ static void wanted_complete(struct wanted *w, struct arena *a)
 
 /* Upstream then tries constrained impersonation, which needs "impersonate-on:MODE:VERB" on what the request is about, and says that this
  * is missing. No policy here names such verbs: whoever has them all could impersonate anyway. */
-static void refuse_constrained(const struct asking *q, const struct wanted *w, const struct authz_attributes *what)
+static int refuse_constrained(const struct asking *q, const struct wanted *w, const struct authz_attributes *what)
 {
 	struct str ns, account;
 	const char *mode = split_service_account(w->name, &ns, &account) ? "serviceaccount"
@@ -201,13 +205,15 @@ static void refuse_constrained(const struct asking *q, const struct wanted *w, c
 	on.user = q->who;
 	on.verb = arena_printf(q->arena, "impersonate-on:%s:" STR_FMT, mode, STR_ARG(what->verb));
 	status_init(&st, q->arena);
-	if (authz_check(q->authz, &on, q->arena, &st)) {
+	int r = authz_check(q->authz, &on, q->asked, NULL, q->arena, &st);
+	if (r == 1) {
 		*q->st = st;
 	}
+	return r == ASK_FIRST ? r : 1;
 }
 
-int impersonate(struct authz *authz, const struct http_exchange *x, const struct authz_attributes *what, struct user **user,
-	struct arena *a, struct status *st)
+int impersonate(struct authz *authz, struct asked *asked, const struct http_exchange *x, const struct authz_attributes *what,
+	struct user **user, struct arena *a, struct status *st)
 {
 	if (!has_headers(x)) {
 		return 0;
@@ -222,10 +228,10 @@ int impersonate(struct authz *authz, const struct http_exchange *x, const struct
 		status_bad_request(st, "requested to impersonate groups, uid or extra without impersonating a user name");
 		return 1;
 	}
-	struct asking q = {.authz = authz, .who = *user, .arena = a, .st = st};
-	if (ask_all(&q, &w)) {
-		refuse_constrained(&q, &w, what);
-		return 1;
+	struct asking q = {.authz = authz, .asked = asked, .who = *user, .arena = a, .st = st};
+	int r = ask_all(&q, &w);
+	if (r) {
+		return r == ASK_FIRST ? r : refuse_constrained(&q, &w, what);
 	}
 
 	wanted_complete(&w, a);

@@ -123,6 +123,12 @@ void request_txn(struct request *q, void (*next)(struct request *q))
 	storage_txn(q->server->options.storage, &q->txn);
 }
 
+void request_wait_answer(struct request *q, void (*next)(struct request *q))
+{
+	q->is_asking = true;
+	request_began_waiting(q, next);
+}
+
 static void request_lease_done(struct lease_wait *w)
 {
 	http_wake(container_of(w, struct request, lease)->x);
@@ -254,6 +260,7 @@ static struct str authorized_name(struct request *q)
 struct authz_attributes request_attributes(struct request *q)
 {
 	const struct route *r = &q->route;
+	bool selects = r->kind && r->name.n == 0 && (r->action & (VERB_LIST | VERB_WATCH | VERB_DELETECOLLECTION));
 
 	return (struct authz_attributes){
 		.user = q->user,
@@ -266,32 +273,9 @@ struct authz_attributes request_attributes(struct request *q)
 		.ns = r->ns,
 		.name = authorized_name(q),
 		.path = r->path,
+		.field_selector = selects ? params_get(&r->params, "fieldSelector") : STR(""),
+		.label_selector = selects ? params_get(&r->params, "labelSelector") : STR(""),
 	};
-}
-
-static int request_impersonate(struct request *q, struct authz_attributes *what)
-{
-	const struct user *caller = q->user;
-
-	if (impersonate(q->server->authz, q->x, what, &q->user, q->a, &q->st)) {
-		return 1;
-	}
-	if (q->user != caller) {
-		audited_impersonates(q, q->user);
-	}
-	what->user = q->user;
-	return 0;
-}
-
-static int request_authorize(struct request *q, const struct authz_attributes *what)
-{
-	int r = authz_check(q->server->authz, what, q->a, &q->st);
-
-	audited_authorized(q, r == 0);
-	timing_pass(q, STEP_AUTHORIZED);
-	metrics_count_attempt(q->server->metrics, r ? ATTEMPT_NO_OPINION : ATTEMPT_ALLOWED, STR(""),
-		q->timing.passed_ns[STEP_AUTHORIZED] - q->timing.passed_ns[STEP_AUTHENTICATED]);
-	return r;
 }
 
 /* --request-timeout, or less where the client says so: ?timeout=30s, as kubectl --request-timeout sends it. */
@@ -329,62 +313,127 @@ static bool request_has_too_much(struct request *q)
 	return true;
 }
 
-/* Who may do what is said before what is there: 401, 429, 403, then 404 and 405, then 406; and 413 before the body is sent, where its
- * length is announced. */
-static int request_admit_head(struct request *q)
-{
-	struct status media_status, route_status;
-	struct authz_attributes what;
+/* ---- the head, step by step ---- */
 
-	int bad_route = route_parse(&q->route, http_method(q->x), http_target(q->x), q->server->options.is_standalone, q->a, &q->st);
-	if (!bad_route && request_set_deadline(q)) {
-		what = request_attributes(q);
-		audited_begin_unrecognized(q, &what);
-		return 1;
+/* Each step: 0; 1 with the refusal in q->st; or ASK_FIRST, and then the step comes again. */
+
+static void head_parse(struct request *q)
+{
+	q->is_bad_route =
+		route_parse(&q->route, http_method(q->x), http_target(q->x), q->server->options.is_standalone, q->a, &q->st);
+	q->is_late = !q->is_bad_route && request_set_deadline(q);
+	if (q->is_late) {
+		return;
 	}
-	bad_route = bad_route || request_route(q);
-	route_status = q->st;
-	status_init(&media_status, q->a);
-	int bad_media = media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
-					http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"),
-					media_allowed(&q->route), q->a, &media_status);
+	q->is_bad_route = q->is_bad_route || request_route(q);
+	q->route_status = q->st;
+	status_init(&q->media_status, q->a);
+	q->is_bad_media = media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
+		http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"), media_allowed(&q->route), q->a,
+		&q->media_status);
 	status_init(&q->st, q->a);
-	int is_unknown = authn_request(q->server->authn, q->x, &q->user, q->a, &q->st);
-	what = request_attributes(q);
-	timing_pass(q, STEP_AUTHENTICATED);
-	metrics_count_attempt(q->server->metrics, is_unknown ? ATTEMPT_ERROR : ATTEMPT_SUCCESS, is_unknown ? STR("") : q->user->name,
-		q->timing.passed_ns[STEP_AUTHENTICATED] - http_started_ns(q->x));
-	if (is_unknown) {
-		audited_begin_unrecognized(q, &what);
+}
+
+static int head_authenticate(struct request *q)
+{
+	if (q->is_late) {
+		q->what = request_attributes(q);
+		audited_begin_unrecognized(q, &q->what);
 		return 1;
 	}
-	if (audited_begin(q, &what)) {
+	int r = authn_request(q->server->authn, q->x, &q->asked, &q->user, q->a, &q->st);
+	if (r == ASK_FIRST) {
+		return r;
+	}
+	q->what = request_attributes(q);
+	timing_pass(q, STEP_AUTHENTICATED);
+	metrics_count_attempt(q->server->metrics, r ? ATTEMPT_ERROR : ATTEMPT_SUCCESS, r ? STR("") : q->user->name,
+		q->timing.passed_ns[STEP_AUTHENTICATED] - http_started_ns(q->x));
+	if (r) {
+		audited_begin_unrecognized(q, &q->what);
+	}
+	return r;
+}
+
+static int head_audit(struct request *q)
+{
+	if (audited_begin(q, &q->what)) {
 		return 1;
 	}
 	if (str_eq(q->user->name, USER_ANONYMOUS) && authn_token_is_misplaced(q->x)) {
 		request_warn(q, STR("the provided Authorization header contains extra space before the bearer token, and is ignored"));
 	}
-	if (request_impersonate(q, &what)) {
+	return 0;
+}
+
+static int head_impersonate(struct request *q)
+{
+	const struct user *caller = q->user;
+	int r = impersonate(q->server->authz, &q->asked, q->x, &q->what, &q->user, q->a, &q->st);
+
+	if (r == 1) {
 		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
-		return 1;
 	}
-	if (!request_enter(q, request_class_of(&q->route))) {
-		return 1;
+	if (r) {
+		return r;
 	}
-	if (request_authorize(q, &what)) {
+	if (q->user != caller) {
+		audited_impersonates(q, q->user);
+	}
+	q->what.user = q->user;
+	return 0;
+}
+
+static int head_enter(struct request *q)
+{
+	return !request_enter(q, request_class_of(&q->route));
+}
+
+static int head_authorize(struct request *q)
+{
+	struct authz_verdict verdict;
+	int r = authz_check(q->server->authz, &q->what, &q->asked, &verdict, q->a, &q->st);
+
+	if (r == ASK_FIRST) {
+		return r;
+	}
+	audited_authorized(q, r == 0, verdict.reason);
+	timing_pass(q, STEP_AUTHORIZED);
+	metrics_count_attempt(q->server->metrics,
+		verdict.failure.n > 0 ? ATTEMPT_ERROR
+			: r           ? ATTEMPT_NO_OPINION
+				      : ATTEMPT_ALLOWED,
+		STR(""), q->timing.passed_ns[STEP_AUTHORIZED] - q->timing.passed_ns[STEP_AUTHENTICATED]);
+	if (r) {
 		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
+		q->undecided = verdict.failure;
+	}
+	return r;
+}
+
+static int head_judge(struct request *q)
+{
+	if (q->is_bad_route) {
+		q->st = q->route_status;
 		return 1;
 	}
-	if (bad_route) {
-		q->st = route_status;
-		return 1;
-	}
-	if (bad_media && q->route.is_resource) {
-		q->st = media_status;
+	if (q->is_bad_media && q->route.is_resource) {
+		q->st = q->media_status;
 		return 1;
 	}
 	return request_has_too_much(q);
 }
+
+/* Who may do what is said before what is there: 401, 429, 403, then 404 and 405, then 406; and 413 before the body is sent, where its
+ * length is announced. */
+static int (*const head_steps[])(struct request *q) = {
+	head_authenticate,
+	head_audit,
+	head_impersonate,
+	head_enter,
+	head_authorize,
+	head_judge,
+};
 
 static void request_dispatch(struct request *q)
 {
@@ -404,6 +453,16 @@ static void request_dispatch(struct request *q)
 	verb_function(q->route.action)(q);
 }
 
+/* k8s.io/apiserver responsewriters.InternalError */
+static void reply_undecided(struct request *q)
+{
+	struct str uri = go_quote(q->a, http_target(q->x));
+
+	q->st.code = 500;
+	reply_text(q, 500,
+		arena_printf(q->a, "Internal Server Error: " STR_FMT ": " STR_FMT "\n", STR_ARG(uri), STR_ARG(q->undecided)));
+}
+
 /* Unknown groups are unknown paths; everything else wrong is a Status. */
 static void request_refuse(struct request *q)
 {
@@ -412,9 +471,11 @@ static void request_refuse(struct request *q)
 
 	if (is_unknown_group) {
 		reply_page_not_found(q);
-		return;
+	} else if (q->undecided.n > 0) {
+		reply_undecided(q);
+	} else {
+		reply_status(q);
 	}
-	reply_status(q);
 }
 
 /* The client's Audit-ID as it is, so that its log and ours can be put together. */
@@ -430,27 +491,64 @@ static struct str request_audit_id(struct request *q)
 	return (struct str){id, UUID_SIZE - 1};
 }
 
-void request_on_headers(void *server, struct http_exchange *x)
+static void request_answered(struct question *question)
+{
+	http_wake(question->ctx);
+}
+
+static struct request *request_new(struct server *s, struct http_exchange *x)
 {
 	struct arena *a = http_arena(x);
 	struct request *q = arena_new(a, struct request);
 
-	server_wait_open(server);
-	q->server = server;
+	q->server = s;
 	q->x = x;
 	q->a = a;
 	q->next = request_dispatch;
 	q->audit_id = request_audit_id(q);
 	status_init(&q->st, a);
 	http_set_context(x, q);
-	if (request_admit_head(q)) {
-		request_refuse(q);
+	head_parse(q);
+	q->asked = (struct asked){.delegates = s->options.delegates,
+		.arena = a,
+		.deadline_ms = q->deadline_ms,
+		.done = request_answered,
+		.ctx = x};
+	return q;
+}
+
+void request_on_headers(void *server, struct http_exchange *x)
+{
+	struct request *q = http_context(x);
+
+	if (q) {
+		asked_settle(&q->asked);
+	} else {
+		server_wait_open(server);
+		q = request_new(server, x);
+	}
+	while (q->n_head_steps < ARRAY_SIZE(head_steps)) {
+		int r = head_steps[q->n_head_steps](q);
+		if (r == 1) {
+			request_refuse(q);
+			return;
+		}
+		if (r == ASK_FIRST && !asked_start(&q->asked)) {
+			http_suspend(x);
+			return;
+		}
+		q->n_head_steps += r == 0;
 	}
 }
 
 static void request_waited(struct request *q, int64_t ns)
 {
 	q->wait_began_ns = 0;
+	if (q->is_asking) {
+		q->is_asking = false;
+		asked_settle(&q->asked);
+		return;
+	}
 	timing_waited(q, ns, q->is_cache_waiter);
 	if (!q->is_cache_waiter) {
 		request_metrics_txn(q, ns);

@@ -9,6 +9,7 @@
 #include "api/managed.h"
 #include "base/ids.h"
 #include "server/accesslog.h"
+#include "server/asked.h"
 #include "server/audit.h"
 #include "server/audited.h"
 #include "server/authn.h"
@@ -62,19 +63,27 @@ struct request {
 	struct route route;
 	struct user *user;                     /* NULL until authenticated */
 	struct media media;
+	struct authz_attributes what;             /* what the user wants to do */
+	struct status route_status, media_status; /* what is wrong with them, to be said when the user may know */
+	struct asked asked;                       /* of the cluster */
 	struct status st;                      /* what to answer when something is wrong */
 	struct str *warnings;
 	size_t n_warnings;
+	struct str now;                        /* write_now() */
 	struct str audit_id;                   /* the client's Audit-ID, or one of ours */
 	struct audited *audited;               /* NULL: not audited */
 	enum request_class class;
 	bool is_dry_run;
 	bool is_routed;                        /* a verb has been asked */
+	bool is_bad_route, is_bad_media, is_late; /* found while parsing; is_late: no deadline can be made of ?timeout= */
+	unsigned n_head_steps;                    /* of request.c's head_steps that have been passed */
+	struct str undecided;                     /* why nobody could say whether the user may */
 
 	void (*next)(struct request *q);       /* what on_request calls */
 	void *state;                           /* of the verb */
 	struct cache_wait wait;
 	bool is_cache_waiter; /* wait is under way, or over and not settled */
+	bool is_asking;
 	struct lease_wait lease;
 	struct storage_txn txn;
 	bool has_txn;                          /* txn holds results to clear */
@@ -96,6 +105,8 @@ void request_on_done(void *server, struct http_exchange *x);
 void request_wait_fresh(struct request *q, void (*next)(struct request *q));
 void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_ms, void (*next)(struct request *q));
 void request_txn(struct request *q, void (*next)(struct request *q));
+/* After asked_start() has said that the answer is still to come. */
+void request_wait_answer(struct request *q, void (*next)(struct request *q));
 /* A lease for something that expires. Result: q->lease. */
 void request_wait_lease(struct request *q, void (*next)(struct request *q));
 /* The 503 or 504 for a wait or transaction that failed. is_write: the outcome may be unknown, and the answer says so. */

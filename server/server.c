@@ -156,11 +156,14 @@ static int server_open_security(struct server *s, struct buf *err)
 	const struct server_options *o = &s->options;
 	const struct reload_hook hook = {.report = server_reloaded, .ctx = s};
 	const struct authn_options authn = {.token_file = o->token_auth_file,
-					    .anonymous = o->anonymous_auth,
-					    .client_certificates = o->http.client_ca_file != NULL,
-					    .on_reload = hook};
-	const struct authz_options authz = {
-		.policy_file = o->authorization_policy_file, .always_allow = o->always_allow, .on_reload = hook};
+		.anonymous = o->anonymous_auth,
+		.client_certificates = o->http.client_ca_file != NULL || o->delegates != NULL,
+		.on_reload = hook};
+	const struct authz_options authz = {.policy_file = o->authorization_policy_file,
+		.always_allow = o->always_allow,
+		.is_delegated = !o->is_standalone,
+		.always_allow_paths = o->always_allow_paths,
+		.on_reload = hook};
 	int r = authn_new(&s->authn, &authn, err);
 
 	return r ? r : authz_new(&s->authz, &authz, err);

@@ -2,6 +2,7 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
+#include "api/delegates.h"
 #include "server/audit.h"
 #include "server/http.h"
 #include "storage/cache.h"
@@ -15,6 +16,8 @@ struct server_options {
 	struct cache *cache;
 	struct str prefix;                     /* --etcd-prefix */
 	bool is_standalone;
+	const struct delegates *delegates;     /* aggregated mode; lives longer than the server. NULL: standalone */
+	const char *const *always_allow_paths; /* aggregated mode, ends with NULL */
 	const char *token_auth_file;
 	bool anonymous_auth;
 	const char *authorization_policy_file; /* ABAC */

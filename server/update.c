@@ -106,7 +106,7 @@ static int update_authorize_creation(struct request *q)
 	struct authz_attributes what = request_attributes(q);
 
 	what.verb = str_of(verb_name(VERB_CREATE));
-	return authz_check(q->server->authz, &what, q->a, &q->st);
+	return authz_check(q->server->authz, &what, &q->asked, NULL, q->a, &q->st);
 }
 
 static enum decision update_create(struct request *q, struct update *u, struct object *sent)

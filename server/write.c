@@ -196,16 +196,28 @@ static void write_carry_out(struct request *q, struct write *w)
 	request_txn(q, write_txn_done);
 }
 
-static void write_decide(struct request *q)
+static void write_decide_once(struct request *q, struct write *w)
 {
-	struct write *w = q->state;
-	bool needs_fresh;
-
 	status_init(&q->st, q->a);
 	w->object = NULL;
 	w->guards_namespace = false;
 	q->n_warnings = w->n_warnings;
 	w->decision = w->decide(q, w);
+}
+
+static void write_decide(struct request *q)
+{
+	struct write *w = q->state;
+	bool needs_fresh;
+
+	write_decide_once(q, w);
+	while (asked_is_noted(&q->asked)) {
+		if (!asked_start(&q->asked)) {
+			request_wait_answer(q, write_decide);
+			return;
+		}
+		write_decide_once(q, w);
+	}
 	needs_fresh = w->decision == DECIDE_REFUSE || w->decision == DECIDE_KEEP || q->is_dry_run;
 	if (needs_fresh && !w->is_fresh) {
 		request_wait_fresh(q, write_reload);
@@ -240,6 +252,7 @@ void write_run(struct request *q, struct write *w)
 {
 	q->state = w;
 	w->n_warnings = q->n_warnings;
+	asked_begin_write(&q->asked, q->a);
 	if (!request_is_cache_ready(q)) {
 		return;
 	}

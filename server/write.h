@@ -26,6 +26,8 @@ struct write {
 	int64_t revision;                      /* of the transaction that succeeded; 0: none was made */
 	enum decision decision;
 	size_t n_warnings;                     /* of the request before decide: kept when it decides again */
+	struct str uid;                        /* of a creation: the same however often it decides */
+	const struct json *delete_options;     /* of a deletion with a body; for webhooks */
 	enum decision (*decide)(struct request *q, struct write *w);
 	void (*finish)(struct request *q, struct write *w);
 	/* private */
@@ -49,7 +51,7 @@ struct write_rules {
 	bool is_applied;                       /* managedFields have been made by apply already */
 	bool is_patch;                         /* wording of some warnings */
 };
-/* 0 with w->object ready to be stored; or 1 with q->st. */
+/* For decide: 0 with w->object ready to be stored; 1 with q->st; or ASK_FIRST. The engine sees by itself that something must be asked. */
 int write_admit_create(struct request *q, struct write *w, const struct write_rules *rules);
 int write_admit_update(struct request *q, struct write *w, const struct write_rules *rules);
 int write_admit_delete(struct request *q, struct write *w);
@@ -68,7 +70,7 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 		 struct object **ret);
 /* The namespace of a body must be empty or that of the path; it is the path's afterwards. 0, or 1 with q->st. */
 int write_match_namespace(struct request *q, struct object *o);
-/* The time that goes into objects: RFC 3339, seconds. */
+/* The time that goes into objects: RFC 3339, seconds; the same for all of a request. */
 struct str write_now(struct request *q);
 /* Likewise the name, which must be there. */
 int write_match_name(struct request *q, const struct object *o);

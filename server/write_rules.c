@@ -5,13 +5,28 @@
 #include "api/protobuf.h"
 #include "api/validate.h"
 #include "base/clock.h"
+#include "server/write_webhooks.h"
 
 struct str write_now(struct request *q)
 {
 	char text[TIME_RFC3339_SIZE];
 
-	time_format_rfc3339(text, clock_wall_s());
-	return arena_dup(q->a, str_of(text));
+	if (q->now.n == 0) {
+		time_format_rfc3339(text, clock_wall_s());
+		q->now = arena_dup(http_arena(q->x), str_of(text));
+	}
+	return q->now;
+}
+
+/* A creation that is decided more than once stays the same object. */
+static void write_prepare_create(struct request *q, struct write *w)
+{
+	struct meta *m = &w->object->meta;
+
+	meta_prepare_create(w->object, request_ns(q), q->a);
+	w->uid = w->uid.n > 0 ? w->uid : m->uid;
+	m->uid = w->uid;
+	m->creation_timestamp = write_now(q);
 }
 
 /* ---- bodies ---- */
@@ -182,6 +197,26 @@ static int write_pass(struct request *q, const struct object *o, const struct ob
 
 /* ---- admission's view of the world ---- */
 
+/* Absence is not believed of a cache (k8s.io/apiserver's NamespaceLifecycle looks again, too). */
+static enum namespace_phase look_up_cluster_namespace(struct request *q, struct str name)
+{
+	const struct delegates *d = q->server->options.delegates;
+	enum namespace_phase phase = d && d->namespace_phase ? d->namespace_phase(d->ctx, name) : NAMESPACE_UNKNOWN;
+
+	if (phase != NAMESPACE_ABSENT || !d->ask_namespace) {
+		return phase;
+	}
+	const struct namespace_question *answer = asked_namespace(&q->asked, name);
+	if (!answer) {
+		return NAMESPACE_UNDECIDED;
+	}
+	if (answer->base.failure.n > 0) {
+		status_internal(&q->st, STR_FMT, STR_ARG(answer->base.failure));
+		return NAMESPACE_UNDECIDED;
+	}
+	return answer->phase;
+}
+
 static enum namespace_phase look_up_namespace(void *ctx, struct str name)
 {
 	struct request *q = ctx;
@@ -193,7 +228,7 @@ static enum namespace_phase look_up_namespace(void *ctx, struct str name)
 	w->guards_namespace = k != NULL;
 	w->namespace_revision = ns ? ns->revision : 0;
 	if (!ns) {
-		return k ? NAMESPACE_ABSENT : NAMESPACE_UNKNOWN;
+		return k ? NAMESPACE_ABSENT : look_up_cluster_namespace(q, name);
 	}
 	return ns->is_deleting ? NAMESPACE_TERMINATING : NAMESPACE_ACTIVE;
 }
@@ -300,16 +335,27 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 	if (admission_mutate(&at, q->a, &q->st)) {
 		return 1;
 	}
-	meta_prepare_create(o, request_ns(q), q->a);
-	/* What the kind fills in is nobody's. */
+	write_prepare_create(q, w);
+	/* What the kind and webhooks fill in is nobody's. */
 	write_own_fields(q, w, rules);
+	int r = write_ask_mutating(q, w, ADMIT_CREATE);
+	if (r) {
+		return r;
+	}
+	if (w->object != o) {
+		at.object = o = w->object;
+		if (admission_mutate(&at, q->a, &q->st)) {
+			return 1;
+		}
+		write_prepare_create(q, w);
+	}
 	if (k->prepare_create) {
 		k->prepare_create(o, q->a);
 	}
 	field_errors_init(&errors, q->a);
 	create_validate(o, &errors);
 	admission_validate(&at, &errors);
-	return write_pass(q, o, NULL, &errors);
+	return write_pass(q, o, NULL, &errors) ? 1 : write_ask_validating(q, w, ADMIT_CREATE);
 }
 
 static void update_prepare(struct request *q, struct object *o, const struct object *old)
@@ -352,6 +398,16 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 		return 1;
 	}
 	write_own_fields(q, w, rules);
+	int r = write_ask_mutating(q, w, ADMIT_UPDATE);
+	if (r) {
+		return r;
+	}
+	if (w->object != o) {
+		at.object = o = w->object;
+		if (admission_mutate(&at, q->a, &q->st)) {
+			return 1;
+		}
+	}
 	/* Upstream does so behind the admission of patches: whoever makes a duplicate comes to own the reference. */
 	if (rules->is_patch) {
 		write_dedup_owners(q, o, true);
@@ -360,7 +416,7 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 	field_errors_init(&errors, q->a);
 	update_validate(q, o, w->present, &errors);
 	admission_validate(&at, &errors);
-	return write_pass(q, o, w->present, &errors);
+	return write_pass(q, o, w->present, &errors) ? 1 : write_ask_validating(q, w, ADMIT_UPDATE);
 }
 
 int write_admit_delete(struct request *q, struct write *w)
@@ -370,5 +426,9 @@ int write_admit_delete(struct request *q, struct write *w)
 
 	w->object = NULL;
 	admission_fill(&at, &env, q, w, ADMIT_DELETE);
-	return admission_mutate(&at, q->a, &q->st);
+	if (admission_mutate(&at, q->a, &q->st)) {
+		return 1;
+	}
+	int r = write_ask_mutating(q, w, ADMIT_DELETE);
+	return r ? r : write_ask_validating(q, w, ADMIT_DELETE);
 }

@@ -59,7 +59,7 @@ static int ask(struct scene *s, const char *authorization)
 		s->x.headers = &s->authorization;
 		s->x.n_headers = 1;
 	}
-	return authn_request(s->authn, &s->x, &s->user, &s->arena, &s->st);
+	return authn_request(s->authn, &s->x, &(struct asked){0}, &s->user, &s->arena, &s->st);
 }
 
 static void assert_is_anonymous(struct scene *s)

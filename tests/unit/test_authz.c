@@ -58,14 +58,14 @@ static void close_scene(struct scene *s)
 static bool may_path(struct scene *s, struct user u, const char *verb, const char *path)
 {
 	struct authz_attributes at = {.user = &u, .verb = str_of(verb), .path = str_of(path)};
-	return authz_check(s->authz, &at, &s->arena, &s->st) == 0;
+	return authz_check(s->authz, &at, NULL, NULL, &s->arena, &s->st) == 0;
 }
 
 static bool may(struct scene *s, struct user u, struct authz_attributes at)
 {
 	at.user = &u;
 	at.is_resource = true;
-	return authz_check(s->authz, &at, &s->arena, &s->st) == 0;
+	return authz_check(s->authz, &at, NULL, NULL, &s->arena, &s->st) == 0;
 }
 
 #define REVISIONS(verb_, ...)                           \
@@ -317,7 +317,7 @@ static int act_as(struct scene *s, struct user *who, const struct http_header *h
 	struct http_exchange x = {.headers = headers, .n_headers = n};
 	struct authz_attributes what = {.verb = STR("get"), .path = STR("/version")};
 	*ret = who;
-	return impersonate(s->authz, &x, &what, ret, &s->arena, &s->st);
+	return impersonate(s->authz, NULL, &x, &what, ret, &s->arena, &s->st);
 }
 
 #define ACT_AS(s, who, ret, ...)                                       \

@@ -1,0 +1,158 @@
+#include "server/asked.h"
+
+#include "base/clock.h"
+
+#define QUESTION_MS 10000
+#define WEBHOOKS_MS 60000 /* they have time limits of their own, within that of the request */
+#define OBJECT_TEXT_MAX ((size_t)64 << 20)
+
+/* ---- noting ---- */
+
+static void note(struct asked *a, struct question *q, int64_t at_most_ms, bool (*start)(struct asked *a))
+{
+	q->arena = a->arena;
+	q->done = a->done;
+	q->ctx = a->ctx;
+	q->deadline_ms = MIN(a->deadline_ms, clock_mono_ms() + at_most_ms);
+	a->noted = q;
+	a->start = start;
+}
+
+bool asked_is_noted(const struct asked *a)
+{
+	return a->noted != NULL;
+}
+
+static bool is_answered(const struct asked *a, const struct question *q)
+{
+	return q != a->noted;
+}
+
+bool asked_start(struct asked *a)
+{
+	bool (*start)(struct asked *a) = a->start;
+
+	a->start = NULL;
+	if (!start(a)) {
+		return false;
+	}
+	a->noted = NULL;
+	return true;
+}
+
+void asked_settle(struct asked *a)
+{
+	a->noted = NULL;
+}
+
+/* ---- tokens ---- */
+
+static bool start_token(struct asked *a)
+{
+	return a->delegates->ask_token(a->delegates->ctx, a->token);
+}
+
+const struct token_question *asked_token(struct asked *a, struct str token)
+{
+	if (!a->token) {
+		a->token = arena_new(a->arena, struct token_question);
+		a->token->token = token;
+		note(a, &a->token->base, QUESTION_MS, start_token);
+	}
+	return is_answered(a, &a->token->base) ? a->token : NULL;
+}
+
+/* ---- access ---- */
+
+static bool is_same_access(const struct authz_attributes *x, const struct authz_attributes *y)
+{
+	return x->user == y->user && x->is_resource == y->is_resource && str_eq(x->verb, y->verb) && str_eq(x->group, y->group) &&
+		str_eq(x->version, y->version) && str_eq(x->resource, y->resource) && str_eq(x->subresource, y->subresource) &&
+		str_eq(x->ns, y->ns) && str_eq(x->name, y->name) && str_eq(x->path, y->path) &&
+		str_eq(x->field_selector, y->field_selector) && str_eq(x->label_selector, y->label_selector);
+}
+
+/* The latest is the first. */
+static bool start_access(struct asked *a)
+{
+	return a->delegates->ask_access(a->delegates->ctx, &a->accesses->q);
+}
+
+const struct access_question *asked_access(struct asked *a, const struct authz_attributes *what)
+{
+	for (struct asked_access *it = a->accesses; it; it = it->next) {
+		if (is_same_access(&it->q.what, what)) {
+			return is_answered(a, &it->q.base) ? &it->q : NULL;
+		}
+	}
+	struct asked_access *fresh = arena_new(a->arena, struct asked_access);
+	fresh->q.what = *what;
+	fresh->next = a->accesses;
+	a->accesses = fresh;
+	note(a, &fresh->q.base, QUESTION_MS, start_access);
+	return NULL;
+}
+
+/* ---- namespaces ---- */
+
+static bool start_namespace(struct asked *a)
+{
+	return a->delegates->ask_namespace(a->delegates->ctx, a->ns);
+}
+
+const struct namespace_question *asked_namespace(struct asked *a, struct str name)
+{
+	if (!a->ns) {
+		a->ns = arena_new(a->arena, struct namespace_question);
+		a->ns->name = name;
+		note(a, &a->ns->base, QUESTION_MS, start_namespace);
+	}
+	return is_answered(a, &a->ns->base) ? a->ns : NULL;
+}
+
+/* ---- webhooks ---- */
+
+static bool start_mutating(struct asked *a)
+{
+	return a->delegates->ask_webhooks(a->delegates->ctx, &a->webhooks[WEBHOOKS_MUTATING]->q);
+}
+
+static bool start_validating(struct asked *a)
+{
+	return a->delegates->ask_webhooks(a->delegates->ctx, &a->webhooks[WEBHOOKS_VALIDATING]->q);
+}
+
+static struct str text_of(const struct object *o, struct arena *a)
+{
+	struct buf out;
+
+	if (!o) {
+		return STR("");
+	}
+	buf_init(&out, OBJECT_TEXT_MAX);
+	object_encode_stored(&out, o);
+	struct str text = arena_dup(a, buf_str(&out));
+	buf_done(&out);
+	return text;
+}
+
+const struct webhook_question *asked_webhooks(struct asked *a, const struct webhook_question *what)
+{
+	struct asked_webhooks *before = a->webhooks[what->phase];
+	struct str object = text_of(what->object, a->arena), old = text_of(what->old, a->arena);
+
+	if (before && str_eq(before->object, object) && str_eq(before->old, old)) {
+		return is_answered(a, &before->q.base) ? &before->q : NULL;
+	}
+	struct asked_webhooks *fresh = arena_new(a->arena, struct asked_webhooks);
+	*fresh = (struct asked_webhooks){.q = *what, .object = object, .old = old};
+	a->webhooks[what->phase] = fresh;
+	note(a, &fresh->q.base, WEBHOOKS_MS, what->phase == WEBHOOKS_MUTATING ? start_mutating : start_validating);
+	return NULL;
+}
+
+void asked_begin_write(struct asked *a, struct arena *arena)
+{
+	a->arena = arena;
+	a->webhooks[WEBHOOKS_MUTATING] = a->webhooks[WEBHOOKS_VALIDATING] = NULL;
+}

@@ -1,0 +1,58 @@
+/* What a request has asked of the cluster (api/delegates.h), and what came back.
+ *
+ * Whoever needs an answer calls asked_*() as if it were there. When it is not, NULL comes back and the question is noted: the code unwinds with
+ * ASK_FIRST to whoever runs the request, who calls asked_start(), waits if it must, and runs the same code again from the start of its
+ * step; now the answer is at hand. So nothing below needs to know about waiting, and steps that ask have no side effects until they have
+ * all answers. */
+#ifndef SERVER_ASKED_H
+#define SERVER_ASKED_H
+
+#include "api/delegates.h"
+
+/* Beside 0 and 1, of functions that may have to ask. */
+#define ASK_FIRST 2
+
+struct asked_access {
+	struct asked_access *next;
+	struct access_question q;
+};
+
+/* The answer of all webhooks of a phase, and what exactly they were asked. */
+struct asked_webhooks {
+	struct webhook_question q;
+	struct str object, old; /* as JSON text */
+};
+
+struct asked {
+	const struct delegates *delegates; /* NULL: standalone */
+	struct arena *arena;
+	int64_t deadline_ms;              /* monotonic, of all questions; each has ten seconds at most */
+	void (*done)(struct question *q); /* an answer that had to be waited for has come; any thread */
+	void *ctx;                        /* of done */
+
+	/* private */
+	struct question *noted; /* without an answer yet */
+	bool (*start)(struct asked *a);
+	struct token_question *token;
+	struct asked_access *accesses; /* the latest first */
+	struct namespace_question *ns;
+	struct asked_webhooks *webhooks[2]; /* of enum webhook_phase */
+};
+
+const struct token_question *asked_token(struct asked *a, struct str token);
+const struct access_question *asked_access(struct asked *a, const struct authz_attributes *what);
+const struct namespace_question *asked_namespace(struct asked *a, struct str name);
+/* Asked again whenever what they are to look at has changed. */
+const struct webhook_question *asked_webhooks(struct asked *a, const struct webhook_question *what);
+/* Another object is to be written: answers about the one before are of no use, and new ones go into this arena. */
+void asked_begin_write(struct asked *a, struct arena *arena);
+
+bool asked_is_noted(const struct asked *a); /* something must be asked first */
+
+/* Asks what was noted. True: the answer is there already. False: done() will be called, or has been; until then the request's memory
+ * belongs to whoever answers, and the caller may do nothing but suspend. */
+bool asked_start(struct asked *a);
+/* done() was called, and the request goes on. */
+void asked_settle(struct asked *a);
+
+#endif

@@ -1,0 +1,174 @@
+#include "server/write_webhooks.h"
+
+/* ---- the question ---- */
+
+static const char *operation_name(enum admission_operation operation)
+{
+	switch (operation) {
+	case ADMIT_CREATE:
+		return "CREATE";
+	case ADMIT_UPDATE:
+		return "UPDATE";
+	case ADMIT_DELETE:
+		return "DELETE";
+	case ADMIT_CONNECT:
+		return "CONNECT";
+	}
+	return "";
+}
+
+static const char *options_kind(const struct request *q)
+{
+	switch (q->route.action) {
+	case VERB_CREATE:
+		return "CreateOptions";
+	case VERB_UPDATE:
+		return "UpdateOptions";
+	case VERB_PATCH:
+		return "PatchOptions";
+	default:
+		return "DeleteOptions";
+	}
+}
+
+static void add_text(struct request *q, struct json *options, const char *name)
+{
+	struct str value = params_get(&q->route.params, name);
+
+	if (value.n > 0) {
+		json_set(q->a, options, str_of(name), json_string(q->a, value));
+	}
+}
+
+/* metav1's options of the request, as the query or the body of a deletion gave them. */
+static const struct json *options_of(struct request *q, const struct write *w)
+{
+	struct json *options = w->delete_options ? json_copy(q->a, w->delete_options) : json_object(q->a);
+
+	json_set(q->a, options, STR("kind"), json_string(q->a, str_of(options_kind(q))));
+	json_set(q->a, options, STR("apiVersion"), json_string(q->a, STR("meta.k8s.io/v1")));
+	if (w->delete_options) {
+		return options;
+	}
+	if (q->is_dry_run) {
+		struct json *all = json_array(q->a);
+		json_append(q->a, all, json_string(q->a, STR("All")));
+		json_set(q->a, options, STR("dryRun"), all);
+	}
+	if (params_bool(&q->route.params, "force")) {
+		json_set(q->a, options, STR("force"), json_bool(q->a, true));
+	}
+	add_text(q, options, "fieldManager");
+	add_text(q, options, "fieldValidation");
+	add_text(q, options, "propagationPolicy");
+	return options;
+}
+
+static struct webhook_question question_of(struct request *q, struct write *w, enum admission_operation operation,
+	enum webhook_phase phase)
+{
+	return (struct webhook_question){
+		.phase = phase,
+		.operation = operation_name(operation),
+		.kind = q->route.kind,
+		.door = q->route.door,
+		.subresource = q->route.subresource,
+		.ns = request_ns(q),
+		.name = w->name,
+		.user = q->user,
+		.is_dry_run = q->is_dry_run,
+		.object = w->object,
+		.old = operation == ADMIT_CREATE ? NULL : w->present,
+		.audit_id = q->audit_id,
+	};
+}
+
+/* ---- the answer ---- */
+
+static int take_verdict(struct request *q, const struct webhook_question *answer)
+{
+	for (size_t i = 0; i < answer->n_warnings; i++) {
+		request_warn(q, answer->warnings[i]);
+	}
+	for (size_t i = 0; i < answer->n_annotations; i++) {
+		audited_annotate(q, answer->annotations[i].key, answer->annotations[i].value);
+	}
+	if (answer->base.failure.n > 0) {
+		status_internal(&q->st, STR_FMT, STR_ARG(answer->base.failure));
+		return 1;
+	}
+	if (answer->st.code) {
+		q->st = answer->st;
+		return 1;
+	}
+	return 0;
+}
+
+/* 0 with the answer in *ret, or with NULL where there are no such webhooks; 1; or ASK_FIRST. */
+static int ask(struct request *q, const struct write *w, struct webhook_question *what, const struct webhook_question **ret)
+{
+	const struct delegates *d = q->server->options.delegates;
+
+	*ret = NULL;
+	if (!d || !d->ask_webhooks || (d->has_webhooks && !d->has_webhooks(d->ctx, what))) {
+		return 0;
+	}
+	what->options = options_of(q, w);
+	*ret = asked_webhooks(&q->asked, what);
+	return *ret ? take_verdict(q, *ret) : ASK_FIRST;
+}
+
+/* What the server owns stays, whatever a webhook has made of it. */
+static void keep_own(struct object *to, const struct object *from)
+{
+	to->meta.uid = from->meta.uid;
+	to->meta.creation_timestamp = from->meta.creation_timestamp;
+	to->meta.deletion_timestamp = from->meta.deletion_timestamp;
+	to->meta.has_grace_period = from->meta.has_grace_period;
+	to->meta.grace_period_s = from->meta.grace_period_s;
+	to->meta.generation = from->meta.generation;
+	to->mod_revision = from->mod_revision;
+}
+
+static int take_change(struct request *q, struct write *w, const struct json *changed)
+{
+	struct object *fresh;
+	struct str reason;
+
+	if (object_decode(&fresh, q->route.kind, q->route.door, changed, w->object, q->a, NULL, &reason)) {
+		status_internal(&q->st, "what admission webhooks have made of the object cannot be read: " STR_FMT, STR_ARG(reason));
+		return 1;
+	}
+	keep_own(fresh, w->object);
+	w->object = fresh;
+	return 0;
+}
+
+/* A new object is shown without what it has only once it is stored. */
+static const struct object *unborn(const struct object *o, struct arena *a)
+{
+	struct object *shown = object_copy(o, a);
+
+	shown->meta.uid = shown->meta.creation_timestamp = STR("");
+	return shown;
+}
+
+int write_ask_mutating(struct request *q, struct write *w, enum admission_operation operation)
+{
+	struct webhook_question what = question_of(q, w, operation, WEBHOOKS_MUTATING);
+	const struct webhook_question *answer;
+
+	if (operation == ADMIT_CREATE && q->server->options.delegates) {
+		what.object = unborn(w->object, q->a);
+	}
+	int r = ask(q, w, &what, &answer);
+	return r || !answer || !answer->changed ? r : take_change(q, w, answer->changed);
+}
+
+int write_ask_validating(struct request *q, struct write *w, enum admission_operation operation)
+{
+	struct webhook_question what = question_of(q, w, operation, WEBHOOKS_VALIDATING);
+	const struct webhook_question *answer;
+
+	return ask(q, w, &what, &answer);
+}
