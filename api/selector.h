@@ -30,6 +30,10 @@ int label_selector_parse(struct label_selector *ret, struct str text, struct are
 /* labels sorted by key. */
 bool label_selector_matches(const struct label_selector *s, const struct label *labels, size_t n);
 bool requirement_matches(const struct requirement *r, const struct label *labels, size_t n);
+/* A metav1.LabelSelector, as LabelSelectorAsSelector; NULL is an empty one. Slices point into the object. 0, or 1 with a sentence. */
+int label_selector_read(struct label_selector *ret, const struct json *object, struct arena *a, struct str *ret_problem);
+/* metadata.labels for label_selector_matches(); NULL: none. How many. */
+size_t labels_read(const struct label **ret, const struct json *object, struct arena *a);
 struct str label_selector_string(const struct label_selector *s, struct arena *a); /* canonical text, sorted by key */
 
 enum { FIELD_TERM_NAME = -1, FIELD_TERM_NAMESPACE = -2 };
@@ -48,7 +52,8 @@ struct field_selector {
 /* Slices point into text or the arena. 0, or 1 with 400 "field label not supported" and the like. */
 int field_selector_parse(struct field_selector *ret, struct str text, const struct kind *kind, const struct door *door,
 	struct arena *a, struct status *st);
-/* Whether it can be read at all, whatever the fields are called. */
+/* Its terms, whatever the fields are called: `field` is not set. False: it cannot be read. */
+bool field_selector_read(struct field_selector *ret, struct str text, struct arena *a);
 bool field_selector_is_readable(struct str text, struct arena *a);
 /* values[i]: of kind->selectable[i]; may be NULL when the kind has none. */
 bool field_selector_matches(const struct field_selector *s, struct str name, struct str ns, const struct str *values);

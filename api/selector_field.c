@@ -223,12 +223,17 @@ static int parse_terms(struct parser *p, struct field_selector *ret)
 	return 0;
 }
 
-bool field_selector_is_readable(struct str text, struct arena *a)
+bool field_selector_read(struct field_selector *ret, struct str text, struct arena *a)
 {
 	struct status ignored;
-	struct field_selector selector;
 	status_init(&ignored, a);
-	return parse_terms(&(struct parser){.text = text, .arena = a, .st = &ignored}, &selector) == 0;
+	return parse_terms(&(struct parser){.text = text, .arena = a, .st = &ignored}, ret) == 0;
+}
+
+bool field_selector_is_readable(struct str text, struct arena *a)
+{
+	struct field_selector selector;
+	return field_selector_read(&selector, text, a);
 }
 
 int field_selector_parse(struct field_selector *ret, struct str text, const struct kind *kind, const struct door *door,

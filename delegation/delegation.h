@@ -10,7 +10,9 @@ struct delegation;
 
 /* Text and configuration are copied. */
 struct delegation_options {
-	const struct client_config *core; /* --kubeconfig, or the one of the pod: namespaces, webhooks */
+	const struct client_config *core;           /* --kubeconfig, or the one of the pod: namespaces, webhooks */
+	const struct client_config *access;         /* --authorization-kubeconfig; NULL: core */
+	int64_t allowed_ttl_ms, not_allowed_ttl_ms; /* how long decisions are kept; 0: not at all */
 	/* Whom to believe has changed. From the client's thread; trust lives until it returns. */
 	void (*on_trust)(void *ctx, const struct trust *trust);
 	void (*on_notice)(void *ctx, struct str text); /* something for the operator */
@@ -19,6 +21,8 @@ struct delegation_options {
 
 /* 0, or -errno with a sentence in err. Needs no kube-apiserver to be there yet. */
 int delegation_new(struct delegation **ret, const struct delegation_options *options, struct buf *err);
+/* Begins to follow what must be followed; callbacks come from now on. */
+void delegation_start(struct delegation *d);
 /* Lives as long as the delegation. */
 const struct delegates *delegation_delegates(struct delegation *d);
 /* Ends what is under way: every question under way ends, with a failure; those to come end at once. Any thread. */

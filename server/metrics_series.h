@@ -2,7 +2,7 @@
 #ifndef SERVER_METRICS_SERIES_H
 #define SERVER_METRICS_SERIES_H
 
-#include "server/histogram.h"
+#include "base/histogram.h"
 #include "server/metrics.h"
 
 enum {

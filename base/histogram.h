@@ -1,6 +1,6 @@
 /* A histogram of Prometheus, counted without locks. */
-#ifndef SERVER_HISTOGRAM_H
-#define SERVER_HISTOGRAM_H
+#ifndef BASE_HISTOGRAM_H
+#define BASE_HISTOGRAM_H
 
 #include "base/buf.h"
 
@@ -20,6 +20,7 @@ struct histogram {
 };
 
 void histogram_add(struct histogram *h, const struct bounds *bounds, uint64_t amount);
+uint64_t histogram_count(const struct histogram *h, const struct bounds *bounds);
 /* Samples with these labels (`a="b",c="d"`, perhaps empty); nothing at all while nothing was counted. */
 void histogram_write(
 	struct buf *out, const char *name, const struct histogram *h, const struct bounds *bounds, const char *labels);

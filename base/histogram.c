@@ -1,4 +1,4 @@
-#include "server/histogram.h"
+#include "base/histogram.h"
 
 void histogram_add(struct histogram *h, const struct bounds *bounds, uint64_t amount)
 {
@@ -12,11 +12,11 @@ void histogram_add(struct histogram *h, const struct bounds *bounds, uint64_t am
 	atomic_fetch_add_explicit(&h->sum, amount, memory_order_relaxed);
 }
 
-static uint64_t count_of(const struct histogram *h, size_t n)
+uint64_t histogram_count(const struct histogram *h, const struct bounds *bounds)
 {
 	uint64_t count = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i <= bounds->n; i++) {
 		count += atomic_load_explicit(&h->buckets[i], memory_order_relaxed);
 	}
 	return count;
@@ -32,7 +32,7 @@ void histogram_write(
 {
 	uint64_t n = 0;
 
-	if (count_of(h, bounds->n + 1) == 0) {
+	if (histogram_count(h, bounds) == 0) {
 		return;
 	}
 	for (size_t i = 0; i <= bounds->n; i++) {

@@ -1,0 +1,25 @@
+/* Who may do what, asked of kube-apiserver by SubjectAccessReview (k8s.io/apiserver plugin/pkg/authorizer/webhook): what is sent, which answers
+ * are kept, and what they mean. */
+#ifndef DELEGATION_ACCESS_H
+#define DELEGATION_ACCESS_H
+
+#include "delegation/flights.h"
+#include "delegation/review_metrics.h"
+
+struct access;
+
+struct access_options {
+	struct client *client;
+	const char *server; /* for messages */
+	int64_t allowed_ttl_ms, other_ttl_ms; /* 0: not kept */
+};
+
+struct access *access_new(const struct access_options *options);
+struct access *access_free(struct access *a); /* after the client's end */
+void access_stop(struct access *a);
+/* struct delegates' ask_access; ctx is the access. */
+bool access_ask(void *ctx, struct access_question *q);
+/* apiserver_delegated_authz_request_total, apiserver_delegated_authz_request_duration_seconds */
+void access_write_metrics(struct access *a, struct buf *out);
+
+#endif

@@ -1,0 +1,230 @@
+#include "delegation/call.h"
+
+#include "api/members.h"
+#include "base/clock.h"
+#include "client/backoff.h"
+
+enum {
+	TRIES_MAX = 5,
+	FIRST_PAUSE_MS = 500,
+	ANSWER_MAX = 4 << 20, /* bytes: a review comes back whole, with all the groups it was sent with */
+	TREE_MAX = 32 << 20,
+	FAILURE_MAX = 4096,
+	SAID_MAX = 1024, /* bytes of another server's own words */
+};
+
+void call_init(struct call *c)
+{
+	buf_init(&c->failure, FAILURE_MAX);
+	buf_init(&c->text, ANSWER_MAX);
+	arena_init(&c->arena, TREE_MAX);
+	c->pause_ms = FIRST_PAUSE_MS;
+}
+
+void call_done(struct call *c)
+{
+	client_timer_clear(&c->pause);
+	arena_done(&c->arena);
+	buf_done(&c->text);
+	buf_done(&c->failure);
+}
+
+/* ---- what went wrong ---- */
+
+static struct str shortened(struct str s)
+{
+	return (struct str){s.p, MIN(s.n, (size_t)SAID_MAX)};
+}
+
+static bool is_status(const struct call *c)
+{
+	return str_is(member_text(c->answer, "kind"), "Status");
+}
+
+bool call_is_status(const struct call *c, const char *reason)
+{
+	return is_status(c) && str_is(member_text(c->answer, "reason"), reason);
+}
+
+/* k8s.io/apimachinery's NewGenericServerResponse, for what answers without a Status. */
+static const struct said {
+	int code;
+	const char *text;
+} said[] = {
+	{400, "the server rejected our request for an unknown reason"},
+	{401, "the server has asked for the client to provide credentials"},
+	{404, "the server could not find the requested resource"},
+	{405, "the server does not allow this method on the requested resource"},
+	{429, "the server has received too many requests and has asked us to try again later"},
+	{503, "the server is currently unable to handle the request"},
+	{504, "the server was unable to return a response in the time allotted, but may still be processing the request"},
+};
+
+static void say_code(struct call *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(said); i++) {
+		if (said[i].code == c->code) {
+			buf_printf(&c->failure, "%s (%s)", said[i].text, c->subject);
+			return;
+		}
+	}
+	if (c->code >= 500) {
+		struct str text = shortened(str_trim(buf_str(&c->text)));
+		buf_printf(&c->failure, "an error on the server (\"" STR_FMT "\") has prevented the request from succeeding (%s)",
+			STR_ARG(text), c->subject);
+		return;
+	}
+	buf_printf(&c->failure, "the server responded with the status code %d but did not return more information (%s)", c->code,
+		c->subject);
+}
+
+static void say_refusal(struct call *c)
+{
+	struct str message = is_status(c) ? member_text(c->answer, "message") : STR("");
+	if (message.n) {
+		buf_add_str(&c->failure, shortened(message));
+	} else {
+		say_code(c);
+	}
+}
+
+static const char *why_unreachable(const struct call *c)
+{
+	switch (c->x.result) {
+	case EXCHANGE_TIMEOUT:
+		return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+	case EXCHANGE_REFUSED:
+		return "the answer is too big";
+	case EXCHANGE_CANCELLED:
+	case EXCHANGE_STOPPED:
+		return "context canceled";
+	case EXCHANGE_OK:
+	case EXCHANGE_UNREACHABLE:
+		break;
+	}
+	return c->x.problem;
+}
+
+static void say_unreachable(struct call *c)
+{
+	char verb[8] = "";
+	for (size_t i = 0; c->method[i] && i + 1 < sizeof(verb); i++) {
+		verb[i] = i > 0 && c->method[i] >= 'A' && c->method[i] <= 'Z' ? (char)(c->method[i] - 'A' + 'a') : c->method[i];
+	}
+	buf_printf(&c->failure, "%s \"%s%s\": %s", verb, c->server, c->path, why_unreachable(c));
+}
+
+/* ---- tries ---- */
+
+static void read_answer(struct call *c)
+{
+	size_t at;
+	struct json *answer;
+	c->code = c->x.result == EXCHANGE_OK ? c->x.code : 0;
+	if (c->code && json_parse(&answer, &c->arena, buf_str(&c->text), JSON_LIMITS_DEFAULT, &at) == 0) {
+		c->answer = answer;
+	}
+}
+
+static void say_failure(struct call *c)
+{
+	if (!c->code) {
+		say_unreachable(c);
+	} else if (c->code >= 300) {
+		say_refusal(c);
+	} else if (!c->answer) {
+		buf_printf(&c->failure, "the answer is no JSON (%s)", c->subject);
+	}
+}
+
+static int64_t retry_after_s(const struct call *c)
+{
+	int64_t said_s = is_status(c) ? member_int(json_gets(c->answer, "details"), "retryAfterSeconds") : 0;
+	return MAX(said_s, c->x.retry_after_s);
+}
+
+/* k8s.io/apiserver's DefaultShouldRetry; a connection that could not be made is not among it. */
+static bool may_pass(const struct call *c)
+{
+	if (!c->code) {
+		return c->x.is_broken;
+	}
+	return c->code == 429 || c->code == 500 || c->code == 504 || (c->code >= 500 && c->x.retry_after_s >= 0) ||
+		(c->code >= 400 && retry_after_s(c) > 0);
+}
+
+static bool is_to_be_tried_again(const struct call *c)
+{
+	bool has_ended = c->is_ending || c->x.result == EXCHANGE_CANCELLED || c->x.result == EXCHANGE_STOPPED;
+	return c->failure.n > 0 && !has_ended && c->n_tries < TRIES_MAX && may_pass(c);
+}
+
+/* Up to a fifth more by chance. */
+static int64_t next_pause_ms(struct call *c)
+{
+	int64_t ms = c->pause_ms + random_below(c->pause_ms / 5 + 1);
+	c->pause_ms += c->pause_ms / 2;
+	return MAX(ms, retry_after_s(c) * 1000);
+}
+
+static bool on_bytes(struct exchange *x, struct str bytes)
+{
+	struct call *c = container_of(x, struct call, x);
+	return buf_add_str(&c->text, bytes);
+}
+
+static void on_exchange_done(struct exchange *x)
+{
+	struct call *c = container_of(x, struct call, x);
+	read_answer(c);
+	if (c->on_try) {
+		c->on_try(c, c->code, clock_mono_ns() - c->began_ns);
+	}
+	say_failure(c);
+	if (is_to_be_tried_again(c)) {
+		c->is_pausing = true;
+		client_timer_set(c->client, &c->pause, next_pause_ms(c));
+	} else {
+		c->on_done(c);
+	}
+}
+
+static void begin_try(struct call *c)
+{
+	c->answer = NULL;
+	c->is_pausing = false;
+	c->n_tries++;
+	c->began_ns = clock_mono_ns();
+	arena_clear(&c->arena);
+	buf_clear(&c->text);
+	buf_clear(&c->failure);
+	c->x = (struct exchange){.method = c->method,
+		.path = c->path,
+		.body = c->body,
+		.timeout_ms = c->try_ms,
+		.on_bytes = on_bytes,
+		.on_done = on_exchange_done};
+	exchange_start(c->client, &c->x);
+}
+
+static void on_pause(struct client_timer *t)
+{
+	begin_try(container_of(t, struct call, pause));
+}
+
+void call_begin(struct call *c)
+{
+	client_timer_init(&c->pause, on_pause);
+	begin_try(c);
+}
+
+void call_cancel(struct call *c)
+{
+	c->is_ending = true;
+	if (c->is_pausing) {
+		client_timer_clear(&c->pause);
+		c->on_done(c);
+	} else {
+		exchange_cancel(c->client, &c->x);
+	}
+}
