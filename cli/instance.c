@@ -16,6 +16,7 @@ struct instance {
 	struct storage *storage;
 	struct cache *cache;
 	struct compactor *compactor;
+	struct delegation *delegation; /* aggregated mode */
 	struct server *server;
 	pthread_t raiser, drainer;
 	bool has_raiser, has_drainer;
@@ -72,7 +73,7 @@ static bool try_bootstrap(struct instance *i)
 	if (!cache_is_ready(i->cache)) {
 		return false;
 	}
-	int r = server_bootstrap(i->server, &err);
+	int r = i->delegation ? 0 : server_bootstrap(i->server, &err);
 	if (r) {
 		log_warning("start", "cannot make the first namespaces yet: " STR_FMT, STR_ARG(buf_str(&err)));
 	}
@@ -124,7 +125,9 @@ static int open_server(struct instance *i, struct buf *err)
 		.storage = i->storage,
 		.cache = i->cache,
 		.prefix = str_of(o->prefix),
-		.is_standalone = true,
+		.is_standalone = !i->delegation,
+		.delegates = i->delegation ? delegation_delegates(i->delegation) : NULL,
+		.always_allow_paths = o->always_allow_paths,
 		.token_auth_file = f->token_auth_file,
 		.anonymous_auth = f->anonymous_auth,
 		.authorization_policy_file = f->authorization_policy_file,
@@ -154,6 +157,17 @@ static int open_server(struct instance *i, struct buf *err)
 	return server_new(&i->server, &options, err);
 }
 
+static int open_delegation(struct instance *i, struct buf *err)
+{
+	if (!i->options.delegation) {
+		return 0;
+	}
+	struct delegation_options options = *i->options.delegation;
+	options.on_notice = on_notice;
+	options.ctx = i;
+	return delegation_new(&i->delegation, &options, err);
+}
+
 static int open_parts(struct instance *i, struct buf *err)
 {
 	const struct instance_options *o = &i->options;
@@ -165,7 +179,12 @@ static int open_parts(struct instance *i, struct buf *err)
 		.storage = i->storage, .prefix = str_of(o->prefix), .on_state = on_cache_state, .ctx = i});
 	i->compactor = compactor_new(&(struct compactor_options){
 		.storage = i->storage, .prefix = str_of(o->prefix), .interval_ms = o->flags->etcd_compaction_interval_ms});
-	return open_server(i, err);
+	r = open_delegation(i, err);
+	r = r ? r : open_server(i, err);
+	if (!r && i->delegation) {
+		delegation_start(i->delegation);
+	}
+	return r;
 }
 
 static int start_raiser(struct instance *i, struct buf *err)
@@ -221,7 +240,11 @@ struct instance *instance_free(struct instance *i)
 		if (i->has_drainer) {
 			pthread_join(i->drainer, NULL);
 		}
+		if (i->delegation) {
+			delegation_stop(i->delegation); /* so that no request waits for an answer */
+		}
 		server_free(i->server);
+		delegation_free(i->delegation);
 		compactor_free(i->compactor);
 		cache_free(i->cache);
 		if (i->storage) {

@@ -5,6 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/loop.h"
+#include "delegation/delegation.h"
 #include "storage/etcd.h"
 
 struct instance;
@@ -17,6 +18,8 @@ struct instance_options {
 	const char *bind_address;
 	uint16_t port; /* 0: any */
 	const char *cert_file, *key_file, *client_ca_file;
+	const struct delegation_options *delegation;       /* aggregated mode; its callbacks are set here. NULL: standalone */
+	const char *const *always_allow_paths;             /* aggregated mode; ends with NULL */
 	void (*write_metrics)(void *ctx, struct buf *out); /* more for /metrics, from any thread; NULL: nothing */
 	void *metrics_ctx;
 };

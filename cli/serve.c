@@ -13,6 +13,7 @@ struct serve_flags {
 	int64_t secure_port;
 	const char *tls_cert_file, *tls_private_key_file, *client_ca_file;
 	bool standalone;
+	const char *kubeconfig;
 	struct common_flags common;
 };
 
@@ -35,16 +36,11 @@ static void flags_done(struct serve_flags *f)
 static const struct {
 	const char *prefix, *why;
 } refused_flags[] = {
-	{"--requestheader-", "the front proxy's headers belong to the aggregated mode, which this version does not have"},
-	{"--authentication-kubeconfig",
-		"reviews by a kube-apiserver belong to the aggregated mode, which this version does not have"},
-	{"--authorization-kubeconfig",
-		"reviews by a kube-apiserver belong to the aggregated mode, which this version does not have"},
-	{"--kubeconfig", "a kube-apiserver to lean on belongs to the aggregated mode, which this version does not have"},
 	{"--storage-version", "this version stores every kind in its first version only"},
 	{"--audit-webhook-", "audit events go to a file or stdout here"},
 	{"--audit-log-batch-", "a writer thread takes what is there: nothing to be set"},
-	{"--audit-log-mode", "events are always handed to a writer thread, and nothing is lost silently: see docs/operations.md"},
+	{"--audit-log-mode",
+		"events are always handed to a writer thread, and nothing is lost silently: see docs/operations.md"},
 	{"--audit-log-compress", "old audit logs are not compressed here"},
 };
 
@@ -69,8 +65,16 @@ static int refuse(struct buf *err, const char *why)
 
 static int check_flags(struct serve_flags *f, struct buf *err)
 {
-	if (!f->standalone) {
-		return refuse(err, "give --standalone: serving behind a kube-apiserver is not in this version");
+	if (f->standalone && f->kubeconfig) {
+		return refuse(err, "--standalone needs no kube-apiserver: give one of --standalone and --kubeconfig");
+	}
+	if (!f->standalone && !f->kubeconfig) {
+		return refuse(err, "give --kubeconfig, the kube-apiserver to serve behind, or --standalone");
+	}
+	if (!f->standalone && (f->common.authorization_mode || f->common.authorization_policy_file)) {
+		return refuse(err,
+			"behind a kube-apiserver it is the cluster that authorizes: --authorization-mode and "
+			"--authorization-policy-file belong to --standalone");
 	}
 	if (f->etcd_servers.n == 0) {
 		return refuse(err, "give --etcd-servers, for example --etcd-servers=https://127.0.0.1:2379");
@@ -95,9 +99,11 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 
 static int parse_flags(const struct command *command, struct serve_flags *f, int argc, char **argv)
 {
-	struct option options[16 + COMMON_FLAGS_MAX] = {
+	struct option options[17 + COMMON_FLAGS_MAX] = {
 		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL,
 			"Serve everything alone, without a kube-apiserver in front."),
+		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
+			"The kube-apiserver in front, and as whom to ask it."),
 		FLAG("etcd-servers", OPTION_STRINGS, &f->etcd_servers, "URL,...",
 			"etcd's endpoints, of one cluster: https://h:p, http://h:p, unix:///path."),
 		FLAG("etcd-cafile", OPTION_STRING, &f->etcd_cafile, "FILE", "CA of etcd's certificates."),
@@ -132,7 +138,11 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 
 /* ---- serving ---- */
 
-static int open_instance(struct instance **ret, const struct serve_flags *f, const struct loop *loop, struct buf *err)
+/* k8s.io/apiserver's DelegatingAuthorizationOptions. */
+static const char *const always_allow_paths[] = {"/healthz", "/readyz", "/livez", NULL};
+
+static int open_instance(struct instance **ret, const struct serve_flags *f, const struct delegation_options *delegation,
+	const struct loop *loop, struct buf *err)
 {
 	const struct instance_options options = {
 		.loop = loop,
@@ -148,6 +158,8 @@ static int open_instance(struct instance **ret, const struct serve_flags *f, con
 		.cert_file = f->tls_cert_file,
 		.key_file = f->tls_private_key_file,
 		.client_ca_file = f->client_ca_file,
+		.delegation = delegation,
+		.always_allow_paths = always_allow_paths,
 	};
 	int r = instance_new(ret, &options, err);
 	if (r == -EADDRINUSE) {
@@ -174,7 +186,7 @@ static void wait_for_end(struct instance *i, struct loop *loop)
 	}
 }
 
-static int serve(const struct command *command, const struct serve_flags *f)
+static int serve(const struct command *command, const struct serve_flags *f, const struct delegation_options *delegation)
 {
 	struct instance *i;
 	struct loop loop;
@@ -183,7 +195,7 @@ static int serve(const struct command *command, const struct serve_flags *f)
 	if (loop_init(&loop, &err)) {
 		return command_fail(command, &err);
 	}
-	if (open_instance(&i, f, &loop, &err)) {
+	if (open_instance(&i, f, delegation, &loop, &err)) {
 		loop_done(&loop);
 		return command_fail(command, &err);
 	}
@@ -195,17 +207,33 @@ static int serve(const struct command *command, const struct serve_flags *f)
 	return EXIT_OK;
 }
 
+static int serve_aggregated(const struct command *command, const struct serve_flags *f)
+{
+	_cleanup_(client_config_done) struct client_config core = {0};
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	if (client_config_load(&core, f->kubeconfig, NULL, &err)) {
+		return command_fail(command, &err);
+	}
+	const struct delegation_options delegation = {.core = &core};
+	return serve(command, f, &delegation);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	_cleanup_(flags_done) struct serve_flags flags;
 	flags_init(&flags);
 	int r = parse_flags(command, &flags, argc, argv);
-	return r >= 0 ? r : serve(command, &flags);
+	if (r >= 0) {
+		return r;
+	}
+	return flags.standalone ? serve(command, &flags, NULL) : serve_aggregated(command, &flags);
 }
 
 const struct command command_serve = {
 	.name = "serve",
-	.usage = "--standalone --etcd-servers URL,... --tls-cert-file FILE --tls-private-key-file FILE [flags]",
+	.usage = "[--standalone | --kubeconfig FILE] --etcd-servers URL,... --tls-cert-file FILE --tls-private-key-file FILE "
+		 "[flags]",
 	.summary = "the API server alone, on an etcd that is there already",
 	.description = "Serves the API from an etcd that is there already. Any number of replicas may run on one etcd. Flags "
 		       "have kube-apiserver's\n"
