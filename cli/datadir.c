@@ -1,5 +1,6 @@
 #include "cli/datadir.h"
 
+#include "base/base64.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -10,6 +11,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { ENCODED_MAX = 256 * 1024 };
 
 static int refuse(struct buf *err, int r, const char *format, ...) _printf_(3, 4);
 static int refuse(struct buf *err, int r, const char *format, ...)
@@ -67,12 +70,12 @@ static int check_owner(const struct datadir *d, struct buf *err)
 	}
 	if (st.st_uid != geteuid()) {
 		return refuse(
-			err, -EPERM, "%s belongs to another user (uid %u): give a --data-dir of your own", d->path, st.st_uid);
+			err, -EPERM, "%s belongs to another user (uid %u): give a directory of your own", d->path, st.st_uid);
 	}
 	if (st.st_mode & (S_IWGRP | S_IWOTH)) {
 		return refuse(err, -EPERM,
 			"%s can be written by others (mode %04o), and keys are kept there: chmod 0700 it, or give another "
-			"--data-dir",
+			"directory",
 			d->path, st.st_mode & 07777U);
 	}
 	return 0;
@@ -91,7 +94,7 @@ static int refuse_locked(const struct datadir *d, struct buf *err)
 	if (pid > 0) {
 		snprintf(who, sizeof(who), " (pid %ld)", pid);
 	}
-	return refuse(err, -EBUSY, "another annals%s is using %s: stop it, or give another --data-dir", who, d->path);
+	return refuse(err, -EBUSY, "another annals%s is using %s: stop it, or give another directory", who, d->path);
 }
 
 static int take_lock(struct datadir *d, struct buf *err)
@@ -122,7 +125,7 @@ static int open_folder(struct datadir *d, const char *path, struct buf *err)
 	char *absolute = r ? NULL : realpath(path, NULL);
 	if (!absolute) {
 		r = r ? r : -errno;
-		return refuse(err, r, "cannot make the data directory %s: %s", path, strerror(-r));
+		return refuse(err, r, "cannot make the directory %s: %s", path, strerror(-r));
 	}
 	d->path = absolute;
 	return 0;
@@ -173,6 +176,23 @@ int datadir_read(const struct datadir *d, const char *name, struct buf *out)
 	}
 	int r = file_read(fd, out);
 	close(fd);
+	return r;
+}
+
+int datadir_encode(const struct datadir *d, const char *name, char **ret, struct buf *err)
+{
+	struct buf text;
+	buf_init(&text, ENCODED_MAX);
+	int r = datadir_read(d, name, &text);
+	if (r) {
+		refuse(err, r, "cannot read %s/%s: %s", d->path, name, strerror(-r));
+	} else {
+		size_t n = BASE64_SIZE(text.n);
+		*ret = mem_alloc(n + 1);
+		base64_encode(*ret, buf_str(&text));
+		(*ret)[n] = '\0';
+	}
+	buf_done(&text);
 	return r;
 }
 

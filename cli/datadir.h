@@ -1,4 +1,4 @@
-/* The folder of `annals up`: keys, kubeconfig and etcd's data, for one user and one process at a time.
+/* The folder of `annals up` (keys, kubeconfig and etcd's data) or of `annals certs` (keys), for one user and one process at a time.
  *
  * Files are written under another name, synced and renamed: at every moment each is either whole or not there. */
 #ifndef CLI_DATADIR_H
@@ -24,6 +24,8 @@ bool datadir_is_plain(const struct datadir *d);                /* its path means
 char *datadir_file(const struct datadir *d, const char *name); /* its path; mem_free */
 /* The whole file, appended. 0, or -errno: -ENOENT when there is none, -EFBIG beyond the buffer's ceiling. */
 int datadir_read(const struct datadir *d, const char *name, struct buf *out);
+/* The whole file as base64; mem_free. 0, or -errno with a sentence in err. */
+int datadir_encode(const struct datadir *d, const char *name, char **ret, struct buf *err);
 int datadir_write(const struct datadir *d, const char *name, struct str text, mode_t mode, struct buf *err);
 /* A folder in it for its owner alone. */
 int datadir_make(const struct datadir *d, const char *name, struct buf *err);

@@ -1,8 +1,5 @@
 #include "cli/kubeconfig.h"
 
-#include <errno.h>
-#include <gnutls/gnutls.h>
-
 enum { FILE_MAX = 256 * 1024 };
 
 /* kubectl's order of members. */
@@ -28,26 +25,6 @@ static const char template[] = "apiVersion: v1\n"
 /* The three files of the template, as base64. */
 static const char *const embedded[] = {"ca.crt", "admin.crt", "admin.key"};
 
-static int encode_file(const struct datadir *d, const char *name, char **ret, struct buf *err)
-{
-	_cleanup_(buf_done) struct buf text;
-	buf_init(&text, FILE_MAX);
-	int r = datadir_read(d, name, &text);
-	if (r) {
-		buf_printf(err, "cannot read %s/%s: %s", d->path, name, strerror(-r));
-		return r;
-	}
-
-	gnutls_datum_t plain = {(unsigned char *)text.p, (unsigned)text.n}, encoded;
-	if (gnutls_base64_encode2(&plain, &encoded) < 0) {
-		buf_printf(err, "cannot encode %s/%s", d->path, name);
-		return -EINVAL;
-	}
-	*ret = mem_strndup((const char *)encoded.data, encoded.size);
-	gnutls_free(encoded.data);
-	return 0;
-}
-
 static bool is_already(const struct datadir *d, const char *text)
 {
 	_cleanup_(buf_done) struct buf there;
@@ -65,7 +42,7 @@ int kubeconfig_ensure(const struct datadir *d, const char *url, struct buf *err)
 	char *data[ARRAY_SIZE(embedded)] = {NULL};
 	int r = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(embedded) && !r; i++) {
-		r = encode_file(d, embedded[i], &data[i], err);
+		r = datadir_encode(d, embedded[i], &data[i], err);
 	}
 	if (!r) {
 		_cleanup_(mem_freep) char *text = mem_printf(template, url, data[0], data[1], data[2]);

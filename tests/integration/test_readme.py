@@ -79,7 +79,7 @@ def flags_in(text):
 
 def test_flags_are_those_of_the_program():
     section = README.partition("\n## Commands\n")[2].partition("\n## ")[0]
-    help = "".join(processes.run([BIN, command, "--help"]).stdout for command in ("up", "serve", "controllers"))
+    help = "".join(processes.run([BIN, command, "--help"]).stdout for command in ("up", "serve", "controllers", "certs"))
     known = set(re.findall(r"^  --?([a-z][a-z0-9-]*)", help, re.MULTILINE))
     assert flags_in(section) == known
 

@@ -225,6 +225,125 @@ static void test_certs__key_of_another_is_made_again(void **state _unused_)
 	close_scene(&s);
 }
 
+/* ---- plans ---- */
+
+static const char *const some_names[] = {"a.example.com", "*.b.example.com", "10.1.2.3", "fd00::1"};
+
+static const struct cert some_certs[] = {
+	{"ca", NULL, {.common_name = "some-ca"}},
+	{"both", "ca", {.common_name = "both", .purposes = PAIR_SERVES | PAIR_CALLS, .names = some_names, .n_names = 4}},
+};
+
+/* Of ca and both: 'm' made, 'k' kept; or 'r', the plan was refused. */
+static const char *carry_out(struct scene *s, const struct certs_plan *plan, int64_t now_s)
+{
+	static char letters[3];
+	struct cert_state states[2];
+	struct buf err;
+	buf_init(&err, 1024);
+	int result = certs_ensure_plan(&s->dir, plan, now_s, states, &err);
+	assert_int_equal(result != 0, err.n > 0);
+	buf_done(&err);
+	for (size_t i = 0; i < 2 && !result; i++) {
+		letters[i] = states[i].is_made ? 'm' : 'k';
+		assert_true(now_s <= states[i].renew_s && states[i].renew_s < states[i].end_s);
+	}
+	return result ? "r" : letters;
+}
+
+static void test_plan__certificate_has_the_names_and_purposes_it_should(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	assert_string_equal(carry_out(&s, &(struct certs_plan){some_certs, 2, 30, 0, true}, NOW_S), "mm");
+	gnutls_x509_crt_t crt = read_crt(&s, "both.crt");
+	assert_true(names(crt, "a.example.com") && names(crt, "x.b.example.com") && names(crt, "10.1.2.3") &&
+		names(crt, "fd00::1"));
+	assert_false(names(crt, "b.example.com") || names(crt, "10.1.2.4"));
+	gnutls_x509_crt_deinit(crt);
+	assert_true(is_trusted(&s, "both.crt", GNUTLS_KP_TLS_WWW_SERVER));
+	assert_true(is_trusted(&s, "both.crt", GNUTLS_KP_TLS_WWW_CLIENT));
+	close_scene(&s);
+}
+
+static void test_plan__other_names_make_it_again(void **state _unused_)
+{
+	const char *const same[] = {"fd00:0::1", "10.1.2.3", "*.b.example.com", "a.example.com"};
+	const char *const other[] = {"a.example.com", "*.b.example.com", "10.1.2.3", "fd00::2"};
+	struct cert certs[2] = {some_certs[0], some_certs[1]};
+	const struct certs_plan plan = {certs, 2, 30, 0, true};
+	struct scene s;
+	open_scene(&s);
+	assert_string_equal(carry_out(&s, &plan, NOW_S), "mm");
+	certs[1].recipe.names = same;
+	assert_string_equal(carry_out(&s, &plan, NOW_S), "kk");
+	certs[1].recipe.n_names = 3;
+	assert_string_equal(carry_out(&s, &plan, NOW_S), "km");
+	certs[1].recipe.n_names = 4;
+	assert_string_equal(carry_out(&s, &plan, NOW_S), "km");
+	certs[1].recipe.names = other;
+	assert_string_equal(carry_out(&s, &plan, NOW_S), "km");
+	close_scene(&s);
+}
+
+static void test_plan__says_when_to_renew(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	const struct certs_plan plan = {some_certs, 2, 30, 5, true};
+	assert_string_equal(carry_out(&s, &plan, NOW_S), "mm");
+	assert_string_equal(carry_out(&s, &plan, NOW_S + 25 * DAY_S), "kk");
+	assert_string_equal(carry_out(&s, &plan, NOW_S + 25 * DAY_S + 1), "km");
+	close_scene(&s);
+}
+
+static void test_plan__old_ca_keeps_its_key(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	const struct certs_plan plan = {some_certs, 2, 1000, 0, true};
+	assert_string_equal(carry_out(&s, &plan, NOW_S), "mm");
+	assert_string_equal(carry_out(&s, &plan, NOW_S + (int64_t)2400 * DAY_S), "km");
+	char *key = read_file(&s, "ca.key"), *before = read_file(&s, "ca.crt");
+	assert_string_equal(carry_out(&s, &plan, NOW_S + (int64_t)2500 * DAY_S), "mk");
+	char *same = read_file(&s, "ca.key"), *after = read_file(&s, "ca.crt");
+	assert_string_equal(key, same);
+	assert_string_not_equal(before, after);
+	assert_true(is_trusted(&s, "both.crt", GNUTLS_KP_TLS_WWW_SERVER));
+	mem_free(key);
+	mem_free(before);
+	mem_free(same);
+	mem_free(after);
+	close_scene(&s);
+}
+
+static void test_plan__ca_that_others_trust_is_not_replaced(void **state _unused_)
+{
+	static const char *const files[] = {"ca.key", "ca.crt"};
+	struct certs_plan plan = {some_certs, 2, 30, 0, true};
+	struct scene s;
+	open_scene(&s);
+	assert_string_equal(carry_out(&s, &plan, NOW_S), "mm");
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		char *good = read_file(&s, files[i]);
+		spoil(&s, files[i]);
+		assert_string_equal(carry_out(&s, &plan, NOW_S), "r");
+		char *still = read_file(&s, files[i]);
+		assert_string_equal(still, "garbage");
+		struct buf err;
+		buf_init(&err, 1024);
+		assert_int_equal(datadir_write(&s.dir, files[i], str_of(good), 0600, &err), 0);
+		assert_string_equal(carry_out(&s, &plan, NOW_S), "kk");
+		buf_done(&err);
+		mem_free(still);
+		mem_free(good);
+	}
+	spoil(&s, "ca.key");
+	plan.keeps_ca = false;
+	assert_string_equal(carry_out(&s, &plan, NOW_S), "mm");
+	close_scene(&s);
+}
+
 /* ---- kubeconfig ---- */
 
 static void write_kubeconfig(struct scene *s, const char *url)
@@ -300,6 +419,11 @@ int main(void)
 		TEST(test_certs__new_ca_signs_all_anew),
 		TEST(test_certs__broken_pair_is_made_again),
 		TEST(test_certs__key_of_another_is_made_again),
+		TEST(test_plan__certificate_has_the_names_and_purposes_it_should),
+		TEST(test_plan__other_names_make_it_again),
+		TEST(test_plan__says_when_to_renew),
+		TEST(test_plan__old_ca_keeps_its_key),
+		TEST(test_plan__ca_that_others_trust_is_not_replaced),
 		TEST(test_kubeconfig__embeds_everything_for_its_owner_alone),
 		TEST(test_kubeconfig__is_left_alone_while_it_is_right),
 		TEST(test_kubeconfig__without_certificates_is_refused),

@@ -1,0 +1,304 @@
+#include "api/validate.h"
+#include "base/clock.h"
+#include "cli/certs.h"
+#include "cli/certs_manifests.h"
+#include "cli/command.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+
+enum { NAMES_MAX = 64, CERTS_MAX = 6, MANIFESTS_MAX = 4 * 1024 * 1024 };
+
+struct certs_flags {
+	const char *dir, *service, *ns, *output;
+	struct option_strings dns, ip;
+	bool has_etcd;
+	int64_t days, renew_before_days;
+	bool writes_manifests; /* what --output says */
+};
+
+/* ---- flags ---- */
+
+static int refuse(struct buf *err, const char *format, ...) _printf_(2, 3);
+static int refuse(struct buf *err, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	buf_vprintf(err, format, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+static int check_label(const char *flag, const char *value, struct buf *err)
+{
+	const char *wrong[VALIDATE_MESSAGES_MAX];
+	return validate_dns_label(str_of(value), wrong) ? refuse(err, "--%s %s: %s", flag, value, wrong[0]) : 0;
+}
+
+/* A leading *. stands for one label, as in certificates. */
+static int check_dns(const char *name, struct buf *err)
+{
+	const char *wrong[VALIDATE_MESSAGES_MAX];
+	const char *plain = strncmp(name, "*.", 2) == 0 ? name + 2 : name;
+	return validate_dns_subdomain(str_of(plain), wrong) ? refuse(err, "--dns %s: %s", name, wrong[0]) : 0;
+}
+
+static int check_ip(const char *address, struct buf *err)
+{
+	unsigned char binary[16];
+	bool is_address = inet_pton(AF_INET, address, binary) == 1 || inet_pton(AF_INET6, address, binary) == 1;
+	return is_address ? 0 : refuse(err, "--ip %s: must be an IPv4 or IPv6 address", address);
+}
+
+static int check_names(const struct certs_flags *f, struct buf *err)
+{
+	int r = check_label("service", f->service, err);
+	r = r ? r : check_label("namespace", f->ns, err);
+	for (size_t i = 0; i < f->dns.n && !r; i++) {
+		r = check_dns(f->dns.v[i], err);
+	}
+	for (size_t i = 0; i < f->ip.n && !r; i++) {
+		r = check_ip(f->ip.v[i], err);
+	}
+	return r;
+}
+
+static int check_flags(struct certs_flags *f, struct buf *err)
+{
+	f->writes_manifests = strcmp(f->output, "manifests") == 0;
+	if (!f->writes_manifests && strcmp(f->output, "files") != 0) {
+		return refuse(err, "--output %s: must be files or manifests", f->output);
+	}
+	if (!f->dir) {
+		return refuse(err, "give --dir: the directory that keeps the CA and its key");
+	}
+	if (f->renew_before_days >= f->days) {
+		return refuse(err, "--renew-before must be less than --days, or every run makes all of them again");
+	}
+	return check_names(f, err);
+}
+
+static int parse_flags(const struct command *command, struct certs_flags *f, int argc, char **argv)
+{
+	const struct option options[] = {
+		{"dir", OPTION_STRING, &f->dir, "DIR", "Where keys and certificates are kept; made when it is missing.", 0, 0},
+		{"service", OPTION_STRING, &f->service, "NAME", "The Service in front of annals.", 0, 0},
+		{"namespace", OPTION_STRING, &f->ns, "NAMESPACE", "The namespace it is in.", 0, 0},
+		{"dns", OPTION_STRINGS, &f->dns, "NAME,...", "More DNS names for servers; *.example.com, too.", 0, 0},
+		{"ip", OPTION_STRINGS, &f->ip, "ADDRESS,...", "IP addresses for servers.", 0, 0},
+		{"etcd", OPTION_BOOL, &f->has_etcd, NULL,
+			"Also a CA for etcd, with certificates of its servers, its peers, and annals as its client.", 0, 0},
+		{"days", OPTION_INT, &f->days, "N", "How long certificates are good; a CA is for ten years.", 1, CERTS_DAYS_MAX},
+		{"renew-before", OPTION_INT, &f->renew_before_days, "DAYS",
+			"How long before its end a certificate is made again; 0: a third of its life.", 0, CERTS_DAYS_MAX},
+		{"output", OPTION_STRING, &f->output, "FORM",
+			"files; or manifests, which also prints Secrets and APIServices for kubectl apply -f -.", 0, 0},
+		{0},
+	};
+	int r = command_parse(command, options, argc, argv);
+	if (r >= 0) {
+		return r;
+	}
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
+}
+
+/* ---- names ---- */
+
+struct names {
+	char *v[NAMES_MAX];
+	size_t n;
+	bool is_over;
+};
+
+/* Takes the name. */
+static void names_add_take(struct names *names, char *name)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		if (strcmp(names->v[i], name) == 0) {
+			mem_free(name);
+			return;
+		}
+	}
+	if (names->n == NAMES_MAX) {
+		names->is_over = true;
+		mem_free(name);
+		return;
+	}
+	names->v[names->n++] = name;
+}
+
+static void names_done(struct names *names)
+{
+	while (names->n > 0) {
+		mem_free(names->v[--names->n]);
+	}
+}
+
+static void add_given(struct names *names, const struct certs_flags *f)
+{
+	for (size_t i = 0; i < f->dns.n; i++) {
+		names_add_take(names, mem_strdup(f->dns.v[i]));
+	}
+	for (size_t i = 0; i < f->ip.n; i++) {
+		names_add_take(names, mem_strdup(f->ip.v[i]));
+	}
+}
+
+/* The ways to write a Service's name, from the shortest; `pods` as those of a StatefulSet behind it. */
+static void add_service(struct names *names, const char *pods, const char *service, const char *suffix, const char *ns)
+{
+	if (!pods[0]) {
+		names_add_take(names, mem_printf("%s%s", service, suffix));
+		names_add_take(names, mem_printf("%s%s.%s", service, suffix, ns));
+	}
+	names_add_take(names, mem_printf("%s%s%s.%s.svc", pods, service, suffix, ns));
+	names_add_take(names, mem_printf("%s%s%s.%s.svc.cluster.local", pods, service, suffix, ns));
+}
+
+/* From within the pod, and through kubectl port-forward. */
+static void add_local(struct names *names)
+{
+	names_add_take(names, mem_strdup("localhost"));
+	names_add_take(names, mem_strdup("127.0.0.1"));
+	names_add_take(names, mem_strdup("::1"));
+}
+
+/* ---- plan ---- */
+
+/* Everything that is wanted: names first, for certificates point to them. */
+struct wanted {
+	struct names serving, etcd_server, etcd_peer;
+	struct cert certs[CERTS_MAX];
+	size_t n;
+};
+
+static void add_cert(struct wanted *w, const char *name, const char *ca, const char *common_name, unsigned purposes, const struct names *names)
+{
+	w->certs[w->n++] = (struct cert){name, ca,
+		{.common_name = common_name,
+			.purposes = purposes,
+			.names = names ? (const char *const *)names->v : NULL,
+			.n_names = names ? names->n : 0}};
+}
+
+static void collect_names(struct wanted *w, const struct certs_flags *f)
+{
+	add_service(&w->serving, "", f->service, "", f->ns);
+	add_local(&w->serving);
+	add_given(&w->serving, f);
+	add_service(&w->etcd_server, "", f->service, "-etcd", f->ns);
+	add_service(&w->etcd_server, "*.", f->service, "-etcd", f->ns);
+	add_local(&w->etcd_server);
+	add_given(&w->etcd_server, f);
+	add_service(&w->etcd_peer, "*.", f->service, "-etcd", f->ns);
+	add_given(&w->etcd_peer, f);
+}
+
+/* etcd has a CA of its own: whoever has a certificate of it may read and write everything. Its servers are clients, too: of each
+ * other, and of themselves for the JSON gateway. */
+static int plan(struct wanted *w, const struct certs_flags *f, struct buf *err)
+{
+	collect_names(w, f);
+	if (w->serving.is_over || w->etcd_server.is_over) {
+		return refuse(err, "more than %d names for a server", NAMES_MAX);
+	}
+	add_cert(w, "ca", NULL, "annals-ca", 0, NULL);
+	add_cert(w, "serving", "ca", "annals", PAIR_SERVES, &w->serving);
+	if (f->has_etcd) {
+		add_cert(w, "etcd-ca", NULL, "annals-etcd-ca", 0, NULL);
+		add_cert(w, "etcd-server", "etcd-ca", "annals-etcd", PAIR_SERVES | PAIR_CALLS, &w->etcd_server);
+		add_cert(w, "etcd-peer", "etcd-ca", "annals-etcd-peer", PAIR_SERVES | PAIR_CALLS, &w->etcd_peer);
+		add_cert(w, "etcd-client", "etcd-ca", "annals", PAIR_CALLS, NULL);
+	}
+	return 0;
+}
+
+static void wanted_done(struct wanted *w)
+{
+	names_done(&w->serving);
+	names_done(&w->etcd_server);
+	names_done(&w->etcd_peer);
+}
+
+/* ---- doing it ---- */
+
+static void report(FILE *out, const struct datadir *d, const struct cert *c, const struct cert_state *state)
+{
+	char end[TIME_RFC3339_SIZE], renew[TIME_RFC3339_SIZE];
+	time_format_rfc3339(end, state->end_s);
+	time_format_rfc3339(renew, state->renew_s);
+	fprintf(out, "%s %s/%s.crt: good until %s, to be made again from %s\n", state->is_made ? "made" : "kept", d->path, c->name,
+		end, renew);
+}
+
+static int print_manifests(const struct datadir *d, const struct certs_flags *f, struct buf *err)
+{
+	struct buf out;
+	buf_init(&out, MANIFESTS_MAX);
+	int r = certs_write_manifests(
+		d, &(struct manifests_options){.service = f->service, .ns = f->ns, .has_etcd = f->has_etcd}, &out, err);
+	if (!r && (fwrite(out.p, 1, out.n, stdout) != out.n || fflush(stdout) != 0)) {
+		r = refuse(err, "cannot print the manifests: %s", strerror(errno));
+	}
+	buf_done(&out);
+	return r;
+}
+
+static int ensure(const struct datadir *d, const struct certs_flags *f, const struct wanted *w, struct buf *err)
+{
+	struct cert_state states[CERTS_MAX];
+	const struct certs_plan plan = {
+		.v = w->certs, .n = w->n, .days = f->days, .renew_before_days = f->renew_before_days, .keeps_ca = true};
+	int r = certs_ensure_plan(d, &plan, clock_wall_s(), states, err);
+	if (r) {
+		return r;
+	}
+	FILE *out = f->writes_manifests ? stderr : stdout;
+	for (size_t i = 0; i < w->n; i++) {
+		report(out, d, &w->certs[i], &states[i]);
+	}
+	return f->writes_manifests ? print_manifests(d, f, err) : 0;
+}
+
+static int make_all(const struct certs_flags *f, struct buf *err)
+{
+	struct datadir dir;
+	_cleanup_(wanted_done) struct wanted wanted = {.n = 0};
+	int r = plan(&wanted, f, err);
+	if (r) {
+		return r;
+	}
+	r = datadir_open(&dir, f->dir, err);
+	if (!r) {
+		r = ensure(&dir, f, &wanted, err);
+	}
+	datadir_done(&dir);
+	return r;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct certs_flags flags = {.service = "annals", .ns = "annals-system", .output = "files", .days = 365};
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	int r = parse_flags(command, &flags, argc, argv);
+	if (r < 0) {
+		r = make_all(&flags, &err) ? command_fail(command, &err) : EXIT_OK;
+	}
+	option_strings_done(&flags.dns);
+	option_strings_done(&flags.ip);
+	return r;
+}
+
+const struct command command_certs = {
+	.name = "certs",
+	.usage = "--dir DIR [--service NAME] [--namespace NAMESPACE] [--etcd] [--output files|manifests] [flags]",
+	.summary = "certificates for a deployment: of the server, and of an etcd",
+	.description = "Makes a CA and what it signs, as files in DIR, and makes again what is about to end or has other names; the rest, "
+		       "and above all\n"
+		       "the CA, is kept. Run it again, once a week say, to renew; who has the CA's key can be anybody: keep DIR safe.",
+	.run = run,
+};
