@@ -104,7 +104,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	struct str line = {p, size * n}, name, value;
 	if (str_starts(line, STR("HTTP/"))) {
 		x->retry_after_s = -1; /* the last head counts: before it there may have been a 100 */
-		x->answer_type[0] = '\0';
+		x->answer_type[0] = x->answer_date[0] = '\0';
 	} else if (str_cut(line, ':', &name, &value)) {
 		value = str_trim(value);
 		int64_t seconds;
@@ -112,6 +112,8 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 			x->retry_after_s = seconds;
 		} else if (str_eq_nocase(name, STR("Content-Type"))) {
 			snprintf(x->answer_type, sizeof(x->answer_type), STR_FMT, STR_ARG(value));
+		} else if (str_eq_nocase(name, STR("Date"))) {
+			snprintf(x->answer_date, sizeof(x->answer_date), STR_FMT, STR_ARG(value));
 		}
 	}
 	return size * n;
@@ -434,7 +436,7 @@ void exchange_start(struct client *c, struct exchange *x)
 {
 	x->code = 0;
 	x->retry_after_s = -1;
-	x->answer_type[0] = x->problem[0] = '\0';
+	x->answer_type[0] = x->answer_date[0] = x->problem[0] = '\0';
 	x->result = EXCHANGE_OK;
 	x->is_cancelled = x->is_broken = false;
 	if (!leave(c, &c->starting, &x->link)) {

@@ -58,6 +58,7 @@ struct exchange {
 	int code;              /* 0: none came */
 	int64_t retry_after_s; /* of the header; -1: none */
 	char answer_type[128]; /* Content-Type, cut */
+	char answer_date[32];  /* Date, cut */
 	char problem[256];     /* why it is not EXCHANGE_OK, as a sentence without a stop */
 	bool is_broken;        /* EXCHANGE_UNREACHABLE: there was a connection, and it broke */
 
