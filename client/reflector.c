@@ -61,7 +61,7 @@ struct json *reflector_parse(struct arena *a, struct str text)
 
 struct item *reflector_make_item(struct reflector *r, const struct json *object)
 {
-	return item_new(object->source, r->options.metadata_only);
+	return item_new(object->source, r->options.metadata_only || r->options.no_managers);
 }
 
 /* Everything has come, as of that version. */
@@ -389,7 +389,7 @@ void reflector_init(struct reflector *r, const struct informer_options *options,
 	};
 	client_timer_init(&r->retry, on_retry);
 	client_timer_init(&r->patience, on_impatience);
-	backoff_init(&r->backoff, BACKOFF_FIRST_MS, BACKOFF_LAST_MS);
+	backoff_init(&r->backoff, BACKOFF_FIRST_MS, options->retry_max_ms ? options->retry_max_ms : BACKOFF_LAST_MS);
 	buf_init(&r->path, PATH_BYTES_MAX);
 	buf_init(&r->text, PAGE_MAX_BYTES);
 	buf_init(&r->token, TOKEN_MAX);

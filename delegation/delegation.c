@@ -1,6 +1,7 @@
 #include "delegation/delegation.h"
 
 #include "delegation/access.h"
+#include "delegation/namespaces.h"
 
 /* A client of one kube-apiserver as one user. */
 struct link {
@@ -13,6 +14,7 @@ struct delegation {
 	struct link core, access_link;
 	struct client *client;
 	struct access *access;
+	struct namespaces *namespaces;
 	struct delegates delegates;
 };
 
@@ -45,13 +47,35 @@ static const struct link *link_or_core(const struct delegation *d, const struct 
 	return l->client ? l : &d->core;
 }
 
-/* ---- life ---- */
+/* ---- what the server asks ---- */
 
 static bool ask_access(void *ctx, struct access_question *q)
 {
 	struct delegation *d = ctx;
 	return access_ask(d->access, q);
 }
+
+static enum namespace_phase namespace_phase(void *ctx, struct str name)
+{
+	struct delegation *d = ctx;
+	return namespaces_phase(d->namespaces, name);
+}
+
+static bool ask_namespace(void *ctx, struct namespace_question *q)
+{
+	struct delegation *d = ctx;
+	return namespaces_ask(d->namespaces, q);
+}
+
+static void write_missing(void *ctx, struct buf *out)
+{
+	const struct delegation *d = ctx;
+	if (!namespaces_are_known(d->namespaces)) {
+		BUF_LITERAL(out, "the cluster's namespaces have not been listed yet\n");
+	}
+}
+
+/* ---- life ---- */
 
 static void make_access(struct delegation *d)
 {
@@ -60,14 +84,25 @@ static void make_access(struct delegation *d)
 		.server = l->config.server,
 		.allowed_ttl_ms = d->options.allowed_ttl_ms,
 		.other_ttl_ms = d->options.not_allowed_ttl_ms});
-	d->delegates.ask_access = ask_access;
+}
+
+static void make_namespaces(struct delegation *d)
+{
+	d->namespaces = namespaces_new(&(struct namespaces_options){.client = d->core.client,
+		.server = d->core.config.server,
+		.on_notice = d->options.on_notice,
+		.ctx = d->options.ctx});
 }
 
 int delegation_new(struct delegation **ret, const struct delegation_options *options, struct buf *err)
 {
 	_cleanup_(delegation_freep) struct delegation *d = mem_new(struct delegation);
 	d->options = *options;
-	d->delegates = (struct delegates){.ctx = d};
+	d->delegates = (struct delegates){.ctx = d,
+		.ask_access = ask_access,
+		.namespace_phase = namespace_phase,
+		.ask_namespace = ask_namespace,
+		.write_missing = write_missing};
 	int r = open_link(&d->core, options->core, err);
 	r = r ? r : open_link(&d->access_link, options->access, err);
 	if (r) {
@@ -75,12 +110,14 @@ int delegation_new(struct delegation **ret, const struct delegation_options *opt
 	}
 	d->client = d->core.client;
 	make_access(d);
+	make_namespaces(d);
 	*ret = take_ptr(d);
 	return 0;
 }
 
-void delegation_start(struct delegation *d _unused_)
+void delegation_start(struct delegation *d)
 {
+	namespaces_start(d->namespaces);
 }
 
 const struct delegates *delegation_delegates(struct delegation *d)
@@ -91,6 +128,7 @@ const struct delegates *delegation_delegates(struct delegation *d)
 void delegation_stop(struct delegation *d)
 {
 	access_stop(d->access);
+	namespaces_stop(d->namespaces);
 	stop_link(&d->access_link);
 	stop_link(&d->core);
 }
@@ -98,11 +136,13 @@ void delegation_stop(struct delegation *d)
 struct delegation *delegation_free(struct delegation *d)
 {
 	if (d) {
-		if (d->access) {
+		if (d->namespaces) {
 			delegation_stop(d);
+			namespaces_end(d->namespaces);
 		}
 		close_link(&d->access_link);
 		close_link(&d->core);
+		namespaces_free(d->namespaces);
 		access_free(d->access);
 		mem_free(d);
 	}
