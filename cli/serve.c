@@ -68,7 +68,7 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 	if (f->standalone && f->kubeconfig) {
 		return refuse(err, "--standalone needs no kube-apiserver: give one of --standalone and --kubeconfig");
 	}
-	if (!f->standalone && !f->kubeconfig) {
+	if (!f->standalone && !f->kubeconfig && !client_config_is_in_pod()) {
 		return refuse(err, "give --kubeconfig, the kube-apiserver to serve behind, or --standalone");
 	}
 	if (!f->standalone && (f->common.authorization_mode || f->common.authorization_policy_file)) {
@@ -103,7 +103,8 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL,
 			"Serve everything alone, without a kube-apiserver in front."),
 		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
-			"The kube-apiserver in front, and as whom to ask it."),
+			"The kube-apiserver in front, and as whom to ask it; within a pod, that of its service account by "
+			"default."),
 		FLAG("etcd-servers", OPTION_STRINGS, &f->etcd_servers, "URL,...",
 			"etcd's endpoints, of one cluster: https://h:p, http://h:p, unix:///path."),
 		FLAG("etcd-cafile", OPTION_STRING, &f->etcd_cafile, "FILE", "CA of etcd's certificates."),
@@ -212,7 +213,9 @@ static int serve_aggregated(const struct command *command, const struct serve_fl
 	_cleanup_(client_config_done) struct client_config core = {0};
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
-	if (client_config_load(&core, f->kubeconfig, NULL, &err)) {
+	int r = f->kubeconfig ? client_config_load(&core, f->kubeconfig, NULL, &err)
+			      : client_config_load_pod(&core, POD_FOLDER, &err);
+	if (r) {
 		return command_fail(command, &err);
 	}
 	const struct delegation_options delegation = {.core = &core};

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum { FILE_MAX = 1 << 20, TREE_MAX = 16 << 20 };
@@ -67,18 +68,23 @@ static int read_whole(const char *path, struct buf *out)
 	return r;
 }
 
-static int load_file(struct reader *r, struct str path, char **ret)
+static int load_text(const char *path, char **ret, struct buf *err)
 {
-	_cleanup_(mem_freep) char *full = full_path(r, path);
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, FILE_MAX);
-	int error = read_whole(full, &text);
-	if (error) {
-		buf_printf(r->err, "cannot read %s: %s", full, strerror(-error));
-		return error;
+	int r = read_whole(path, &text);
+	if (r) {
+		buf_printf(err, "cannot read %s: %s", path, strerror(-r));
+		return r;
 	}
 	*ret = buf_take(&text, NULL);
 	return 0;
+}
+
+static int load_file(struct reader *r, struct str path, char **ret)
+{
+	_cleanup_(mem_freep) char *full = full_path(r, path);
+	return load_text(full, ret, r->err);
 }
 
 static int load_embedded(struct reader *r, const char *name, struct str encoded, char **ret)
@@ -220,6 +226,45 @@ int client_config_load(struct client_config *ret, const char *path, const char *
 		buf_printf(err, "%s: " STR_FMT, path, STR_ARG(buf_str(&why)));
 	}
 	return r;
+}
+
+/* ---- of a pod ---- */
+
+static const char *environment(const char *name)
+{
+	const char *value = getenv(name);
+	return value && value[0] ? value : NULL;
+}
+
+bool client_config_is_in_pod(void)
+{
+	return environment("KUBERNETES_SERVICE_HOST") && environment("KUBERNETES_SERVICE_PORT");
+}
+
+static int load_pod_file(const char *folder, const char *name, char **ret, struct buf *err)
+{
+	_cleanup_(mem_freep) char *path = mem_printf("%s/%s", folder, name);
+	return load_text(path, ret, err);
+}
+
+int client_config_load_pod(struct client_config *ret, const char *folder, struct buf *err)
+{
+	const char *host = environment("KUBERNETES_SERVICE_HOST"), *port = environment("KUBERNETES_SERVICE_PORT");
+	if (!host || !port) {
+		BUF_LITERAL(err, "KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set: this is no pod");
+		return -ENOENT;
+	}
+	struct client_config c = {0};
+	int r = load_pod_file(folder, "ca.crt", &c.ca, err);
+	r = r ? r : load_pod_file(folder, "namespace", &c.namespace, err);
+	if (r) {
+		client_config_done(&c);
+		return r;
+	}
+	c.server = mem_printf(strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
+	c.token_file = mem_printf("%s/token", folder);
+	*ret = c;
+	return 0;
 }
 
 /* ---- its life ---- */

@@ -22,6 +22,11 @@ struct client_config {
 int client_config_load(struct client_config *ret, const char *path, const char *context, struct buf *err);
 /* The same from the text; folder is what relative paths begin at. */
 int client_config_parse(struct client_config *ret, struct str text, const char *folder, const char *context, struct buf *err);
+/* A pod's, as every process within has it (client-go's InClusterConfig): where, from the environment; as whom, from its service account's
+ * folder, POD_FOLDER. 0, or -errno with a sentence in err. */
+#define POD_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"
+bool client_config_is_in_pod(void);
+int client_config_load_pod(struct client_config *ret, const char *folder, struct buf *err);
 void client_config_copy(struct client_config *to, const struct client_config *from);
 void client_config_done(struct client_config *c);
 

@@ -125,6 +125,55 @@ static void test_config_load__files_are_relative_to_the_kubeconfig(void **state 
 	buf_done(&err);
 }
 
+/* What a kubelet puts into every pod. */
+static void write_text(const char *folder, const char *name, const char *text)
+{
+	char path[128];
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(file_write(fd, str_of(text)), 0);
+	close(fd);
+}
+
+static void test_config_load_pod__is_the_service_accounts(void **state _unused_)
+{
+	static const struct {
+		const char *host, *server;
+	} rows[] = {{"10.0.0.1", "https://10.0.0.1:443"}, {"fd00::1", "https://[fd00::1]:443"}};
+	char folder[] = "/tmp/annals-pod-XXXXXX", command[64], token_file[64];
+	struct client_config c;
+	struct buf err;
+	buf_init(&err, 4096);
+	assert_non_null(mkdtemp(folder));
+	snprintf(token_file, sizeof(token_file), "%s/token", folder);
+
+	unsetenv("KUBERNETES_SERVICE_HOST");
+	setenv("KUBERNETES_SERVICE_PORT", "443", 1);
+	assert_false(client_config_is_in_pod());
+	assert_true(client_config_load_pod(&c, folder, &err) < 0);
+	assert_non_null(strstr(err.p, "this is no pod"));
+	setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1", 1);
+	assert_true(client_config_is_in_pod());
+	assert_true(client_config_load_pod(&c, folder, &err) < 0);
+	assert_non_null(strstr(err.p, "ca.crt: No such file"));
+
+	write_text(folder, "ca.crt", "ca");
+	write_text(folder, "namespace", "ns");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		setenv("KUBERNETES_SERVICE_HOST", rows[i].host, 1);
+		assert_int_equal(client_config_load_pod(&c, folder, &err), 0);
+		assert_string_equal(c.server, rows[i].server);
+		assert_string_equal(c.ca, "ca");
+		assert_string_equal(c.namespace, "ns");
+		assert_string_equal(c.token_file, token_file);
+		client_config_done(&c);
+	}
+	snprintf(command, sizeof(command), "rm -rf %s", folder);
+	assert_int_equal(system(command), 0);
+	buf_done(&err);
+}
+
 static void test_config_copy__owns_everything(void **state _unused_)
 {
 	struct client_config c, copy;
@@ -145,6 +194,7 @@ int main(void)
 		TEST(test_config__other_context_can_be_named),
 		TEST(test_config__what_cannot_be_done_is_refused),
 		TEST(test_config_load__files_are_relative_to_the_kubeconfig),
+		TEST(test_config_load_pod__is_the_service_accounts),
 		TEST(test_config_copy__owns_everything),
 	};
 	return cmocka_run_group_tests_name("client_config", tests, NULL, NULL);
