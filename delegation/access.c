@@ -1,6 +1,7 @@
 #include "delegation/access.h"
 
 #include "api/members.h"
+#include "delegation/review_metrics.h"
 #include "delegation/review_text.h"
 
 enum {
@@ -84,9 +85,8 @@ static bool may_be_kept(const struct authz_attributes *at)
 		CONTROLLED_MAX;
 }
 
-bool access_ask(void *ctx, struct access_question *q)
+bool access_ask(struct access *a, struct access_question *q)
 {
-	struct access *a = ctx;
 	struct flight_request request = {
 		.key = access_key(&q->what, q->base.arena), .path = STR(PATH), .is_for_once = !may_be_kept(&q->what)};
 	if (flights_find(a->flights, &q->base, request.key)) {

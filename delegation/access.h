@@ -4,7 +4,6 @@
 #define DELEGATION_ACCESS_H
 
 #include "delegation/flights.h"
-#include "delegation/review_metrics.h"
 
 struct access;
 
@@ -17,8 +16,8 @@ struct access_options {
 struct access *access_new(const struct access_options *options);
 struct access *access_free(struct access *a); /* after the client's end */
 void access_stop(struct access *a);
-/* struct delegates' ask_access; ctx is the access. */
-bool access_ask(void *ctx, struct access_question *q);
+/* As struct delegates' ask_access. */
+bool access_ask(struct access *a, struct access_question *q);
 /* apiserver_delegated_authz_request_total, apiserver_delegated_authz_request_duration_seconds */
 void access_write_metrics(struct access *a, struct buf *out);
 

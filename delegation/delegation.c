@@ -2,6 +2,7 @@
 
 #include "delegation/access.h"
 #include "delegation/namespaces.h"
+#include "delegation/tokens.h"
 
 /* A client of one kube-apiserver as one user. */
 struct link {
@@ -11,8 +12,9 @@ struct link {
 
 struct delegation {
 	struct delegation_options options;
-	struct link core, access_link;
+	struct link core, token_link, access_link;
 	struct client *client;
+	struct tokens *tokens;
 	struct access *access;
 	struct namespaces *namespaces;
 	struct delegates delegates;
@@ -49,6 +51,12 @@ static const struct link *link_or_core(const struct delegation *d, const struct 
 
 /* ---- what the server asks ---- */
 
+static bool ask_token(void *ctx, struct token_question *q)
+{
+	struct delegation *d = ctx;
+	return tokens_ask(d->tokens, q);
+}
+
 static bool ask_access(void *ctx, struct access_question *q)
 {
 	struct delegation *d = ctx;
@@ -77,6 +85,13 @@ static void write_missing(void *ctx, struct buf *out)
 
 /* ---- life ---- */
 
+static void make_tokens(struct delegation *d)
+{
+	const struct link *l = link_or_core(d, &d->token_link);
+	d->tokens = tokens_new(
+		&(struct tokens_options){.client = l->client, .server = l->config.server, .ttl_ms = d->options.token_ttl_ms});
+}
+
 static void make_access(struct delegation *d)
 {
 	const struct link *l = link_or_core(d, &d->access_link);
@@ -99,16 +114,19 @@ int delegation_new(struct delegation **ret, const struct delegation_options *opt
 	_cleanup_(delegation_freep) struct delegation *d = mem_new(struct delegation);
 	d->options = *options;
 	d->delegates = (struct delegates){.ctx = d,
+		.ask_token = ask_token,
 		.ask_access = ask_access,
 		.namespace_phase = namespace_phase,
 		.ask_namespace = ask_namespace,
 		.write_missing = write_missing};
 	int r = open_link(&d->core, options->core, err);
+	r = r ? r : open_link(&d->token_link, options->tokens, err);
 	r = r ? r : open_link(&d->access_link, options->access, err);
 	if (r) {
 		return r;
 	}
 	d->client = d->core.client;
+	make_tokens(d);
 	make_access(d);
 	make_namespaces(d);
 	*ret = take_ptr(d);
@@ -120,6 +138,13 @@ void delegation_start(struct delegation *d)
 	namespaces_start(d->namespaces);
 }
 
+void delegation_write_metrics(void *ctx, struct buf *out)
+{
+	struct delegation *d = ctx;
+	tokens_write_metrics(d->tokens, out);
+	access_write_metrics(d->access, out);
+}
+
 const struct delegates *delegation_delegates(struct delegation *d)
 {
 	return &d->delegates;
@@ -127,8 +152,10 @@ const struct delegates *delegation_delegates(struct delegation *d)
 
 void delegation_stop(struct delegation *d)
 {
+	tokens_stop(d->tokens);
 	access_stop(d->access);
 	namespaces_stop(d->namespaces);
+	stop_link(&d->token_link);
 	stop_link(&d->access_link);
 	stop_link(&d->core);
 }
@@ -140,10 +167,12 @@ struct delegation *delegation_free(struct delegation *d)
 			delegation_stop(d);
 			namespaces_end(d->namespaces);
 		}
+		close_link(&d->token_link);
 		close_link(&d->access_link);
 		close_link(&d->core);
 		namespaces_free(d->namespaces);
 		access_free(d->access);
+		tokens_free(d->tokens);
 		mem_free(d);
 	}
 	return NULL;

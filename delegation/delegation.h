@@ -11,7 +11,9 @@ struct delegation;
 /* Text and configuration are copied. */
 struct delegation_options {
 	const struct client_config *core;           /* --kubeconfig, or the one of the pod: namespaces, webhooks */
+	const struct client_config *tokens;         /* --authentication-kubeconfig; NULL: core */
 	const struct client_config *access;         /* --authorization-kubeconfig; NULL: core */
+	int64_t token_ttl_ms;                       /* how long it is kept whom a token names; 0: not at all */
 	int64_t allowed_ttl_ms, not_allowed_ttl_ms; /* how long decisions are kept; 0: not at all */
 	/* Whom to believe has changed. From the client's thread; trust lives until it returns. */
 	void (*on_trust)(void *ctx, const struct trust *trust);
@@ -27,6 +29,8 @@ void delegation_start(struct delegation *d);
 const struct delegates *delegation_delegates(struct delegation *d);
 /* Ends what is under way: every question under way ends, with a failure; those to come end at once. Any thread. */
 void delegation_stop(struct delegation *d);
+/* For /metrics; ctx is the delegation. */
+void delegation_write_metrics(void *ctx, struct buf *out);
 struct delegation *delegation_free(struct delegation *d);
 DEFINE_CLEANUP(struct delegation *, delegation_free)
 

@@ -15,6 +15,7 @@ enum {
 struct waiting {
 	struct list link;
 	struct question *q;
+	int64_t began_ns;
 };
 
 struct flight {
@@ -51,6 +52,15 @@ struct flights {
 static void fail(struct question *q, struct str why)
 {
 	q->failure = arena_dup(q->arena, why);
+}
+
+/* Somebody does not wait any more. Under the lock. */
+static void count_out(struct flights *f, const struct waiting *w)
+{
+	f->n_waiting--;
+	if (f->options.on_wait) {
+		f->options.on_wait(f->options.ctx, clock_mono_ns() - w->began_ns);
+	}
 }
 
 static struct waiting *first_of(struct list *waiting)
@@ -103,7 +113,7 @@ static void take_waiting(struct flights *f, struct flight *flight, struct list *
 	list_init(ret);
 	list_splice(ret, &flight->waiting);
 	list_for_each(it, ret) {
-		f->n_waiting--;
+		count_out(f, list_entry(it, struct waiting, link));
 	}
 }
 
@@ -246,7 +256,7 @@ static void look_at(struct flights *f, struct flight *flight, struct look *look)
 		if (deadline_ms <= look->now_ms) {
 			list_remove(it);
 			list_append(&late, it);
-			f->n_waiting--;
+			count_out(f, list_entry(it, struct waiting, link));
 		} else {
 			look->soonest_ms = MIN(look->soonest_ms, deadline_ms);
 		}
@@ -444,7 +454,7 @@ bool flights_ask(struct flights *f, struct question *q, const struct flight_requ
 	struct waiting *w = arena_new(q->arena, struct waiting);
 	const char *why = NULL;
 	bool must_wake = false;
-	w->q = q;
+	*w = (struct waiting){.q = q, .began_ns = clock_mono_ns()};
 	pthread_mutex_lock(&f->lock);
 	bool is_answered = !request->is_for_once && find(f, q, request->key);
 	struct flight *flight = is_answered ? NULL : join(f, request, &why);
@@ -463,6 +473,13 @@ bool flights_ask(struct flights *f, struct question *q, const struct flight_requ
 		post(f);
 	}
 	return is_answered;
+}
+
+void flights_count(struct flights *f, struct flights_counts *ret)
+{
+	pthread_mutex_lock(&f->lock);
+	*ret = (struct flights_counts){f->n_flights, f->n_waiting};
+	pthread_mutex_unlock(&f->lock);
 }
 
 /* ---- life ---- */

@@ -35,6 +35,7 @@ struct flights_options {
 	void (*give)(struct question *q, const void *value);
 	void (*free_value)(void *value);
 	void (*on_try)(void *ctx, int code, int64_t duration_ns); /* may be NULL */
+	void (*on_wait)(void *ctx, int64_t duration_ns);          /* for each who waited; under the lock; may be NULL */
 	void (*on_end)(void *ctx, bool is_answer);                /* of a flight; may be NULL */
 	void *ctx;
 };
@@ -54,5 +55,10 @@ struct flight_request {
 };
 /* As a function of struct delegates: true when the question has been answered (or has failed) already. */
 bool flights_ask(struct flights *f, struct question *q, const struct flight_request *request);
+
+struct flights_counts {
+	size_t n_flights, n_waiting;
+};
+void flights_count(struct flights *f, struct flights_counts *ret);
 
 #endif
