@@ -195,15 +195,6 @@ static void write_etcd(struct buf *out, const char *name, const struct series *s
 	histogram_write(out, name, &s->etcd, &duration_bounds, labels);
 }
 
-static uint64_t histogram_count(const struct histogram *h)
-{
-	uint64_t n = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(h->buckets); i++) {
-		n += loaded(&h->buckets[i]);
-	}
-	return n;
-}
-
 static void write_count(struct buf *out, const char *name, uint64_t n, const char *labels)
 {
 	if (n > 0) {
@@ -213,7 +204,7 @@ static void write_count(struct buf *out, const char *name, uint64_t n, const cha
 
 static void write_events(struct buf *out, const char *name, const struct series *s, const char *labels)
 {
-	write_count(out, name, histogram_count(&s->event_sizes), labels);
+	write_count(out, name, histogram_count(&s->event_sizes, &event_size_bounds), labels);
 }
 
 static void write_initial(struct buf *out, const char *name, const struct series *s, const char *labels)
@@ -223,7 +214,7 @@ static void write_initial(struct buf *out, const char *name, const struct series
 
 static void write_etcd_requests(struct buf *out, const char *name, const struct series *s, const char *labels)
 {
-	write_count(out, name, histogram_count(&s->etcd), labels);
+	write_count(out, name, histogram_count(&s->etcd, &duration_bounds), labels);
 }
 
 static void write_deprecated(struct buf *out, const char *name, const struct series *s, const char *labels)
