@@ -4,6 +4,7 @@
  *   /parts/COUNT/SIZE                                              COUNT pieces of SIZE bytes of a pattern
  *   /gate                                                          suspended until open_gate()
  *   /later                                                         suspended, and woken at once by one of several threads
+ *   /head/echo /head/refuse /head/gate                             suspended before the body is read, and woken
  *   /alarm /patience                                               suspended with an alarm: gives up; goes on waiting for open_gate()
  *   /stream /list                                                  events, of unknown and of known length, as feed() makes them
  *   /cut                                                           a stream that breaks off

@@ -416,6 +416,89 @@ static void test_http__storm_of_wakes_loses_none(void **state _unused_)
 	assert_int_equal(world.n_requests, N_CLIENTS * 200 + N_CLIENTS * 160);
 }
 
+static void *ask_behind_head(void *arg)
+{
+	static const char *const requests[] = {
+		"POST /head/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+		"POST /head/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n",
+		GET("/head/echo"),
+		"POST /head/refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+		GET("/head/refuse"),
+	};
+	struct client c;
+	dial(&c);
+	for (unsigned i = 0; i < 200; i++) {
+		unsigned k = i % ARRAY_SIZE(requests);
+		assert_answer(&c, requests[k], k < 3 ? 200 : 401, k < 2 ? "abc" : k == 2 ? "" : "who are you\n");
+	}
+	client_close(&c);
+	return arg;
+}
+
+static void test_http__waiting_before_the_body_loses_nothing(void **state _unused_)
+{
+	enum { N_CLIENTS = 8 };
+	pthread_t threads[N_CLIENTS];
+	start(NULL);
+	for (size_t i = 0; i < N_CLIENTS; i++) {
+		pthread_create(&threads[i], NULL, ask_behind_head, NULL);
+	}
+	for (size_t i = 0; i < N_CLIENTS; i++) {
+		pthread_join(threads[i], NULL);
+	}
+	await(world.n_done == N_CLIENTS * 200);
+	assert_int_equal(world.n_cut, 0);
+	assert_int_equal(world.n_announced, 2 * N_CLIENTS * 200);
+	assert_int_equal(world.n_requests, N_CLIENTS * 120);
+}
+
+static void test_http__body_is_not_asked_for_before_the_head_is_through(void **state _unused_)
+{
+	struct client c;
+	start(NULL);
+	dial(&c);
+	client_say(&c, "POST /head/gate HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+	await(!list_is_empty(&world.gated));
+	assert_int_equal(c.in.n - c.at, 0);
+	open_gate();
+	assert_next_answer(&c, 100, "");
+	assert_answer(&c, "abc", 200, "abc");
+	client_close(&c);
+}
+
+static void test_http__large_body_is_read_only_once_the_head_is_through(void **state _unused_)
+{
+	struct client c;
+	struct answer a;
+	_cleanup_(mem_freep) char *body = make_body(2000000);
+	start(NULL);
+	dial(&c);
+	post(&c, "/head/gate", 2000000, body, 1000);
+	await(!list_is_empty(&world.gated));
+	assert_int_equal(world.n_requests, 0);
+	open_gate();
+	client_send(&c, (struct str){body + 1000, 2000000 - 1000});
+	client_ask(&c, "", &a);
+	assert_int_equal(a.body.n, 2000000);
+	assert_memory_equal(a.body.p, body, 2000000);
+	answer_done(&a);
+	client_close(&c);
+}
+
+static void test_http__client_that_leaves_while_its_head_waits_is_noticed(void **state _unused_)
+{
+	struct client c;
+	start(NULL);
+	dial(&c);
+	client_say(&c, "POST /head/gate HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\n");
+	await(!list_is_empty(&world.gated));
+	client_close(&c);
+	assert_int_equal(world.n_done, 0);
+	open_gate();
+	await(world.n_done == 1);
+	assert_int_equal(world.n_requests, 0);
+}
+
 static void test_http__client_that_leaves_while_it_waits_is_noticed_when_woken(void **state _unused_)
 {
 	struct client c;
@@ -704,6 +787,10 @@ int main(void)
 		CASE(test_http__client_that_asks_is_told_to_go_on),
 		CASE(test_http__early_answer_keeps_the_connection_where_it_can),
 		CASE(test_http__storm_of_wakes_loses_none),
+		CASE(test_http__waiting_before_the_body_loses_nothing),
+		CASE(test_http__body_is_not_asked_for_before_the_head_is_through),
+		CASE(test_http__large_body_is_read_only_once_the_head_is_through),
+		CASE(test_http__client_that_leaves_while_its_head_waits_is_noticed),
 		CASE(test_http__client_that_leaves_while_it_waits_is_noticed_when_woken),
 		CASE(test_http__alarm_lets_a_waiting_exchange_give_up),
 		CASE(test_http__exchange_may_go_on_waiting_after_an_alarm),
