@@ -6,13 +6,10 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-/* An organization is a group of the user; a certificate with more than this is not an honest one. */
-enum { MAX_ORGANIZATIONS = 64, MAX_NAME = 1024 };
-
 struct tls_identity {
 	_Atomic uint32_t refs;
 	gnutls_certificate_credentials_t credentials;
-	bool wants_client; /* there is a client CA: ask for a certificate */
+	bool asks_client;
 };
 
 /* What tells one version of a file from the next, through the symbolic links of a mounted secret too. */
@@ -23,10 +20,11 @@ struct stamp {
 	struct timespec changed;
 };
 
-enum { CERT, KEY, CLIENT_CA, N_FILES };
+enum { CERT, KEY, N_FILES };
 
 struct tls_files {
 	const char *names[N_FILES];
+	bool asks_client;
 	struct stamp stamps[N_FILES];
 	pthread_mutex_t lock; /* guards the pointer `current` */
 	struct tls_identity *current;
@@ -112,37 +110,17 @@ static int load_chain(struct tls_identity *id, const char *const names[N_FILES],
 	return r < 0 ? fail_load(err, "certificate", names[CERT], r) : 0;
 }
 
-static int load_client_ca(struct tls_identity *id, const char *name, struct buf *err)
-{
-	if (!name) {
-		return 0;
-	}
-	int n = gnutls_certificate_set_x509_trust_file(id->credentials, name, GNUTLS_X509_FMT_PEM);
-	if (n < 0) {
-		return fail_load(err, "client CA", name, n);
-	}
-	if (n == 0) {
-		buf_printf(err, "no certificate in client CA file %s", name);
-		return -EINVAL;
-	}
-	id->wants_client = true;
-	return 0;
-}
-
-static int tls_identity_load(struct tls_identity **ret, const char *const names[N_FILES], struct buf *err)
+static int tls_identity_load(struct tls_identity **ret, const struct tls_files *f, struct buf *err)
 {
 	_cleanup_(tls_identity_unrefp) struct tls_identity *id = mem_new(struct tls_identity);
 	atomic_init(&id->refs, 1);
+	id->asks_client = f->asks_client;
 	int r = gnutls_certificate_allocate_credentials(&id->credentials);
 	if (r < 0) {
-		return fail_load(err, "certificate", names[CERT], r);
+		return fail_load(err, "certificate", f->names[CERT], r);
 	}
 
-	r = load_chain(id, names, err);
-	if (r < 0) {
-		return r;
-	}
-	r = load_client_ca(id, names[CLIENT_CA], err);
+	r = load_chain(id, f->names, err);
 	if (r < 0) {
 		return r;
 	}
@@ -155,7 +133,7 @@ static void stamp_files(const char *const names[N_FILES], struct stamp ret[N_FIL
 	memset(ret, 0, sizeof(struct stamp) * N_FILES);
 	for (size_t i = 0; i < N_FILES; i++) {
 		struct stat st;
-		if (names[i] && stat(names[i], &st) == 0) {
+		if (stat(names[i], &st) == 0) {
 			ret[i].device = st.st_dev;
 			ret[i].inode = st.st_ino;
 			ret[i].size = st.st_size;
@@ -164,17 +142,16 @@ static void stamp_files(const char *const names[N_FILES], struct stamp ret[N_FIL
 	}
 }
 
-int tls_files_new(
-	struct tls_files **ret, const char *cert_file, const char *key_file, const char *client_ca_file, struct buf *err)
+int tls_files_new(struct tls_files **ret, const char *cert_file, const char *key_file, bool asks_client, struct buf *err)
 {
 	struct tls_files *f = mem_new(struct tls_files);
 	f->names[CERT] = cert_file;
 	f->names[KEY] = key_file;
-	f->names[CLIENT_CA] = client_ca_file;
+	f->asks_client = asks_client;
 	pthread_mutex_init(&f->lock, NULL);
 	stamp_files(f->names, f->stamps);
 
-	int r = tls_identity_load(&f->current, f->names, err);
+	int r = tls_identity_load(&f->current, f, err);
 	if (r < 0) {
 		tls_files_free(f);
 		return r;
@@ -204,7 +181,7 @@ int tls_files_refresh(struct tls_files *f, struct buf *err)
 	memcpy(f->stamps, stamps, sizeof(stamps));
 
 	_cleanup_(tls_identity_unrefp) struct tls_identity *id = NULL;
-	int r = tls_identity_load(&id, f->names, err);
+	int r = tls_identity_load(&id, f, err);
 	if (r < 0) {
 		return r;
 	}
@@ -229,105 +206,5 @@ void tls_identity_apply(const struct tls_identity *id, gnutls_session_t session)
 {
 	gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, id->credentials);
 	gnutls_certificate_send_x509_rdn_sequence(session, 1);
-	gnutls_certificate_server_set_request(session, id->wants_client ? GNUTLS_CERT_REQUEST : GNUTLS_CERT_IGNORE);
-}
-
-static void set_problem(struct http_peer *peer, struct arena *a, const char *text)
-{
-	peer->problem = arena_dup(a, str_trim(str_of(text)));
-}
-
-/* Chain, dates, revocation and that the certificate may be used by a client. */
-static bool verify_peer(gnutls_session_t session, struct arena *a, struct http_peer *ret)
-{
-	gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (void *)GNUTLS_KP_TLS_WWW_CLIENT};
-	unsigned status = 0;
-	int r = gnutls_certificate_verify_peers(session, &purpose, 1, &status);
-	if (r < 0) {
-		set_problem(ret, a, gnutls_strerror(r));
-		return false;
-	}
-	if (status == 0) {
-		return true;
-	}
-	gnutls_datum_t text = {NULL, 0};
-	if (gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0) == 0) {
-		set_problem(ret, a, (const char *)text.data);
-		gnutls_free(text.data);
-	} else {
-		set_problem(ret, a, "The certificate is NOT trusted.");
-	}
-	return false;
-}
-
-/* The index-th name of that kind; empty when there is none. */
-static struct str read_name(gnutls_x509_crt_t cert, struct arena *a, const char *oid, unsigned index)
-{
-	char name[MAX_NAME];
-	size_t n = sizeof(name);
-	if (gnutls_x509_crt_get_dn_by_oid(cert, oid, index, 0, name, &n) < 0) {
-		return (struct str){NULL, 0};
-	}
-	return arena_dup(a, (struct str){name, n});
-}
-
-static struct str fingerprint_of(const gnutls_datum_t *der, struct arena *a)
-{
-	static const char hex[] = "0123456789abcdef";
-	unsigned char digest[32];
-	size_t n = sizeof(digest);
-
-	if (gnutls_fingerprint(GNUTLS_DIG_SHA256, der, digest, &n) < 0) {
-		return (struct str){NULL, 0};
-	}
-	char *text = arena_text(a, 2 * n);
-	for (size_t i = 0; i < n; i++) {
-		text[2 * i] = hex[digest[i] >> 4];
-		text[2 * i + 1] = hex[digest[i] & 15];
-	}
-	return (struct str){text, 2 * n};
-}
-
-static void read_names(gnutls_x509_crt_t cert, struct arena *a, struct http_peer *ret)
-{
-	struct str organizations[MAX_ORGANIZATIONS];
-	size_t n = 0;
-	while (n < MAX_ORGANIZATIONS) {
-		organizations[n] = read_name(cert, a, GNUTLS_OID_X520_ORGANIZATION_NAME, (unsigned)n);
-		if (organizations[n].n == 0) {
-			break;
-		}
-		n++;
-	}
-
-	struct str *copy = arena_array(a, struct str, n);
-	memcpy(copy, organizations, n * sizeof(*copy));
-	ret->organizations = copy;
-	ret->n_organizations = n;
-	ret->common_name = read_name(cert, a, GNUTLS_OID_X520_COMMON_NAME, 0);
-	ret->is_verified = true;
-}
-
-void tls_identify_peer(const struct tls_identity *id, gnutls_session_t session, struct arena *a, struct http_peer *ret)
-{
-	unsigned n = 0;
-	const gnutls_datum_t *chain = id->wants_client ? gnutls_certificate_get_peers(session, &n) : NULL;
-	ret->has_certificate = chain && n > 0;
-	if (!ret->has_certificate || !verify_peer(session, a, ret)) {
-		return;
-	}
-
-	gnutls_x509_crt_t cert;
-	int r = gnutls_x509_crt_init(&cert);
-	if (r == 0) {
-		r = gnutls_x509_crt_import(cert, &chain[0], GNUTLS_X509_FMT_DER);
-		if (r == 0) {
-			read_names(cert, a, ret);
-			ret->fingerprint = fingerprint_of(&chain[0], a);
-		}
-		gnutls_x509_crt_deinit(cert);
-	}
-	if (r < 0) {
-		set_problem(ret, a, gnutls_strerror(r));
-	}
+	gnutls_certificate_server_set_request(session, id->asks_client ? GNUTLS_CERT_REQUEST : GNUTLS_CERT_IGNORE);
 }

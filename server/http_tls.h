@@ -1,13 +1,11 @@
-/* What GnuTLS does for the HTTP front end: certificates that follow their files, and who the client is.
+/* The server's own certificate, which follows its files. Who the client is: server/client_trust.h.
  *
- * Certificate, key and client CAs are loaded together into an immutable, counted `tls_identity`. A connection keeps the one it
- * began with, so a reload touches no connection; new ones get the new identity. */
+ * Certificate and key are loaded together into an immutable, counted `tls_identity`. A connection keeps the one it began with, so a
+ * reload touches no connection; new ones get the new identity. */
 #ifndef SERVER_HTTP_TLS_H
 #define SERVER_HTTP_TLS_H
 
-#include "base/arena.h"
 #include "base/buf.h"
-#include "server/http.h"
 #include <gnutls/gnutls.h>
 
 /* TLS 1.2 and 1.3, AEAD ciphers with forward secrecy only, the cheaper of equally good ones first. */
@@ -18,10 +16,9 @@
 struct tls_identity;
 struct tls_files;
 
-/* Loads the three files (client_ca_file may be NULL) and remembers them. 0, or -errno with a sentence in err. The names must live as
- * long as the result. */
-int tls_files_new(
-	struct tls_files **ret, const char *cert_file, const char *key_file, const char *client_ca_file, struct buf *err);
+/* Loads the two files and remembers them. asks_client: clients are asked for a certificate, which they need not have. 0, or -errno with a
+ * sentence in err. The names must live as long as the result. */
+int tls_files_new(struct tls_files **ret, const char *cert_file, const char *key_file, bool asks_client, struct buf *err);
 struct tls_files *tls_files_free(struct tls_files *f);
 /* Loads them again if one has changed since: 0 when nothing changed, 1 when there is a new identity, or -errno with a sentence in
  * err, said once per change; then the identity before stays in use. For one thread. */
@@ -33,8 +30,5 @@ struct tls_identity *tls_identity_unref(struct tls_identity *id);
 /* Gives a server session, before its handshake, this identity instead of what it had. The caller keeps its reference until the session
  * is gone. */
 void tls_identity_apply(const struct tls_identity *id, gnutls_session_t session);
-
-/* After the handshake: fills the certificate's part of *ret, text in the arena. */
-void tls_identify_peer(const struct tls_identity *id, gnutls_session_t session, struct arena *a, struct http_peer *ret);
 
 #endif

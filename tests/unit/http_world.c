@@ -61,8 +61,8 @@ static void say_peer(struct http_exchange *x)
 {
 	const struct http_peer *p = http_peer(x);
 	struct arena *a = http_arena(x);
-	struct str text = arena_printf(a, "tls=%d sent=%d verified=%d cn=" STR_FMT, p->is_tls, p->has_certificate,
-		p->is_verified, STR_ARG(p->common_name));
+	struct str text = arena_printf(a, "tls=%d sent=%d verified=%d front=%d cn=" STR_FMT, p->is_tls, p->has_certificate,
+		p->is_verified, p->is_front_proxy, STR_ARG(p->common_name));
 	for (size_t i = 0; i < p->n_organizations; i++) {
 		text = arena_printf(a, STR_FMT " o=" STR_FMT, STR_ARG(text), STR_ARG(p->organizations[i]));
 	}
@@ -325,7 +325,7 @@ static int try_start(const struct http_options *wanted, struct buf *err)
 	if (use_tls) {
 		o.cert_file = o.cert_file ? o.cert_file : server_cert;
 		o.key_file = o.key_file ? o.key_file : server_key;
-		o.client_ca_file = o.client_ca_file ? o.client_ca_file : ca_cert;
+		o.client_ca_file = o.client_ca_file || o.is_trust_set_later ? o.client_ca_file : ca_cert;
 	}
 	return http_server_new(&world.server, &o, err);
 }
@@ -440,8 +440,8 @@ int open_pki(void **state _unused_)
 	make_cert("other", NULL, "other CA", false);
 	make_cert("server", "ca", "localhost", true);
 	make_cert("stranger", "other", "stranger", false);
-	pki_make(pki, &(struct pki_spec){"alice", "ca", "alice", {"system:masters", "devs", NULL}, false, false});
-	pki_make(pki, &(struct pki_spec){"expired", "ca", "alice", {NULL}, false, true});
+	pki_make(pki, &(struct pki_spec){.name = "alice", .issuer = "ca", .common_name = "alice", .organizations = {"system:masters", "devs"}});
+	pki_make(pki, &(struct pki_spec){.name = "expired", .issuer = "ca", .common_name = "alice", .ends_in_s = -86400});
 	server_cert = pki_path(pki, "server", "crt");
 	server_key = pki_path(pki, "server", "key");
 	ca_cert = pki_path(pki, "ca", "crt");

@@ -29,14 +29,14 @@ static void assert_named_peer(const char *name, const char *expected)
 static void test_tls__client_is_known_by_its_certificate(void **state _unused_)
 {
 	start(NULL);
-	assert_peer(&(struct client_tls){0}, "tls=1 sent=0 verified=0 cn= problem=");
-	assert_named_peer("alice", "tls=1 sent=1 verified=1 cn=alice o=system:masters o=devs problem=");
+	assert_peer(&(struct client_tls){0}, "tls=1 sent=0 verified=0 front=0 cn= problem=");
+	assert_named_peer("alice", "tls=1 sent=1 verified=1 front=0 cn=alice o=system:masters o=devs problem=");
 	assert_named_peer("expired",
-		"tls=1 sent=1 verified=0 cn= problem=The certificate is NOT trusted. The certificate chain uses expired");
+		"tls=1 sent=1 verified=0 front=0 cn= problem=The certificate is NOT trusted. The certificate chain uses expired");
 	assert_named_peer("stranger",
-		"tls=1 sent=1 verified=0 cn= problem=The certificate is NOT trusted. The certificate issuer is unknown");
+		"tls=1 sent=1 verified=0 front=0 cn= problem=The certificate is NOT trusted. The certificate issuer is unknown");
 	assert_named_peer("server",
-		"tls=1 sent=1 verified=0 cn= problem=The certificate is NOT trusted. The certificate chain does not match");
+		"tls=1 sent=1 verified=0 front=0 cn= problem=The certificate is NOT trusted. The certificate chain does not match");
 }
 
 static void test_tls__http11_is_negotiated_and_old_versions_are_not(void **state _unused_)
@@ -103,7 +103,7 @@ static void test_tls__new_client_ca_is_taken_up(void **state _unused_)
 	_cleanup_(mem_freep) char *path = pki_path(pki, "turning", "crt"), *from = pki_path(pki, "clients", "crt");
 	make_cert("turning", NULL, "CA of nobody", false);
 	start(&(struct http_options){.client_ca_file = path});
-	assert_named_peer("bob", "tls=1 sent=1 verified=0");
+	assert_named_peer("bob", "tls=1 sent=1 verified=0 front=0");
 
 	assert_int_equal(rename(from, path), 0);
 	for (unsigned i = 0;; i++) {
@@ -112,7 +112,7 @@ static void test_tls__new_client_ca_is_taken_up(void **state _unused_)
 		_cleanup_(mem_freep) char *cert = pki_path(pki, "bob", "crt"), *key = pki_path(pki, "bob", "key");
 		client_open(&c, port(), &(struct client_tls){.cert_file = cert, .key_file = key});
 		client_get(&c, "/who", &a);
-		bool is_known = str_contains(buf_str(&a.body), STR("verified=1 cn=bob"));
+		bool is_known = str_contains(buf_str(&a.body), STR("verified=1 front=0 cn=bob"));
 		answer_done(&a);
 		client_close(&c);
 		if (is_known) {
@@ -128,7 +128,7 @@ static void test_tls__certificate_and_key_must_match(void **state _unused_)
 	assert_no_start(&(struct http_options){.key_file = key}, -EINVAL, "is not that of the certificate");
 	assert_no_start(&(struct http_options){.cert_file = "/nonexistent"}, -EINVAL, "cannot load certificate /nonexistent");
 	assert_no_start(
-		&(struct http_options){.client_ca_file = "/nonexistent"}, -EINVAL, "cannot load client CA /nonexistent");
+		&(struct http_options){.client_ca_file = "/nonexistent"}, -ENOENT, "cannot load client CA /nonexistent");
 }
 
 /* libmicrohttpd by itself would turn round and round. */

@@ -71,8 +71,11 @@ static void set_names(gnutls_x509_crt_t cert, const struct pki_spec *spec)
 		assert_gnutls(gnutls_x509_crt_set_dn_by_oid(
 			cert, GNUTLS_OID_X520_ORGANIZATION_NAME, 0, name, (unsigned)strlen(name)));
 	}
-	const char *name = spec->common_name;
-	assert_gnutls(gnutls_x509_crt_set_dn_by_oid(cert, GNUTLS_OID_X520_COMMON_NAME, 0, name, (unsigned)strlen(name)));
+	const char *names[] = {spec->common_name, spec->second_name};
+	for (size_t i = 0; i < ARRAY_SIZE(names) && names[i]; i++) {
+		assert_gnutls(gnutls_x509_crt_set_dn_by_oid(
+			cert, GNUTLS_OID_X520_COMMON_NAME, 0, names[i], (unsigned)strlen(names[i])));
+	}
 }
 
 static void set_use(gnutls_x509_crt_t cert, const struct pki_spec *spec)
@@ -80,14 +83,14 @@ static void set_use(gnutls_x509_crt_t cert, const struct pki_spec *spec)
 	static _Atomic uint8_t serial;
 	uint8_t number = (uint8_t)(++serial & 0x7f);
 	time_t now = time(NULL);
+	bool is_ca = spec->is_ca || !spec->issuer;
 	assert_gnutls(gnutls_x509_crt_set_version(cert, 3));
 	assert_gnutls(gnutls_x509_crt_set_serial(cert, &number, sizeof(number)));
-	assert_gnutls(gnutls_x509_crt_set_activation_time(cert, now - 3 * DAY));
-	assert_gnutls(gnutls_x509_crt_set_expiration_time(cert, spec->is_expired ? now - DAY : now + DAY));
-	assert_gnutls(gnutls_x509_crt_set_basic_constraints(cert, !spec->issuer, -1));
-	assert_gnutls(
-		gnutls_x509_crt_set_key_usage(cert, spec->issuer ? GNUTLS_KEY_DIGITAL_SIGNATURE : GNUTLS_KEY_KEY_CERT_SIGN));
-	if (spec->issuer) {
+	assert_gnutls(gnutls_x509_crt_set_activation_time(cert, now + (spec->begins_in_s ? spec->begins_in_s : -3 * DAY)));
+	assert_gnutls(gnutls_x509_crt_set_expiration_time(cert, now + (spec->ends_in_s ? spec->ends_in_s : DAY)));
+	assert_gnutls(gnutls_x509_crt_set_basic_constraints(cert, is_ca, -1));
+	assert_gnutls(gnutls_x509_crt_set_key_usage(cert, is_ca ? GNUTLS_KEY_KEY_CERT_SIGN : GNUTLS_KEY_DIGITAL_SIGNATURE));
+	if (!is_ca && !spec->is_for_all) {
 		const char *purpose = spec->is_server ? GNUTLS_KP_TLS_WWW_SERVER : GNUTLS_KP_TLS_WWW_CLIENT;
 		assert_gnutls(gnutls_x509_crt_set_key_purpose_oid(cert, purpose, 0));
 		assert_gnutls(gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_DNSNAME, "localhost", 9, GNUTLS_FSAN_SET));

@@ -7,10 +7,12 @@
 struct pki_spec {
 	const char *name;   /* of the files */
 	const char *issuer; /* whose files sign it; NULL: itself, and it is a CA */
-	const char *common_name;
+	const char *common_name, *second_name; /* the second may be NULL */
 	const char *organizations[3];
-	bool is_server; /* else for clients */
-	bool is_expired;
+	bool is_server;                /* else for clients */
+	bool is_for_all;               /* says nothing of what it may be used for */
+	bool is_ca;                    /* also with an issuer */
+	int64_t begins_in_s, ends_in_s; /* 0: three days ago, a day from now */
 };
 
 /* A new folder; its name is to be freed. */

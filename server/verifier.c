@@ -1,0 +1,298 @@
+#include "server/verifier.h"
+
+#include "api/trust.h"
+
+#include <gnutls/x509.h>
+#include <stdatomic.h>
+
+enum {
+	MAX_ORGANIZATIONS = 64, /* groups of the user: a certificate with more is not an honest one */
+	MAX_NAME = 1024,        /* bytes */
+	MAX_CHAIN = 16,         /* certificates */
+	TRUST_CEILING = 16 << 20,
+};
+
+/* RSA of 1024 bits and more, no broken digests: what the handshake demands too. */
+#define VERIFY_FLAGS GNUTLS_PROFILE_TO_VFLAGS(GNUTLS_PROFILE_LOW)
+
+struct authorities {
+	gnutls_x509_trust_list_t list; /* NULL: none */
+	int64_t *moments;              /* when one of them begins or ceases to be valid */
+	size_t n_moments;
+};
+
+struct verifier {
+	_Atomic uint32_t refs;
+	struct trust trust; /* in the arena; without those that are garbage */
+	struct arena arena;
+	struct authorities users, fronts;
+};
+
+struct chain {
+	gnutls_x509_crt_t certs[MAX_CHAIN];
+	unsigned n;
+};
+
+/* ---- authorities ---- */
+
+/* The last second of validity is still valid. */
+static void note_moments(int64_t moments[2], gnutls_x509_crt_t cert)
+{
+	moments[0] = (int64_t)gnutls_x509_crt_get_activation_time(cert);
+	moments[1] = (int64_t)gnutls_x509_crt_get_expiration_time(cert) + 1;
+}
+
+/* Takes the certificates. */
+static bool authorities_fill(struct authorities *set, gnutls_x509_crt_t *certs, unsigned n)
+{
+	set->moments = mem_array(n, 2 * sizeof(*set->moments));
+	set->n_moments = 2 * (size_t)n;
+	for (unsigned i = 0; i < n; i++) {
+		note_moments(set->moments + 2 * (size_t)i, certs[i]);
+	}
+	int added = gnutls_x509_trust_list_init(&set->list, 0);
+	added = added < 0 ? 0 : gnutls_x509_trust_list_add_cas(set->list, certs, n, 0);
+	for (unsigned i = added < 0 ? 0 : (unsigned)added; i < n; i++) {
+		gnutls_x509_crt_deinit(certs[i]);
+	}
+	return added == (int)n;
+}
+
+static void authorities_done(struct authorities *set)
+{
+	if (set->list) {
+		gnutls_x509_trust_list_deinit(set->list, 1);
+	}
+	mem_free(set->moments);
+	*set = (struct authorities){0};
+}
+
+static bool authorities_parse(struct authorities *set, struct str pem, struct buf *problem)
+{
+	gnutls_datum_t text = {(unsigned char *)(uintptr_t)pem.p, (unsigned)pem.n};
+	gnutls_x509_crt_t *certs = NULL;
+	unsigned n = 0;
+	int r = gnutls_x509_crt_list_import2(&certs, &n, &text, GNUTLS_X509_FMT_PEM, 0);
+	if (r < 0) {
+		buf_adds(problem, gnutls_strerror(r));
+		return false;
+	}
+	bool is_filled = authorities_fill(set, certs, n);
+	gnutls_free(certs);
+	if (!is_filled) {
+		buf_adds(problem, "not usable");
+		authorities_done(set);
+	}
+	return is_filled;
+}
+
+static void authorities_open(struct authorities *set, struct str *pem, const char *name, struct buf *problems)
+{
+	_cleanup_(buf_done) struct buf why;
+	buf_init(&why, 1024);
+	if (pem->n > 0 && !authorities_parse(set, *pem, &why)) {
+		buf_printf(problems, "%s%s: " STR_FMT, problems->n ? "; " : "", name, STR_ARG(buf_str(&why)));
+		*pem = STR("");
+	}
+}
+
+/* ---- life ---- */
+
+struct verifier *verifier_new(const struct trust *trust, struct buf *problems)
+{
+	struct verifier *v = mem_new(struct verifier);
+	struct trust usable = *trust;
+	atomic_init(&v->refs, 1);
+	arena_init(&v->arena, TRUST_CEILING);
+	authorities_open(&v->users, &usable.client_ca, "the CA of users' certificates", problems);
+	authorities_open(&v->fronts, &usable.front_ca, "the CA of front proxies' certificates", problems);
+	trust_copy(&v->trust, &usable, &v->arena);
+	return v;
+}
+
+struct verifier *verifier_ref(struct verifier *v)
+{
+	atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
+	return v;
+}
+
+struct verifier *verifier_unref(struct verifier *v)
+{
+	if (v && atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) == 1) {
+		authorities_done(&v->users);
+		authorities_done(&v->fronts);
+		arena_done(&v->arena);
+		mem_free(v);
+	}
+	return NULL;
+}
+
+/* ---- chains ---- */
+
+static void chain_done(struct chain *c)
+{
+	while (c->n > 0) {
+		gnutls_x509_crt_deinit(c->certs[--c->n]);
+	}
+}
+
+/* 0, or GnuTLS's error. */
+static int chain_read(struct chain *c, const gnutls_datum_t *der, unsigned n)
+{
+	if (n > MAX_CHAIN) {
+		return GNUTLS_E_CONSTRAINT_ERROR;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		int r = gnutls_x509_crt_init(&c->certs[i]);
+		if (r < 0) {
+			return r;
+		}
+		c->n++;
+		r = gnutls_x509_crt_import(c->certs[i], &der[i], GNUTLS_X509_FMT_DER);
+		if (r < 0) {
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int64_t next_moment(const int64_t *moments, size_t n, int64_t now_s, int64_t next_s)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (moments[i] > now_s) {
+			next_s = MIN(next_s, moments[i]);
+		}
+	}
+	return next_s;
+}
+
+static int64_t chain_next_moment(const struct chain *c, int64_t now_s, int64_t next_s)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		int64_t moments[2];
+		note_moments(moments, c->certs[i]);
+		next_s = next_moment(moments, ARRAY_SIZE(moments), now_s, next_s);
+	}
+	return next_s;
+}
+
+/* Signatures, dates, and that each certificate may be used for clients. Returns the status: 0 is good. */
+static unsigned chain_verify(struct chain *c, const struct authorities *set)
+{
+	gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (void *)GNUTLS_KP_TLS_WWW_CLIENT};
+	unsigned status = GNUTLS_CERT_INVALID;
+	int r = gnutls_x509_trust_list_verify_crt2(set->list, c->certs, c->n, &purpose, 1, VERIFY_FLAGS, &status, NULL);
+	return r < 0 ? status | GNUTLS_CERT_INVALID : status;
+}
+
+/* ---- names ---- */
+
+static void set_problem(struct http_peer *peer, struct arena *a, const char *text)
+{
+	peer->problem = arena_dup(a, str_trim(str_of(text)));
+}
+
+static void describe_problem(struct http_peer *peer, struct arena *a, unsigned status)
+{
+	gnutls_datum_t text = {NULL, 0};
+	if (gnutls_certificate_verification_status_print(status, GNUTLS_CRT_X509, &text, 0) == 0) {
+		set_problem(peer, a, (const char *)text.data);
+		gnutls_free(text.data);
+	} else {
+		set_problem(peer, a, "The certificate is NOT trusted.");
+	}
+}
+
+/* The index-th name of that kind: 0, or GnuTLS's error. */
+static int read_name(gnutls_x509_crt_t cert, struct arena *a, const char *oid, unsigned index, struct str *ret)
+{
+	char name[MAX_NAME];
+	size_t n = sizeof(name);
+	int r = gnutls_x509_crt_get_dn_by_oid(cert, oid, index, 0, name, &n);
+	if (r >= 0) {
+		*ret = arena_dup(a, (struct str){name, n});
+	}
+	return r;
+}
+
+/* Of several the last, as crypto/x509 has it; empty when one cannot be read. */
+static struct str read_common_name(gnutls_x509_crt_t cert, struct arena *a)
+{
+	struct str name = {NULL, 0};
+	int r = 0;
+	for (unsigned i = 0; r >= 0; i++) {
+		r = read_name(cert, a, GNUTLS_OID_X520_COMMON_NAME, i, &name);
+	}
+	return r == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE ? name : (struct str){NULL, 0};
+}
+
+static void read_organizations(gnutls_x509_crt_t cert, struct arena *a, struct http_peer *ret)
+{
+	struct str organizations[MAX_ORGANIZATIONS];
+	size_t n = 0;
+	while (n < MAX_ORGANIZATIONS &&
+		read_name(cert, a, GNUTLS_OID_X520_ORGANIZATION_NAME, (unsigned)n, &organizations[n]) >= 0 &&
+		organizations[n].n > 0) {
+		n++;
+	}
+	struct str *copy = arena_array(a, struct str, n);
+	memcpy(copy, organizations, n * sizeof(*copy));
+	ret->organizations = copy;
+	ret->n_organizations = n;
+}
+
+static struct str fingerprint_of(const gnutls_datum_t *der, struct arena *a)
+{
+	static const char hex[] = "0123456789abcdef";
+	unsigned char digest[32];
+	size_t n = sizeof(digest);
+
+	if (gnutls_fingerprint(GNUTLS_DIG_SHA256, der, digest, &n) < 0) {
+		return (struct str){NULL, 0};
+	}
+	char *text = arena_text(a, 2 * n);
+	for (size_t i = 0; i < n; i++) {
+		text[2 * i] = hex[digest[i] >> 4];
+		text[2 * i + 1] = hex[digest[i] & 15];
+	}
+	return (struct str){text, 2 * n};
+}
+
+/* ---- judging ---- */
+
+static bool judge(struct chain *c, const struct authorities *set, struct arena *a, struct http_peer *ret)
+{
+	if (!set->list) {
+		return false;
+	}
+	unsigned status = chain_verify(c, set);
+	if (status) {
+		describe_problem(ret, a, status);
+	}
+	return status == 0;
+}
+
+int64_t verifier_judge(const struct verifier *v, const gnutls_datum_t *der, unsigned n, int64_t now_s, struct arena *a,
+	struct http_peer *ret)
+{
+	_cleanup_(chain_done) struct chain c = {.n = 0};
+	int64_t next_s = INT64_MAX;
+	ret->trust = &v->trust;
+	int r = chain_read(&c, der, n);
+	if (r < 0) {
+		set_problem(ret, a, gnutls_strerror(r));
+		return next_s;
+	}
+
+	ret->is_verified = judge(&c, &v->users, a, ret);
+	ret->is_front_proxy = judge(&c, &v->fronts, a, ret);
+	if (ret->is_verified || ret->is_front_proxy) {
+		ret->problem = (struct str){NULL, 0};
+		ret->common_name = read_common_name(c.certs[0], a);
+		read_organizations(c.certs[0], a, ret);
+		ret->fingerprint = fingerprint_of(&der[0], a);
+	}
+	next_s = next_moment(v->users.moments, v->users.n_moments, now_s, next_s);
+	next_s = next_moment(v->fronts.moments, v->fronts.n_moments, now_s, next_s);
+	return chain_next_moment(&c, now_s, next_s);
+}
