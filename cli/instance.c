@@ -151,8 +151,8 @@ static int open_server(struct instance *i, struct buf *err)
 		.on_notice = on_notice,
 		.slow_request_ms = f->slow_request_ms,
 		.on_slow = on_slow,
-		.write_metrics = o->write_metrics,
-		.metrics_ctx = o->metrics_ctx,
+		.write_metrics = i->delegation ? delegation_write_metrics : o->write_metrics,
+		.metrics_ctx = i->delegation ? (void *)i->delegation : o->metrics_ctx,
 	};
 	return server_new(&i->server, &options, err);
 }

@@ -20,7 +20,7 @@ struct instance_options {
 	const char *cert_file, *key_file, *client_ca_file;
 	const struct delegation_options *delegation;       /* aggregated mode; its callbacks are set here. NULL: standalone */
 	const char *const *always_allow_paths;             /* aggregated mode; ends with NULL */
-	void (*write_metrics)(void *ctx, struct buf *out); /* more for /metrics, from any thread; NULL: nothing */
+	void (*write_metrics)(void *ctx, struct buf *out); /* standalone: more for /metrics, from any thread; NULL: nothing */
 	void *metrics_ctx;
 };
 

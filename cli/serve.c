@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/delegation_flags.h"
 #include "cli/instance.h"
 #include "cli/port_owner.h"
 
@@ -14,12 +15,14 @@ struct serve_flags {
 	const char *tls_cert_file, *tls_private_key_file, *client_ca_file;
 	bool standalone;
 	const char *kubeconfig;
+	struct delegation_flags delegation;
 	struct common_flags common;
 };
 
 static void flags_init(struct serve_flags *f)
 {
 	*f = (struct serve_flags){.etcd_prefix = "/annals", .bind_address = "0.0.0.0", .secure_port = 6443};
+	delegation_flags_init(&f->delegation);
 	common_flags_init(&f->common);
 	f->common.verbosity = 1;
 }
@@ -27,6 +30,7 @@ static void flags_init(struct serve_flags *f)
 static void flags_done(struct serve_flags *f)
 {
 	option_strings_done(&f->etcd_servers);
+	delegation_flags_done(&f->delegation);
 	common_flags_done(&f->common);
 }
 
@@ -89,7 +93,8 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 	if (n < 2 || f->etcd_prefix[0] != '/' || f->etcd_prefix[n - 1] == '/') {
 		return refuse(err, "--etcd-prefix must begin with a slash, end without one, and have something between");
 	}
-	return common_flags_check(&f->common, err);
+	int r = delegation_flags_check(&f->delegation, f->standalone, err);
+	return r ? r : common_flags_check(&f->common, err);
 }
 
 #define FLAG(name, type, target, value, help)         \
@@ -99,7 +104,7 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 
 static int parse_flags(const struct command *command, struct serve_flags *f, int argc, char **argv)
 {
-	struct option options[17 + COMMON_FLAGS_MAX] = {
+	struct option options[17 + DELEGATION_FLAGS_MAX + COMMON_FLAGS_MAX] = {
 		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL,
 			"Serve everything alone, without a kube-apiserver in front."),
 		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
@@ -123,6 +128,7 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 	while (options[n].name) {
 		n++;
 	}
+	n += delegation_flags_rows(&f->delegation, options + n);
 	common_flags_rows(&f->common, options + n);
 
 	_cleanup_(buf_done) struct buf err;
@@ -138,9 +144,6 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 }
 
 /* ---- serving ---- */
-
-/* k8s.io/apiserver's DelegatingAuthorizationOptions. */
-static const char *const always_allow_paths[] = {"/healthz", "/readyz", "/livez", NULL};
 
 static int open_instance(struct instance **ret, const struct serve_flags *f, const struct delegation_options *delegation,
 	const struct loop *loop, struct buf *err)
@@ -160,7 +163,7 @@ static int open_instance(struct instance **ret, const struct serve_flags *f, con
 		.key_file = f->tls_private_key_file,
 		.client_ca_file = f->client_ca_file,
 		.delegation = delegation,
-		.always_allow_paths = always_allow_paths,
+		.always_allow_paths = (const char *const *)f->delegation.always_allow_paths,
 	};
 	int r = instance_new(ret, &options, err);
 	if (r == -EADDRINUSE) {
@@ -210,15 +213,13 @@ static int serve(const struct command *command, const struct serve_flags *f, con
 
 static int serve_aggregated(const struct command *command, const struct serve_flags *f)
 {
-	_cleanup_(client_config_done) struct client_config core = {0};
+	_cleanup_(delegation_configs_done) struct delegation_configs configs;
+	struct delegation_options delegation;
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
-	int r = f->kubeconfig ? client_config_load(&core, f->kubeconfig, NULL, &err)
-			      : client_config_load_pod(&core, POD_FOLDER, &err);
-	if (r) {
+	if (delegation_flags_load(&f->delegation, f->kubeconfig, &configs, &delegation, &err)) {
 		return command_fail(command, &err);
 	}
-	const struct delegation_options delegation = {.core = &core};
 	return serve(command, f, &delegation);
 }
 

@@ -14,7 +14,7 @@ struct delegation {
 	struct delegation_options options;
 	struct link core, token_link, access_link;
 	struct client *client;
-	struct tokens *tokens;
+	struct token_reviews *tokens;
 	struct access *access;
 	struct namespaces *namespaces;
 	struct delegates delegates;
@@ -54,7 +54,7 @@ static const struct link *link_or_core(const struct delegation *d, const struct 
 static bool ask_token(void *ctx, struct token_question *q)
 {
 	struct delegation *d = ctx;
-	return tokens_ask(d->tokens, q);
+	return token_reviews_ask(d->tokens, q);
 }
 
 static bool ask_access(void *ctx, struct access_question *q)
@@ -88,8 +88,8 @@ static void write_missing(void *ctx, struct buf *out)
 static void make_tokens(struct delegation *d)
 {
 	const struct link *l = link_or_core(d, &d->token_link);
-	d->tokens = tokens_new(
-		&(struct tokens_options){.client = l->client, .server = l->config.server, .ttl_ms = d->options.token_ttl_ms});
+	d->tokens = token_reviews_new(
+		&(struct token_reviews_options){.client = l->client, .server = l->config.server, .ttl_ms = d->options.token_ttl_ms});
 }
 
 static void make_access(struct delegation *d)
@@ -141,7 +141,7 @@ void delegation_start(struct delegation *d)
 void delegation_write_metrics(void *ctx, struct buf *out)
 {
 	struct delegation *d = ctx;
-	tokens_write_metrics(d->tokens, out);
+	token_reviews_write_metrics(d->tokens, out);
 	access_write_metrics(d->access, out);
 }
 
@@ -152,7 +152,7 @@ const struct delegates *delegation_delegates(struct delegation *d)
 
 void delegation_stop(struct delegation *d)
 {
-	tokens_stop(d->tokens);
+	token_reviews_stop(d->tokens);
 	access_stop(d->access);
 	namespaces_stop(d->namespaces);
 	stop_link(&d->token_link);
@@ -172,7 +172,7 @@ struct delegation *delegation_free(struct delegation *d)
 		close_link(&d->core);
 		namespaces_free(d->namespaces);
 		access_free(d->access);
-		tokens_free(d->tokens);
+		token_reviews_free(d->tokens);
 		mem_free(d);
 	}
 	return NULL;

@@ -19,8 +19,8 @@ enum {
 
 #define PATH "/apis/authentication.k8s.io/v1/tokenreviews"
 
-struct tokens {
-	struct tokens_options options;
+struct token_reviews {
+	struct token_reviews_options options;
 	struct flights *flights;
 	struct review_metrics reviews;
 	struct token_metrics metrics;
@@ -36,7 +36,7 @@ struct holder {
 
 /* ---- keys ---- */
 
-static void hash_twice(const struct tokens *t, unsigned char pad, struct str s, unsigned char out[SHA256_SIZE])
+static void hash_twice(const struct token_reviews *t, unsigned char pad, struct str s, unsigned char out[SHA256_SIZE])
 {
 	unsigned char key[HASH_BLOCK];
 	struct sha256 h;
@@ -50,7 +50,7 @@ static void hash_twice(const struct tokens *t, unsigned char pad, struct str s, 
 }
 
 /* HMAC (RFC 2104). */
-static void key_of(const struct tokens *t, struct str token, unsigned char out[SHA256_SIZE])
+static void key_of(const struct token_reviews *t, struct str token, unsigned char out[SHA256_SIZE])
 {
 	unsigned char inner[SHA256_SIZE];
 	hash_twice(t, 0x36, token, inner);
@@ -119,7 +119,7 @@ static void free_holder(void *value)
 /* An error beside "not authenticated" is not kept, as upstream: it may be one of the moment. */
 static bool read_answer(void *ctx, const struct call *c, struct finding *ret, struct buf *failure)
 {
-	const struct tokens *t = ctx;
+	const struct token_reviews *t = ctx;
 	const struct json *status = json_gets(c->answer, "status");
 	bool is_known = member_is_true(status, "authenticated");
 	if (c->failure.n || !json_is(status, JSON_OBJECT)) {
@@ -168,19 +168,19 @@ static void give(struct question *base, const void *value)
 
 static void on_try(void *ctx, int code, int64_t duration_ns)
 {
-	struct tokens *t = ctx;
+	struct token_reviews *t = ctx;
 	review_metrics_count(&t->reviews, code, duration_ns);
 }
 
 static void on_end(void *ctx, bool is_answer)
 {
-	struct tokens *t = ctx;
+	struct token_reviews *t = ctx;
 	token_metrics_fetched(&t->metrics, is_answer);
 }
 
 static void on_wait(void *ctx, int64_t duration_ns)
 {
-	struct tokens *t = ctx;
+	struct token_reviews *t = ctx;
 	token_metrics_missed(&t->metrics, duration_ns);
 }
 
@@ -193,7 +193,7 @@ static bool write_body(struct buf *out, struct str token)
 	return BUF_LITERAL(out, "}}");
 }
 
-bool tokens_ask(struct tokens *t, struct token_question *q)
+bool token_reviews_ask(struct token_reviews *t, struct token_question *q)
 {
 	unsigned char key[SHA256_SIZE];
 	int64_t began_ns = clock_mono_ns();
@@ -216,9 +216,9 @@ bool tokens_ask(struct tokens *t, struct token_question *q)
 
 /* ---- life ---- */
 
-struct tokens *tokens_new(const struct tokens_options *options)
+struct token_reviews *token_reviews_new(const struct token_reviews_options *options)
 {
-	struct tokens *t = mem_new(struct tokens);
+	struct token_reviews *t = mem_new(struct token_reviews);
 	t->options = *options;
 	random_bytes(t->secret, sizeof(t->secret));
 	review_metrics_init(&t->reviews);
@@ -240,7 +240,7 @@ struct tokens *tokens_new(const struct tokens_options *options)
 	return t;
 }
 
-struct tokens *tokens_free(struct tokens *t)
+struct token_reviews *token_reviews_free(struct token_reviews *t)
 {
 	if (t) {
 		flights_free(t->flights);
@@ -250,12 +250,12 @@ struct tokens *tokens_free(struct tokens *t)
 	return NULL;
 }
 
-void tokens_stop(struct tokens *t)
+void token_reviews_stop(struct token_reviews *t)
 {
 	flights_stop(t->flights);
 }
 
-void tokens_write_metrics(struct tokens *t, struct buf *out)
+void token_reviews_write_metrics(struct token_reviews *t, struct buf *out)
 {
 	struct flights_counts counts;
 	flights_count(t->flights, &counts);

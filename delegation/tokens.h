@@ -5,20 +5,20 @@
 
 #include "delegation/flights.h"
 
-struct tokens;
+struct token_reviews;
 
-struct tokens_options {
+struct token_reviews_options {
 	struct client *client;
 	const char *server; /* for messages */
 	int64_t ttl_ms;     /* of answers, known or not; 0: not kept */
 };
 
-struct tokens *tokens_new(const struct tokens_options *options);
-struct tokens *tokens_free(struct tokens *t); /* after the client's end */
-void tokens_stop(struct tokens *t);
+struct token_reviews *token_reviews_new(const struct token_reviews_options *options);
+struct token_reviews *token_reviews_free(struct token_reviews *t); /* after the client's end */
+void token_reviews_stop(struct token_reviews *t);
 /* As struct delegates' ask_token. */
-bool tokens_ask(struct tokens *t, struct token_question *q);
+bool token_reviews_ask(struct token_reviews *t, struct token_question *q);
 /* apiserver_delegated_authn_request_*, authentication_token_cache_* */
-void tokens_write_metrics(struct tokens *t, struct buf *out);
+void token_reviews_write_metrics(struct token_reviews *t, struct buf *out);
 
 #endif

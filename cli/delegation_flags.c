@@ -1,0 +1,126 @@
+#include "cli/delegation_flags.h"
+
+#include <errno.h>
+
+enum { TTL_MS = 10 * 1000 };
+
+static const char *const default_paths[] = {"/healthz", "/readyz", "/livez"};
+
+void delegation_flags_init(struct delegation_flags *f)
+{
+	*f = (struct delegation_flags){.token_ttl_ms = TTL_MS, .allowed_ttl_ms = TTL_MS, .not_allowed_ttl_ms = TTL_MS};
+}
+
+void delegation_flags_done(struct delegation_flags *f)
+{
+	for (size_t i = 0; f->always_allow_paths && f->always_allow_paths[i]; i++) {
+		mem_free(f->always_allow_paths[i]);
+	}
+	f->always_allow_paths = mem_free(f->always_allow_paths);
+	option_strings_done(&f->allowed_paths);
+}
+
+size_t delegation_flags_rows(struct delegation_flags *f, struct option *ret)
+{
+	const struct option rows[] = {
+		{"authentication-kubeconfig", OPTION_STRING, &f->authentication_kubeconfig, "FILE",
+			"Where and as whom to ask whom tokens name; by default as --kubeconfig.", 0, 0},
+		{"authentication-token-webhook-cache-ttl", OPTION_DURATION, &f->token_ttl_ms, "TIME",
+			"How long it is kept whom a token names.", 0, 0},
+		{"authorization-kubeconfig", OPTION_STRING, &f->authorization_kubeconfig, "FILE",
+			"Where and as whom to ask who may do what; by default as --kubeconfig.", 0, 0},
+		{"authorization-webhook-cache-authorized-ttl", OPTION_DURATION, &f->allowed_ttl_ms, "TIME",
+			"How long it is kept that somebody may.", 0, 0},
+		{"authorization-webhook-cache-unauthorized-ttl", OPTION_DURATION, &f->not_allowed_ttl_ms, "TIME",
+			"How long it is kept that somebody may not.", 0, 0},
+		{"authorization-always-allow-paths", OPTION_STRINGS, &f->allowed_paths, "PATH,...",
+			"Paths for which nobody is asked, in the place of /healthz, /readyz and /livez; a final * matches any rest.", 0,
+			0},
+	};
+	_Static_assert(ARRAY_SIZE(rows) <= DELEGATION_FLAGS_MAX, "room for all rows");
+	memcpy(ret, rows, sizeof(rows));
+	return ARRAY_SIZE(rows);
+}
+
+/* ---- checking ---- */
+
+static bool is_given(const struct delegation_flags *f)
+{
+	return f->authentication_kubeconfig || f->authorization_kubeconfig || f->allowed_paths.n || f->token_ttl_ms != TTL_MS ||
+		f->allowed_ttl_ms != TTL_MS || f->not_allowed_ttl_ms != TTL_MS;
+}
+
+/* As k8s.io/apiserver's path authorizer reads them: a slash in front is not needed. */
+static int add_path(struct delegation_flags *f, size_t i, const char *path, struct buf *err)
+{
+	const char *star = strchr(path, '*');
+	if (star && star[1]) {
+		buf_printf(err, "--authorization-always-allow-paths: only trailing * allowed in \"%s\"", path);
+		return -EINVAL;
+	}
+	f->always_allow_paths[i] = mem_printf("/%s", path[0] == '/' ? path + 1 : path);
+	return 0;
+}
+
+/* `--authorization-always-allow-paths=`: somebody is asked for all. */
+static bool is_none(const struct option_strings *paths)
+{
+	return paths->n == 1 && !paths->v[0][0];
+}
+
+int delegation_flags_check(struct delegation_flags *f, bool is_standalone, struct buf *err)
+{
+	bool is_default = f->allowed_paths.n == 0;
+	size_t n = is_default ? ARRAY_SIZE(default_paths) : is_none(&f->allowed_paths) ? 0 : f->allowed_paths.n;
+	if (is_standalone && is_given(f)) {
+		buf_adds(err, "--standalone asks no kube-apiserver: --authentication-kubeconfig, --authorization-kubeconfig, "
+			      "--authorization-always-allow-paths and the times for which answers are kept do not go with it");
+		return -EINVAL;
+	}
+	f->always_allow_paths = mem_array(n + 1, sizeof(char *));
+	for (size_t i = 0; i < n; i++) {
+		int r = add_path(f, i, is_default ? default_paths[i] : f->allowed_paths.v[i], err);
+		if (r) {
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* ---- files ---- */
+
+static int load_core(const char *kubeconfig, struct client_config *ret, struct buf *err)
+{
+	return kubeconfig ? client_config_load(ret, kubeconfig, NULL, err) : client_config_load_pod(ret, POD_FOLDER, err);
+}
+
+static int load_other(const char *kubeconfig, struct client_config *ret, struct buf *err)
+{
+	return kubeconfig ? client_config_load(ret, kubeconfig, NULL, err) : 0;
+}
+
+int delegation_flags_load(const struct delegation_flags *f, const char *kubeconfig, struct delegation_configs *c,
+	struct delegation_options *ret, struct buf *err)
+{
+	*c = (struct delegation_configs){0};
+	int r = load_core(kubeconfig, &c->core, err);
+	r = r ? r : load_other(f->authentication_kubeconfig, &c->tokens, err);
+	r = r ? r : load_other(f->authorization_kubeconfig, &c->access, err);
+	if (r) {
+		return r;
+	}
+	*ret = (struct delegation_options){.core = &c->core,
+		.tokens = f->authentication_kubeconfig ? &c->tokens : NULL,
+		.access = f->authorization_kubeconfig ? &c->access : NULL,
+		.token_ttl_ms = f->token_ttl_ms,
+		.allowed_ttl_ms = f->allowed_ttl_ms,
+		.not_allowed_ttl_ms = f->not_allowed_ttl_ms};
+	return 0;
+}
+
+void delegation_configs_done(struct delegation_configs *c)
+{
+	client_config_done(&c->access);
+	client_config_done(&c->tokens);
+	client_config_done(&c->core);
+}
