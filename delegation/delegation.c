@@ -3,6 +3,7 @@
 #include "delegation/access.h"
 #include "delegation/namespaces.h"
 #include "delegation/tokens.h"
+#include "delegation/webhooks.h"
 
 /* A client of one kube-apiserver as one user. */
 struct link {
@@ -17,6 +18,7 @@ struct delegation {
 	struct token_reviews *tokens;
 	struct access *access;
 	struct namespaces *namespaces;
+	struct webhooks *webhooks;
 	struct delegates delegates;
 };
 
@@ -75,12 +77,25 @@ static bool ask_namespace(void *ctx, struct namespace_question *q)
 	return namespaces_ask(d->namespaces, q);
 }
 
+static bool has_webhooks(void *ctx, const struct webhook_question *q)
+{
+	struct delegation *d = ctx;
+	return webhooks_would_ask(d->webhooks, q);
+}
+
+static bool ask_webhooks(void *ctx, struct webhook_question *q)
+{
+	struct delegation *d = ctx;
+	return webhooks_ask(d->webhooks, q);
+}
+
 static void write_missing(void *ctx, struct buf *out)
 {
 	const struct delegation *d = ctx;
 	if (!namespaces_are_known(d->namespaces)) {
 		BUF_LITERAL(out, "the cluster's namespaces have not been listed yet\n");
 	}
+	webhooks_write_missing(d->webhooks, out);
 }
 
 /* ---- life ---- */
@@ -88,8 +103,8 @@ static void write_missing(void *ctx, struct buf *out)
 static void make_tokens(struct delegation *d)
 {
 	const struct link *l = link_or_core(d, &d->token_link);
-	d->tokens = token_reviews_new(
-		&(struct token_reviews_options){.client = l->client, .server = l->config.server, .ttl_ms = d->options.token_ttl_ms});
+	d->tokens = token_reviews_new(&(struct token_reviews_options){
+		.client = l->client, .server = l->config.server, .ttl_ms = d->options.token_ttl_ms});
 }
 
 static void make_access(struct delegation *d)
@@ -109,6 +124,28 @@ static void make_namespaces(struct delegation *d)
 		.ctx = d->options.ctx});
 }
 
+static struct item *get_namespace(void *ctx, struct str name)
+{
+	struct delegation *d = ctx;
+	return namespaces_get(d->namespaces, name);
+}
+
+static bool has_namespaces(void *ctx)
+{
+	const struct delegation *d = ctx;
+	return namespaces_are_known(d->namespaces);
+}
+
+static void make_webhooks(struct delegation *d)
+{
+	d->webhooks = webhooks_new(&(struct webhooks_options){.client = d->core.client,
+		.get_namespace = get_namespace,
+		.has_namespaces = has_namespaces,
+		.namespace_ctx = d,
+		.on_notice = d->options.on_notice,
+		.ctx = d->options.ctx});
+}
+
 int delegation_new(struct delegation **ret, const struct delegation_options *options, struct buf *err)
 {
 	_cleanup_(delegation_freep) struct delegation *d = mem_new(struct delegation);
@@ -118,6 +155,8 @@ int delegation_new(struct delegation **ret, const struct delegation_options *opt
 		.ask_access = ask_access,
 		.namespace_phase = namespace_phase,
 		.ask_namespace = ask_namespace,
+		.has_webhooks = has_webhooks,
+		.ask_webhooks = ask_webhooks,
 		.write_missing = write_missing};
 	int r = open_link(&d->core, options->core, err);
 	r = r ? r : open_link(&d->token_link, options->tokens, err);
@@ -129,6 +168,7 @@ int delegation_new(struct delegation **ret, const struct delegation_options *opt
 	make_tokens(d);
 	make_access(d);
 	make_namespaces(d);
+	make_webhooks(d);
 	*ret = take_ptr(d);
 	return 0;
 }
@@ -136,6 +176,7 @@ int delegation_new(struct delegation **ret, const struct delegation_options *opt
 void delegation_start(struct delegation *d)
 {
 	namespaces_start(d->namespaces);
+	webhooks_start(d->webhooks);
 }
 
 void delegation_write_metrics(void *ctx, struct buf *out)
@@ -143,6 +184,7 @@ void delegation_write_metrics(void *ctx, struct buf *out)
 	struct delegation *d = ctx;
 	token_reviews_write_metrics(d->tokens, out);
 	access_write_metrics(d->access, out);
+	webhooks_write_metrics(d->webhooks, out);
 }
 
 const struct delegates *delegation_delegates(struct delegation *d)
@@ -155,6 +197,7 @@ void delegation_stop(struct delegation *d)
 	token_reviews_stop(d->tokens);
 	access_stop(d->access);
 	namespaces_stop(d->namespaces);
+	webhooks_stop(d->webhooks);
 	stop_link(&d->token_link);
 	stop_link(&d->access_link);
 	stop_link(&d->core);
@@ -166,10 +209,12 @@ struct delegation *delegation_free(struct delegation *d)
 		if (d->namespaces) {
 			delegation_stop(d);
 			namespaces_end(d->namespaces);
+			webhooks_end(d->webhooks);
 		}
 		close_link(&d->token_link);
 		close_link(&d->access_link);
 		close_link(&d->core);
+		webhooks_free(d->webhooks);
 		namespaces_free(d->namespaces);
 		access_free(d->access);
 		token_reviews_free(d->tokens);

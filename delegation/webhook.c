@@ -128,14 +128,14 @@ static bool is_printable(struct str s)
 static struct str split_url(struct webhook *h, struct str url, struct arena *a)
 {
 	struct str scheme = STR("https://");
-	bool is_odd = !str_starts(url, scheme) || !is_printable(url) || memchr(url.p, '@', url.n) || memchr(url.p, '?', url.n) ||
-		memchr(url.p, '#', url.n);
-	if (is_odd) {
+	bool is_plain =
+		str_starts(url, scheme) && is_printable(url) && !memchr(url.p, '?', url.n) && !memchr(url.p, '#', url.n);
+	const char *end = is_plain ? memchr(url.p + scheme.n, '/', url.n - scheme.n) : NULL;
+	struct str base = {url.p, end ? (size_t)(end - url.p) : url.n};
+	if (!is_plain || memchr(base.p, '@', base.n)) {
 		h->target_problem = STR("the webhook's URL is no plain https URL");
 		return (struct str){0};
 	}
-	const char *end = memchr(url.p + scheme.n, '/', url.n - scheme.n);
-	struct str base = {url.p, end ? (size_t)(end - url.p) : url.n};
 	h->path = clean_path((struct str){url.p + base.n, url.n - base.n}, a);
 	return base;
 }
@@ -292,7 +292,7 @@ struct webhook_set *webhook_set_new(const struct json *const *configurations, si
 		}
 	}
 	if (s->is_over) {
-		buf_printf(notices, "more than %d admission webhooks concern the kinds served here: writes they concern are refused\n",
+		buf_printf(notices, "more than %d admission webhooks concern the kinds served here: all writes are refused\n",
 			WEBHOOKS_MAX);
 	}
 	return s;

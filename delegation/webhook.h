@@ -7,6 +7,8 @@
 #include "api/selector.h"
 #include "client/peer.h"
 
+#include <stdatomic.h>
+
 enum { WEBHOOKS_MAX = 256 }; /* of one phase, that could mean kinds of ours */
 
 struct texts {
@@ -49,7 +51,7 @@ struct webhook {
 struct webhook_set {
 	struct webhook *v;
 	size_t n;
-	bool is_over;          /* there are more than can be kept: every write that has_webhooks is to be refused */
+	bool is_over;          /* there are more than can be kept: every write is to be refused */
 	_Atomic uint32_t refs; /* private from here */
 	struct arena arena;
 };

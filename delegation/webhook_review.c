@@ -1,0 +1,102 @@
+#include "delegation/webhook_review.h"
+
+static struct json *text(struct arena *a, const char *s)
+{
+	return json_string(a, str_of(s));
+}
+
+static void add_text(struct arena *a, struct json *object, const char *name, struct str value)
+{
+	if (value.n) {
+		json_add(a, object, str_of(name), json_string(a, value));
+	}
+}
+
+/* GroupVersionKind, GroupVersionResource. */
+static struct json *name_door(const struct door *door, const char *last, const char *value, struct arena *a)
+{
+	struct json *j = json_object(a);
+	json_add(a, j, STR("group"), text(a, door->group));
+	json_add(a, j, STR("version"), text(a, door->version));
+	json_add(a, j, str_of(last), text(a, value));
+	return j;
+}
+
+static struct json *groups_of(const struct user *u, struct arena *a)
+{
+	struct json *groups = json_array(a);
+	for (size_t i = 0; i < u->n_groups; i++) {
+		json_append(a, groups, json_string(a, u->groups[i]));
+	}
+	return groups;
+}
+
+static struct json *extra_of(const struct user *u, struct arena *a)
+{
+	struct json *extra = json_object(a);
+	for (size_t i = 0; i < u->n_extra; i++) {
+		struct json *values = json_get(extra, u->extra[i].key);
+		if (!values) {
+			values = json_array(a);
+			json_add(a, extra, u->extra[i].key, values);
+		}
+		json_append(a, values, json_string(a, u->extra[i].value));
+	}
+	return extra;
+}
+
+static struct json *user_info(const struct user *u, struct arena *a)
+{
+	struct json *j = json_object(a);
+	add_text(a, j, "username", u->name);
+	add_text(a, j, "uid", u->uid);
+	if (u->n_groups) {
+		json_add(a, j, STR("groups"), groups_of(u, a));
+	}
+	if (u->n_extra) {
+		json_add(a, j, STR("extra"), extra_of(u, a));
+	}
+	return j;
+}
+
+static struct json *shown(const struct object *o, const struct door *door, struct arena *a)
+{
+	return o ? object_to_json(o, door, a) : json_null(a);
+}
+
+static struct json *request_of(const struct webhook_question *q, const struct door *door, const struct object *object,
+	const char *uid, struct arena *a)
+{
+	struct json *j = json_object(a);
+	json_add(a, j, STR("uid"), text(a, uid));
+	json_add(a, j, STR("kind"), name_door(door, "kind", q->kind->kind, a));
+	json_add(a, j, STR("resource"), name_door(door, "resource", q->kind->resource, a));
+	add_text(a, j, "subResource", q->subresource);
+	json_add(a, j, STR("requestKind"), name_door(q->door, "kind", q->kind->kind, a));
+	json_add(a, j, STR("requestResource"), name_door(q->door, "resource", q->kind->resource, a));
+	add_text(a, j, "requestSubResource", q->subresource);
+	add_text(a, j, "name", q->name);
+	add_text(a, j, "namespace", q->ns);
+	json_add(a, j, STR("operation"), text(a, q->operation));
+	json_add(a, j, STR("userInfo"), user_info(q->user, a));
+	json_add(a, j, STR("object"), shown(object, door, a));
+	json_add(a, j, STR("oldObject"), shown(q->old, door, a));
+	json_add(a, j, STR("dryRun"), json_bool(a, q->is_dry_run));
+	json_add(a, j, STR("options"), q->options ? json_copy(a, q->options) : json_null(a));
+	return j;
+}
+
+bool webhook_review_write(struct buf *out, const struct webhook *h, const struct webhook_question *q, const struct door *door,
+	const struct object *object, const char *uid)
+{
+	struct arena a;
+	_Alignas(16) char first[8192];
+	arena_init_with(&a, SIZE_MAX, first, sizeof(first));
+	struct json *j = json_object(&a);
+	json_add(&a, j, STR("kind"), text(&a, "AdmissionReview"));
+	json_add(&a, j, STR("apiVersion"), json_string(&a, arena_printf(&a, "admission.k8s.io/%s", h->review_version)));
+	json_add(&a, j, STR("request"), request_of(q, door, object, uid, &a));
+	bool fits = json_encode(out, j);
+	arena_done(&a);
+	return fits;
+}

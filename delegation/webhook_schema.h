@@ -1,0 +1,9 @@
+/* What is read of an AdmissionReview that a webhook answers. */
+#ifndef DELEGATION_WEBHOOK_SCHEMA_H
+#define DELEGATION_WEBHOOK_SCHEMA_H
+
+#include "api/schema.h"
+
+extern const struct type type_admission_review;
+
+#endif
