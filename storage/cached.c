@@ -197,7 +197,7 @@ static struct str building_str(struct building *b, struct str s)
 /* Everything but the text; slices as yet where they come from. */
 struct draft {
 	struct cached o;
-	struct label *labels;
+	const struct label *labels;
 	struct str *values;
 	struct str key;
 };
@@ -261,30 +261,13 @@ static struct cached *draft_build(const struct draft *d, const struct splice *s)
 	return o;
 }
 
-/* They are few, and stored in order. */
-static void labels_read(struct draft *d, const struct json *labels, struct arena *a)
-{
-	size_t n = json_is(labels, JSON_OBJECT) ? labels->n : 0, at;
-
-	d->labels = arena_array(a, struct label, n + 1);
-	for (size_t i = 0; i < n; i++) {
-		struct label l = {labels->members[i].name, json_text(labels->members[i].value)};
-
-		for (at = i; at > 0 && str_cmp(d->labels[at - 1].key, l.key) > 0; at--) {
-			d->labels[at] = d->labels[at - 1];
-		}
-		d->labels[at] = l;
-	}
-	d->o.n_labels = n;
-}
-
 static void draft_fill(struct draft *d, const struct object *object, struct arena *a)
 {
 	const struct kind *kind = object->kind;
 
 	d->o.uid = object->meta.uid;
 	d->o.is_deleting = meta_is_deleting(&object->meta);
-	labels_read(d, object->meta.labels, a);
+	d->o.n_labels = labels_read(&d->labels, object->meta.labels, a);
 	d->values = arena_array(a, struct str, kind->n_selectable + 1);
 	for (size_t i = 0; i < kind->n_selectable; i++) {
 		d->values[i] = kind->selectable[i].value(object, a);
