@@ -286,7 +286,7 @@ void judge_etcd_prefixes(
 			is_lost ? report_text(r, "--etcd-prefix=" STR_FMT "    # if those are the objects you are looking for",
 					  STR_ARG(p->name))
 				: NO_MEND,
-			"%lld keys, %s", (long long)p->n_keys,
+			"%lld key%s, %s", (long long)p->n_keys, p->n_keys == 1 ? "" : "s",
 			is_lost                ? "which another annals has written; none are under the prefix asked for"
 				: p->is_annals ? "of another annals"
 					       : "not annals'");

@@ -161,12 +161,18 @@ static void take_chain(const struct session *s, struct certs *ret, struct arena 
 	}
 }
 
+/* What becomes of a greeting in TLS: an answer that is none, or none. */
+static bool is_plain(int e)
+{
+	return e == GNUTLS_E_UNEXPECTED_PACKET_LENGTH || e == GNUTLS_E_UNSUPPORTED_VERSION_PACKET ||
+		e == GNUTLS_E_UNEXPECTED_PACKET || e == GNUTLS_E_PREMATURE_TERMINATION;
+}
+
 static void say_error(const struct session *s, int e, struct buf *err)
 {
 	if (e == GNUTLS_E_FATAL_ALERT_RECEIVED || e == GNUTLS_E_WARNING_ALERT_RECEIVED) {
 		buf_printf(err, "it refuses: %s", gnutls_alert_get_name(gnutls_alert_get(s->tls)));
-	} else if (e == GNUTLS_E_UNEXPECTED_PACKET_LENGTH || e == GNUTLS_E_UNSUPPORTED_VERSION_PACKET ||
-		e == GNUTLS_E_UNEXPECTED_PACKET) {
+	} else if (is_plain(e)) {
 		buf_adds(err, "it does not speak TLS");
 	} else {
 		buf_printf(err, "TLS fails: %s", gnutls_strerror(e));
@@ -190,7 +196,7 @@ enum probe_result probe_run(const struct probe *p, struct certs *ret, struct are
 		e = hear_verdict(&s, fd);
 	}
 	if (e < 0) {
-		say_error(&s, e, err);
+		say_error(&s, ret->n && is_plain(e) ? GNUTLS_E_PULL_ERROR : e, err);
 	}
 	session_done(&s);
 	close(fd);
