@@ -15,7 +15,7 @@ struct certs_flags {
 	struct option_strings dns, ip;
 	bool has_etcd;
 	int64_t days, renew_before_days;
-	bool writes_manifests; /* what --output says */
+	bool prints_secrets, prints_services; /* what --output says */
 };
 
 /* ---- flags ---- */
@@ -64,11 +64,27 @@ static int check_names(const struct certs_flags *f, struct buf *err)
 	return r;
 }
 
+static const struct {
+	const char *name;
+	bool prints_secrets, prints_services;
+} outputs[] = {{"files", false, false}, {"secrets", true, false}, {"manifests", true, true}};
+
+static int check_output(struct certs_flags *f, struct buf *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(outputs); i++) {
+		if (strcmp(f->output, outputs[i].name) == 0) {
+			f->prints_secrets = outputs[i].prints_secrets;
+			f->prints_services = outputs[i].prints_services;
+			return 0;
+		}
+	}
+	return refuse(err, "--output %s: must be files, secrets or manifests", f->output);
+}
+
 static int check_flags(struct certs_flags *f, struct buf *err)
 {
-	f->writes_manifests = strcmp(f->output, "manifests") == 0;
-	if (!f->writes_manifests && strcmp(f->output, "files") != 0) {
-		return refuse(err, "--output %s: must be files or manifests", f->output);
+	if (check_output(f, err)) {
+		return -EINVAL;
 	}
 	if (!f->dir) {
 		return refuse(err, "give --dir: the directory that keeps the CA and its key");
@@ -89,11 +105,14 @@ static int parse_flags(const struct command *command, struct certs_flags *f, int
 		{"ip", OPTION_STRINGS, &f->ip, "ADDRESS,...", "IP addresses for servers.", 0, 0},
 		{"etcd", OPTION_BOOL, &f->has_etcd, NULL,
 			"Also a CA for etcd, with certificates of its servers, its peers, and annals as its client.", 0, 0},
-		{"days", OPTION_INT, &f->days, "N", "How long certificates are good; a CA is for ten years.", 1, CERTS_DAYS_MAX},
+		{"days", OPTION_INT, &f->days, "N", "How long certificates are good; a CA is for ten years.", 1,
+			CERTS_DAYS_MAX},
 		{"renew-before", OPTION_INT, &f->renew_before_days, "DAYS",
 			"How long before its end a certificate is made again; 0: a third of its life.", 0, CERTS_DAYS_MAX},
 		{"output", OPTION_STRING, &f->output, "FORM",
-			"files; or manifests, which also prints Secrets and APIServices for kubectl apply -f -.", 0, 0},
+			"files; secrets, which also prints Secrets for kubectl apply -f -; or manifests: Secrets and "
+			"APIServices.",
+			0, 0},
 		{0},
 	};
 	int r = command_parse(command, options, argc, argv);
@@ -239,7 +258,7 @@ static int print_manifests(const struct datadir *d, const struct certs_flags *f,
 	struct buf out;
 	buf_init(&out, MANIFESTS_MAX);
 	int r = certs_write_manifests(
-		d, &(struct manifests_options){.service = f->service, .ns = f->ns, .has_etcd = f->has_etcd}, &out, err);
+		d, &(struct manifests_options){f->service, f->ns, f->has_etcd, f->prints_services}, &out, err);
 	if (!r && (fwrite(out.p, 1, out.n, stdout) != out.n || fflush(stdout) != 0)) {
 		r = refuse(err, "cannot print the manifests: %s", strerror(errno));
 	}
@@ -256,11 +275,11 @@ static int ensure(const struct datadir *d, const struct certs_flags *f, const st
 	if (r) {
 		return r;
 	}
-	FILE *out = f->writes_manifests ? stderr : stdout;
+	FILE *out = f->prints_secrets ? stderr : stdout;
 	for (size_t i = 0; i < w->n; i++) {
 		report(out, d, &w->certs[i], &states[i]);
 	}
-	return f->writes_manifests ? print_manifests(d, f, err) : 0;
+	return f->prints_secrets ? print_manifests(d, f, err) : 0;
 }
 
 static int make_all(const struct certs_flags *f, struct buf *err)
@@ -295,10 +314,12 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_certs = {
 	.name = "certs",
-	.usage = "--dir DIR [--service NAME] [--namespace NAMESPACE] [--etcd] [--output files|manifests] [flags]",
+	.usage = "--dir DIR [--service NAME] [--namespace NAMESPACE] [--etcd] [--output files|secrets|manifests] [flags]",
 	.summary = "certificates for a deployment: of the server, and of an etcd",
-	.description = "Makes a CA and what it signs, as files in DIR, and makes again what is about to end or has other names; the rest, "
-		       "and above all\n"
-		       "the CA, is kept. Run it again, once a week say, to renew; who has the CA's key can be anybody: keep DIR safe.",
+	.description =
+		"Makes a CA and what it signs, as files in DIR, and makes again what is about to end or has other names; the "
+		"rest, "
+		"and above all\n"
+		"the CA, is kept. Run it again, once a week say, to renew; who has the CA's key can be anybody: keep DIR safe.",
 	.run = run,
 };

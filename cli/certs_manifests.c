@@ -134,5 +134,5 @@ static int write_services(const struct datadir *d, const struct manifests_option
 int certs_write_manifests(const struct datadir *d, const struct manifests_options *options, struct buf *out, struct buf *err)
 {
 	int r = write_secrets(d, options, out, err);
-	return r ? r : write_services(d, options, out, err);
+	return r || !options->has_services ? r : write_services(d, options, out, err);
 }

@@ -7,6 +7,7 @@
 struct manifests_options {
 	const char *service, *ns; /* both plain labels */
 	bool has_etcd;
+	bool has_services; /* APIServices, too */
 };
 
 /* Appends to out. 0, or -errno with a sentence in err. */
