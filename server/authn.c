@@ -1,5 +1,6 @@
 #include "server/authn.h"
 
+#include "server/front_proxy.h"
 #include "server/tokens.h"
 
 struct authn {
@@ -74,17 +75,20 @@ struct authn *authn_free(struct authn *authn)
 
 /* ---- users ---- */
 
-/* A user of these groups, copied, and system:authenticated. */
-static struct user *user_new(struct arena *a, const struct str *groups, size_t n)
+/* A user of that name and these groups, copied, and system:authenticated, but for system:anonymous (k8s.io/apiserver
+ * AuthenticatedGroupAdder). */
+static struct user *user_new(struct arena *a, struct str name, const struct str *groups, size_t n)
 {
 	struct user *u = arena_new(a, struct user);
 	struct str *all = arena_array(a, struct str, n + 1);
 	for (size_t i = 0; i < n; i++) {
 		all[i] = arena_dup(a, groups[i]);
 	}
+	u->name = arena_dup(a, name);
 	u->groups = all;
 	u->n_groups = n;
-	if (!user_in_group(u, GROUP_AUTHENTICATED) && !user_in_group(u, GROUP_UNAUTHENTICATED)) {
+	if (!str_eq(name, USER_ANONYMOUS) && !user_in_group(u, GROUP_AUTHENTICATED) &&
+		!user_in_group(u, GROUP_UNAUTHENTICATED)) {
 		all[u->n_groups++] = GROUP_AUTHENTICATED;
 	}
 	return u;
@@ -113,12 +117,37 @@ static struct user *user_new_anonymous(struct arena *a)
 
 /* ---- ways of authentication ---- */
 
+/* Whom a front proxy speaks for. Its certificate is wrong for everybody who is none, also when no header names a user; a later way may know
+ * them all the same (k8s.io/apiserver x509.Verifier). */
+static enum answer ask_front_proxy(struct authn *authn _unused_, const struct credentials *c, struct user **ret)
+{
+	const struct http_peer *peer = http_peer(c->x);
+	const struct http_header *headers;
+	struct user named;
+	if (!peer->has_certificate || !peer->trust || peer->trust->front_ca.n == 0) {
+		return ANSWER_UNKNOWN;
+	}
+	if (!peer->is_front_proxy || !front_proxy_may_have(peer->trust, peer->common_name)) {
+		return ANSWER_WRONG;
+	}
+	size_t n = http_headers(c->x, &headers);
+	if (!front_proxy_read(peer->trust, headers, n, c->arena, &named)) {
+		return ANSWER_UNKNOWN;
+	}
+	struct user *u = user_new(c->arena, named.name, named.groups, named.n_groups);
+	u->uid = named.uid;
+	u->extra = named.extra;
+	u->n_extra = named.n_extra;
+	*ret = u;
+	return ANSWER_KNOWN;
+}
+
 /* A certificate without a common name names nobody (k8s.io/apiserver x509.CommonNameUserConversion). */
-static enum answer ask_certificate(struct authn *authn, const struct credentials *c, struct user **ret)
+static enum answer ask_certificate(struct authn *authn _unused_, const struct credentials *c, struct user **ret)
 {
 	const struct http_peer *peer = http_peer(c->x);
 	struct arena *a = c->arena;
-	if (!authn->options.client_certificates || !peer->has_certificate) {
+	if (!peer->has_certificate || !peer->trust || peer->trust->client_ca.n == 0) {
 		return ANSWER_UNKNOWN;
 	}
 	if (!peer->is_verified) {
@@ -127,8 +156,7 @@ static enum answer ask_certificate(struct authn *authn, const struct credentials
 	if (peer->common_name.n == 0) {
 		return ANSWER_UNKNOWN;
 	}
-	struct user *u = user_new(a, peer->organizations, peer->n_organizations);
-	u->name = arena_dup(a, peer->common_name);
+	struct user *u = user_new(a, peer->common_name, peer->organizations, peer->n_organizations);
 	user_set_credential(u, a, arena_printf(a, "X509SHA256=" STR_FMT, STR_ARG(peer->fingerprint)));
 	*ret = u;
 	return ANSWER_KNOWN;
@@ -163,8 +191,7 @@ bool authn_token(struct authn *authn, struct str token, struct user **ret, struc
 	pthread_rwlock_rdlock(&authn->lock);
 	const struct token_user *known = tokens_find(authn->tokens, token);
 	if (known) {
-		struct user *u = user_new(a, known->groups, known->n_groups);
-		u->name = arena_dup(a, known->name);
+		struct user *u = user_new(a, known->name, known->groups, known->n_groups);
 		u->uid = arena_dup(a, known->uid);
 		*ret = u;
 	}
@@ -186,8 +213,7 @@ static enum answer ask_review(const struct credentials *c, struct str token, str
 	if (q->base.failure.n > 0 || !q->is_known) {
 		return ANSWER_WRONG;
 	}
-	struct user *u = user_new(c->arena, q->user.groups, q->user.n_groups);
-	u->name = q->user.name;
+	struct user *u = user_new(c->arena, q->user.name, q->user.groups, q->user.n_groups);
 	u->uid = q->user.uid;
 	u->extra = q->user.extra;
 	u->n_extra = q->user.n_extra;
@@ -206,7 +232,7 @@ static enum answer ask_token(struct authn *authn, const struct credentials *c, s
 
 typedef enum answer (*authn_way)(struct authn *authn, const struct credentials *c, struct user **ret);
 
-static const authn_way ways[] = {ask_certificate, ask_token};
+static const authn_way ways[] = {ask_front_proxy, ask_certificate, ask_token};
 
 int authn_request(struct authn *authn, struct http_exchange *x, struct asked *asked, struct user **ret, struct arena *a,
 	struct status *st)

@@ -1,4 +1,4 @@
-/* Who is asking: client certificate, static token file, anonymous. First one that knows the caller wins; a wrong credential
+/* Who is asking: whom a front proxy speaks for, client certificate, token, anonymous. First one that knows the caller wins; a wrong credential
  * is 401. */
 #ifndef SERVER_AUTHN_H
 #define SERVER_AUTHN_H
@@ -14,7 +14,6 @@ struct authn;
 struct authn_options {
 	const char *token_file; /* CSV: token,user,uid,"group1,group2"; reloaded when it changes. NULL: none */
 	bool anonymous;         /* --anonymous-auth */
-	bool client_certificates;
 	struct reload_hook on_reload;
 };
 

@@ -1,5 +1,7 @@
 #include "server/impersonate.h"
 
+#include "server/extra_key.h"
+
 #define PREFIX STR("Impersonate-")
 #define EXTRA_PREFIX STR("Impersonate-Extra-")
 #define SERVICE_ACCOUNT_PREFIX STR("system:serviceaccount:")
@@ -30,49 +32,15 @@ static bool has_headers(const struct http_exchange *x)
 	return false;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9') {
-		return c - '0';
-	}
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Keys are lower-cased, then %-decoded; one that cannot be decoded is taken as it is. */
-static struct str extra_key(struct arena *a, struct str encoded)
-{
-	char *lower = arena_text(a, encoded.n + 1), *decoded = arena_text(a, encoded.n + 1);
-	size_t n = 0;
-	for (size_t i = 0; i < encoded.n; i++) {
-		char c = encoded.p[i];
-		lower[i] = (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-	}
-	for (size_t i = 0; i < encoded.n; i++) {
-		if (lower[i] != '%') {
-			decoded[n++] = lower[i];
-			continue;
-		}
-		int high = i + 2 < encoded.n ? hex_digit(lower[i + 1]) : -1, low = high >= 0 ? hex_digit(lower[i + 2]) : -1;
-		if (low < 0) {
-			return (struct str){lower, encoded.n};
-		}
-		decoded[n++] = (char)(high * 16 + low);
-		i += 2;
-	}
-	return (struct str){decoded, n};
-}
-
 static void wanted_read_header(struct wanted *w, const struct http_header *h, struct arena *a)
 {
 	if (str_eq_nocase(h->name, STR("Impersonate-Group"))) {
 		w->groups[w->n_groups++] = h->value;
 		return;
 	}
-	struct str head = {h->name.p, MIN(h->name.n, EXTRA_PREFIX.n)};
-	if (str_eq_nocase(head, EXTRA_PREFIX)) {
-		struct str key = {h->name.p + head.n, h->name.n - head.n};
-		w->extra[w->n_extra++] = (struct user_extra){extra_key(a, key), h->value};
+	struct str key;
+	if (extra_key(h->name, EXTRA_PREFIX, a, &key)) {
+		w->extra[w->n_extra++] = (struct user_extra){key, h->value};
 	}
 }
 

@@ -144,6 +144,7 @@ static void server_set_defaults(struct server *s)
 	o->http.max_body = o->http.max_body ? o->http.max_body : (size_t)3 << 20;
 	o->prefix = arena_dup(&s->arena, o->prefix);
 	o->version = arena_dup(&s->arena, o->version);
+	o->http.is_trust_set_later = o->delegates != NULL;
 	o->http.handler = (struct http_handler){.ctx = s,
 						.on_headers = request_on_headers,
 						.on_request = request_on_request,
@@ -155,10 +156,8 @@ static int server_open_security(struct server *s, struct buf *err)
 {
 	const struct server_options *o = &s->options;
 	const struct reload_hook hook = {.report = server_reloaded, .ctx = s};
-	const struct authn_options authn = {.token_file = o->token_auth_file,
-		.anonymous = o->anonymous_auth,
-		.client_certificates = o->http.client_ca_file != NULL || o->delegates != NULL,
-		.on_reload = hook};
+	const struct authn_options authn = {
+		.token_file = o->token_auth_file, .anonymous = o->anonymous_auth, .on_reload = hook};
 	const struct authz_options authz = {.policy_file = o->authorization_policy_file,
 		.always_allow = o->always_allow,
 		.is_delegated = !o->is_standalone,
@@ -264,6 +263,11 @@ void server_wait_open(struct server *s)
 uint16_t server_port(const struct server *s)
 {
 	return http_server_port(s->http);
+}
+
+void server_set_trust(struct server *s, const struct trust *trust)
+{
+	http_server_set_trust(s->http, trust);
 }
 
 void server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms)

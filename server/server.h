@@ -45,6 +45,8 @@ struct server_options {
 /* Listens at once; discovery and health answer from then on, resources when the cache is ready. */
 int server_new(struct server **ret, const struct server_options *options, struct buf *err);
 uint16_t server_port(const struct server *s);
+/* Aggregated mode: whose client certificates to believe from the next request on, where http's options name no file. Any thread; copies. */
+void server_set_trust(struct server *s, const struct trust *trust);
 /* /readyz turns not ok at once (for load balancers), then after delay_ms stops accepting and drains. */
 void server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms);
 struct server *server_free(struct server *s);

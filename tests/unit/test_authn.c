@@ -43,7 +43,7 @@ static void open_scene(struct scene *s, struct authn_options options)
 
 static struct authn_options usual(void)
 {
-	return (struct authn_options){.token_file = token_path, .anonymous = true, .client_certificates = true};
+	return (struct authn_options){.token_file = token_path, .anonymous = true};
 }
 
 static void close_scene(struct scene *s)
@@ -149,11 +149,26 @@ static void test_authn__other_authorization_is_anonymous(void **state _unused_)
 
 static const struct str masters[] = {{"system:masters", 14}, {"ops", 3}};
 
+static const struct str user_headers[] = {{"X-Remote-User", 13}}, group_headers[] = {{"X-Remote-Group", 14}};
+static const struct str front_names[] = {{"front", 5}};
+
+/* Authorities of users, of both kinds, of front proxies. */
+static const struct trust for_users = {.client_ca = {"PEM", 3}};
+static const struct trust for_both = {.client_ca = {"PEM", 3},
+	.front_ca = {"PEM", 3},
+	.front_names = front_names,
+	.n_front_names = 1,
+	.user_headers = user_headers,
+	.n_user_headers = 1,
+	.group_headers = group_headers,
+	.n_group_headers = 1};
+
 static void show_certificate(struct scene *s, bool is_verified, const char *common_name)
 {
 	s->x.peer = (struct http_peer){.is_tls = true,
 		.has_certificate = true,
 		.is_verified = is_verified,
+		.trust = &for_users,
 		.common_name = str_of(common_name),
 		.organizations = masters,
 		.n_organizations = ARRAY_SIZE(masters)};
@@ -206,10 +221,107 @@ static void test_authn__certificate_without_a_name_is_anonymous(void **state _un
 static void test_authn__certificates_count_only_where_wanted(void **state _unused_)
 {
 	struct scene s;
-	struct authn_options options = usual();
-	options.client_certificates = false;
-	open_scene(&s, options);
-	show_certificate(&s, true, "admin");
+	const struct trust nobody = {.n_front_names = 0};
+	open_scene(&s, usual());
+	show_certificate(&s, false, "");
+	s.x.peer.trust = &nobody;
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_is_anonymous(&s);
+	close_scene(&s);
+}
+
+#define LITERAL(s)               \
+	{                        \
+		s, sizeof(s) - 1 \
+	}
+
+/* A front proxy called so, and what it says. */
+static void speak_for(struct scene *s, const char *common_name, const struct http_header *headers, size_t n)
+{
+	show_certificate(s, false, common_name);
+	s->x.peer.trust = &for_both;
+	s->x.peer.is_front_proxy = true;
+	s->x.headers = headers;
+	s->x.n_headers = n;
+}
+
+static const struct http_header names_bob[] = {
+	{LITERAL("X-Remote-User"), LITERAL("bob")}, {LITERAL("X-Remote-Group"), LITERAL("dev")}};
+static const struct http_header names_anonymous[] = {{LITERAL("X-Remote-User"), LITERAL("system:anonymous")}};
+
+static void test_authn__front_proxy_names_the_user(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	speak_for(&s, "front", names_bob, ARRAY_SIZE(names_bob));
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_true(str_is(s.user->name, "bob"));
+	assert_int_equal(s.user->n_groups, 2);
+	assert_true(user_in_group(s.user, STR("dev")) && user_in_group(s.user, GROUP_AUTHENTICATED));
+	assert_int_equal(s.user->n_extra, 0);
+	close_scene(&s);
+}
+
+/* Upstream adds no group to system:anonymous, whoever says it. */
+static void test_authn__front_proxy_may_speak_for_nobody(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	speak_for(&s, "front", names_anonymous, ARRAY_SIZE(names_anonymous));
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_true(str_is(s.user->name, "system:anonymous"));
+	assert_int_equal(s.user->n_groups, 0);
+	close_scene(&s);
+}
+
+static void test_authn__front_proxy_goes_before_the_certificate(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	speak_for(&s, "front", names_bob, ARRAY_SIZE(names_bob));
+	s.x.peer.is_verified = true;
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_true(str_is(s.user->name, "bob"));
+	s.x.n_headers = 0;
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_true(str_is(s.user->name, "front"));
+	close_scene(&s);
+}
+
+/* Its certificate is none of a user then, and that is wrong. */
+static void test_authn__front_proxy_that_names_nobody_is_401_but_a_token_helps(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	speak_for(&s, "front", NULL, 0);
+	assert_int_equal(ask(&s, NULL), 1);
+	assert_int_equal(s.st.code, 401);
+	assert_int_equal(ask(&s, "Bearer t1"), 0);
+	assert_true(str_is(s.user->name, "alice"));
+	close_scene(&s);
+}
+
+static void test_authn__front_proxy_of_another_name_is_not_listened_to(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	speak_for(&s, "frontier", names_bob, ARRAY_SIZE(names_bob));
+	assert_int_equal(ask(&s, NULL), 1);
+	assert_int_equal(s.st.code, 401);
+	s.x.peer.is_verified = true;
+	assert_int_equal(ask(&s, NULL), 0);
+	assert_true(str_is(s.user->name, "frontier"));
+	close_scene(&s);
+}
+
+static void test_authn__others_are_not_listened_to(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, usual());
+	speak_for(&s, "front", names_bob, ARRAY_SIZE(names_bob));
+	s.x.peer.is_front_proxy = false;
+	assert_int_equal(ask(&s, NULL), 1);
+	s.x.peer = (struct http_peer){.is_tls = true};
 	assert_int_equal(ask(&s, NULL), 0);
 	assert_is_anonymous(&s);
 	close_scene(&s);
@@ -247,6 +359,12 @@ int main(void)
 		TEST(test_authn__unverified_certificate_is_401_but_a_token_helps),
 		TEST(test_authn__certificate_without_a_name_is_anonymous),
 		TEST(test_authn__certificates_count_only_where_wanted),
+		TEST(test_authn__front_proxy_names_the_user),
+		TEST(test_authn__front_proxy_may_speak_for_nobody),
+		TEST(test_authn__front_proxy_goes_before_the_certificate),
+		TEST(test_authn__front_proxy_that_names_nobody_is_401_but_a_token_helps),
+		TEST(test_authn__front_proxy_of_another_name_is_not_listened_to),
+		TEST(test_authn__others_are_not_listened_to),
 		TEST(test_authn__broken_token_file_is_refused_at_birth),
 	};
 	return cmocka_run_group_tests(tests, write_tokens, remove_tokens);
