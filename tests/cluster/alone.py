@@ -43,7 +43,7 @@ class Alone:
         self.doorway.lead_to(self.annals.client.port)
 
     def restart(self):
-        self.doorway.lead_to(None)
+        self.doorway.lead_to()
         self.annals.stop()
         self.start()
 

@@ -1,5 +1,5 @@
 """Fixtures: those of tests/integration serve here, too. `twins` are a kube-apiserver and an annals, `alone` is an
-annals by itself; both are shared by all tests."""
+annals by itself, `cluster` a kube-apiserver with annals and sample-apiserver behind it; all are shared by all tests."""
 
 import importlib.util
 import pathlib
@@ -11,7 +11,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 INTEGRATION = HERE.parent / "integration"
-sys.path[:0] = [str(HERE), str(INTEGRATION), str(HERE.parent / "fault")]
+sys.path[:0] = [str(HERE), str(INTEGRATION), str(HERE.parent / "fault"), str(HERE.parent / "parity")]
 
 collect_ignore = ["clients"]  # programs that run elsewhere
 
@@ -55,10 +55,33 @@ def audited(certificates):
 
 
 @pytest.fixture(scope="session")
+def aggregated_parity(certificates):
+    from remapped import Served
+
+    yield from shared(Served, certificates)
+
+
+@pytest.fixture(scope="session")
 def alone(certificates):
     from alone import Alone
 
     yield from shared(lambda path, certificates: Alone(path, certificates, controllers=True), certificates)
+
+
+@pytest.fixture(scope="session")
+def cluster(certificates):
+    import aggregated
+
+    programs = [program for program in (aggregated.ANNALS, aggregated.SAMPLE) if pathlib.Path(program.command[0]).exists()]
+    yield from shared(lambda path, certificates: aggregated.Cluster(path, certificates, *programs), certificates)
+
+
+@pytest.fixture(params=["wardle", "annals"])
+def behind(cluster, request):
+    """What is behind `cluster`, one after the other: what sample-apiserver does is what annals has to do."""
+    if request.param not in cluster.behind:
+        pytest.skip("tests/cluster/build.sh has not been run")
+    return cluster.behind[request.param]
 
 
 @pytest.fixture(scope="session")

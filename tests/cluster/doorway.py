@@ -1,4 +1,4 @@
-"""A TCP port that leads to a server, which may be another one later: clients keep their address while a server is restarted."""
+"""A TCP port that leads to one of some servers, which may be others later: clients keep their address while a server is restarted."""
 
 import socket
 import threading
@@ -6,16 +6,17 @@ import threading
 
 class Doorway:
     def __init__(self):
-        self.target, self.connections = None, []
+        self.targets, self.connections = [], []
         self.lock = threading.Lock()
         self.listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"https://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.port = self.listener.getsockname()[1]
+        self.url = f"https://127.0.0.1:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
 
-    def lead_to(self, port):
-        """Where connections go from now on; None: nowhere."""
+    def lead_to(self, *ports):
+        """Where connections go from now on, in turn, and to the next one where nobody listens; nowhere, if there are none."""
         with self.lock:
-            self.target = port
+            self.targets = list(ports)
 
     def cut(self):
         """Ends all connections under way. New ones may come at once."""
@@ -36,12 +37,19 @@ class Doorway:
         except OSError:
             pass  # it was closed
 
+    def _connect(self):
+        """To the first that takes it; next time another one is the first."""
+        self.targets = self.targets[1:] + self.targets[:1]
+        for port in self.targets:
+            try:
+                return socket.create_connection(("127.0.0.1", port))
+            except OSError:
+                pass  # nobody is there just now
+        return None
+
     def _lead(self, near):
         with self.lock:
-            try:
-                far = socket.create_connection(("127.0.0.1", self.target)) if self.target else None
-            except OSError:
-                far = None  # nobody is there just now
+            far = self._connect()
             if far is None:
                 near.close()
                 return

@@ -1,5 +1,6 @@
 """A real kube-apiserver for tests: started with files of its own, ready when it says so, stopped by process id."""
 
+import json
 import os
 import pathlib
 import socket
@@ -7,6 +8,7 @@ import socket
 import processes
 
 KUBE_APISERVER = processes.PEERS / "kube-apiserver"
+KUBE_CONTROLLER_MANAGER = processes.PEERS / "kube-controller-manager"
 KUBECTL = processes.PEERS / "kubectl"
 NEWEST_ETCD = processes.PEERS / "etcd"
 
@@ -14,7 +16,7 @@ KUBECONFIG = """\
 apiVersion: v1
 kind: Config
 clusters: [{{name: c, cluster: {{server: "{url}", certificate-authority: {ca}}}}}]
-users: [{{name: u, user: {{client-certificate: {cert}, client-key: {key}}}}}]
+users: [{{name: u, user: {user}}}]
 contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
 current-context: x
 """
@@ -26,21 +28,33 @@ def free_port():
         return s.getsockname()[1]
 
 
-def write_kubeconfig(path, server, certificates):
-    cert, key = certificates.admin
-    path.write_text(KUBECONFIG.format(url=server.url, ca=certificates.ca, cert=cert, key=key))
+def by_certificate(cert, key):
+    return {"client-certificate": str(cert), "client-key": str(key)}
+
+
+def write_kubeconfig(path, server, certificates, user=None):
+    """user: what a kubeconfig says of one, that of the administrator if nothing."""
+    user = user or by_certificate(*certificates.admin)
+    path.write_text(KUBECONFIG.format(url=server.url, ca=certificates.ca, user=json.dumps(user)))
     return path
+
+
+def controller_manager(kubeconfig):
+    """Its default of 20 requests a second would make tests wait for nothing else."""
+    return processes.Process([KUBE_CONTROLLER_MANAGER, f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--secure-port=0",
+                              "--controllers=garbage-collector-controller,namespace-controller", "--authentication-skip-lookup",
+                              "--kube-api-qps=1000", "--kube-api-burst=2000"])
 
 
 class KubeApiserver(processes.Server):
     """On an etcd and a folder of its own, as the recordings were made: RBAC, default admission but ServiceAccount, no controllers."""
 
-    def __init__(self, etcd_endpoint, certificates, directory, *flags):
+    def __init__(self, etcd_endpoint, certificates, directory, *flags, port=0):
         cert, key = certificates.server
         directory = pathlib.Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         # It refuses port 0. A port that somebody else takes first ends it, which wait_ready() tells.
-        self.port = free_port()
+        self.port = port or free_port()
         super().__init__([KUBE_APISERVER, f"--etcd-servers={etcd_endpoint}", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
                           "--advertise-address=127.0.0.1", f"--cert-dir={directory}", f"--tls-cert-file={cert}", f"--tls-private-key-file={key}",
                           f"--client-ca-file={certificates.ca}", f"--service-account-key-file={cert}",

@@ -6,7 +6,7 @@ import kube
 import processes
 from processes import BIN, Process, retry_until
 
-KCM = processes.PEERS / "kube-controller-manager"
+KCM = kube.KUBE_CONTROLLER_MANAGER
 NAMESPACES = "/api/v1/namespaces"
 
 pytestmark = pytest.mark.skipif(not kube.KUBE_APISERVER.exists() or not KCM.exists(), reason="tests/cluster/build.sh has not been run")

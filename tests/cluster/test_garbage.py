@@ -12,16 +12,7 @@ import garbage
 import kube
 import processes
 
-KUBE_CONTROLLER_MANAGER = processes.PEERS / "kube-controller-manager"
-
 names = (f"gc-{n}" for n in itertools.count(1))
-
-
-def controller_manager(kubeconfig):
-    """Its default of 20 requests a second would make the tests wait for nothing else."""
-    return processes.Process([KUBE_CONTROLLER_MANAGER, f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--secure-port=0",
-                              "--controllers=garbage-collector-controller,namespace-controller", "--authentication-skip-lookup",
-                              "--kube-api-qps=1000", "--kube-api-burst=2000"])
 
 
 def our_controllers(kubeconfig):
@@ -37,9 +28,9 @@ def annals(etcd, certificates, _folder):
 
 
 PAIRS = {
-    "kube-apiserver with kube-controller-manager": (kube_apiserver, controller_manager),
+    "kube-apiserver with kube-controller-manager": (kube_apiserver, kube.controller_manager),
     "kube-apiserver with annals controllers": (kube_apiserver, our_controllers),
-    "annals with kube-controller-manager": (annals, controller_manager),
+    "annals with kube-controller-manager": (annals, kube.controller_manager),
 }
 
 

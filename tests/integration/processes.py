@@ -402,10 +402,11 @@ class Etcd(Process):
 class Certificates:
     """A CA of openssl's, and certificates by it: ca, server (for 127.0.0.1 and localhost), and clients."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, name="test-ca"):
         self.dir = pathlib.Path(directory)
+        self.dir.mkdir(parents=True, exist_ok=True)
         self.ca = self.dir / "ca.crt"
-        self._openssl("req", "-x509", *self._new_key("ca"), "-out", self.ca, "-subj", "/CN=test-ca", "-days", "30",
+        self._openssl("req", "-x509", *self._new_key("ca"), "-out", self.ca, "-subj", f"/CN={name}", "-days", "30",
                       "-addext", "keyUsage=critical,keyCertSign,cRLSign")
         self.server = self.issue("server", "/CN=server", "subjectAltName=IP:127.0.0.1,IP:::1,DNS:localhost\nextendedKeyUsage=serverAuth")
         self.admin = self.client("admin", "/O=system:masters/CN=admin")

@@ -1,0 +1,305 @@
+"""A cluster with aggregated API servers behind its kube-apiserver: annals, and sample-apiserver, which is what Kubernetes itself has to show
+for one. What the one does the other must do.
+
+Each has a namespace, a ServiceAccount with the rights that it needs and no others, an etcd of its own, and a port of the test suite's that leads
+to its replicas. kube-apiserver finds that port as a Service: localhost is all it has to resolve."""
+
+import base64
+import dataclasses
+import itertools
+import os
+import pathlib
+
+import doorway
+import kube
+import processes
+
+SAMPLE_APISERVER = processes.PEERS / "sample-apiserver"
+FRONT_NAME = "front-proxy-client"
+
+AUDIT_POLICY = """\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: None, nonResourceURLs: ["/readyz*", "/livez*", "/apis*", "/openapi*"]}
+- {level: Metadata}
+"""
+
+NAMESPACES = "/api/v1/namespaces"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+APISERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Kind:
+    """What an aggregated API server serves: group, versions (the preferred one first), what objects hold, and a change of that."""
+
+    group: str
+    versions: tuple
+    kind: str
+    resource: str
+    content: dict
+    change: dict
+
+    @property
+    def api_version(self):
+        return f"{self.group}/{self.versions[0]}"
+
+    def path(self, namespace, name="", version=None):
+        return f"/apis/{self.group}/{version or self.versions[0]}/namespaces/{namespace}/{self.resource}/{name}".rstrip("/")
+
+    def body(self, name, **metadata):
+        return {"apiVersion": self.api_version, "kind": self.kind, "metadata": {"name": name, **metadata}, **self.content}
+
+
+READ = ["get", "list", "watch"]
+NAMESPACES_RULE = {"apiGroups": [""], "resources": ["namespaces"], "verbs": READ}
+ADMISSION_RULE = {"apiGroups": ["admissionregistration.k8s.io"], "verbs": READ,
+                  "resources": ["mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies",
+                                "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"]}
+FLOW_RULE = {"apiGroups": ["flowcontrol.apiserver.k8s.io"], "resources": ["prioritylevelconfigurations", "flowschemas"], "verbs": READ}
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Program:
+    """An aggregated API server as an executable."""
+
+    name: str
+    command: tuple
+    kind: Kind
+    rules: tuple  # of its ClusterRole
+    takes_port_0: bool
+    listening: str  # what it says when it does
+
+
+ANNALS = Program("annals", (processes.BIN, "serve"), takes_port_0=True, listening=r"listening on 127\.0\.0\.1 port (\d+)",
+                 rules=(NAMESPACES_RULE, ADMISSION_RULE),
+                 kind=Kind("annals.dev", ("v1", "v1beta1"), "ControllerRevision", "controllerrevisions", {"data": {"a": 1}, "revision": 1}, {"revision": 2}))
+KUBES_OWN = Kind("apps", ("v1",), "ControllerRevision", "controllerrevisions", ANNALS.kind.content, ANNALS.kind.change)
+SAMPLE = Program("wardle", (SAMPLE_APISERVER,), takes_port_0=False, listening=r"Serving securely on 127\.0\.0\.1:(\d+)",
+                 rules=(NAMESPACES_RULE, ADMISSION_RULE, FLOW_RULE),
+                 kind=Kind("wardle.example.com", ("v1beta1", "v1alpha1"), "Flunder", "flunders",
+                           {"spec": {"flunderReference": "one", "referenceType": "Flunder"}}, {"spec": {"flunderReference": "two"}}))
+
+
+class Replica(processes.Server):
+    """One process of a program. Its audit log is its own."""
+
+    def __init__(self, program, folder, etcd, cluster, kubeconfig, serving, *flags, wait=True):
+        cert, key = serving
+        self.audit_log = folder / "audit.log"
+        port = 0 if program.takes_port_0 else kube.free_port()
+        super().__init__([*program.command, f"--etcd-servers={etcd.endpoint}", "--bind-address=127.0.0.1", f"--secure-port={port}",
+                          f"--tls-cert-file={cert}", f"--tls-private-key-file={key}", f"--kubeconfig={kubeconfig}",
+                          f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}",
+                          f"--audit-policy-file={cluster.audit_policy}", f"--audit-log-path={self.audit_log}", *flags], cwd=folder)
+        listening = self.stderr.wait(program.listening)
+        if not listening:
+            raise AssertionError(f"{program.name} ended with {self.wait()}:\n{self.stderr.text[-4000:]}")
+        self._attach(f"https://127.0.0.1:{listening[1]}", cluster.certificates.ca, *cluster.certificates.admin)
+        if wait:
+            self.wait_ready()
+
+
+class Behind:
+    """A program behind a cluster: replicas on an etcd, a door that leads to them, APIServices that lead to the door."""
+
+    def __init__(self, cluster, program, n_replicas=1, flags=()):
+        self.cluster, self.program, self.kind, self.flags = cluster, program, program.kind, flags
+        self.folder, self.namespace = cluster.folder / program.name, f"{program.name}-system"
+        self.service = f"{program.name}.{self.namespace}.svc"
+        self.doorway, self.etcd, self.replicas = doorway.Doorway(), None, [None] * n_replicas
+        self.announcements = itertools.count(1)
+
+    def start(self):
+        cluster, program = self.cluster, self.program
+        self.folder.mkdir()
+        self.serving = cluster.certificates.issue(f"{cluster.folder.name}-{program.name}", f"/CN={self.service}",
+                                                  f"subjectAltName=DNS:{self.service},DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth")
+        self._grant()
+        self.start_etcd()
+        for number in range(len(self.replicas)):
+            self.start_replica(number)
+        self._register()
+        self.wait_available()
+
+    @property
+    def everything(self):
+        return [process for process in (*self.replicas, self.etcd) if process]
+
+    @property
+    def names(self):
+        """Of its APIServices."""
+        return [f"{version}.{self.kind.group}" for version in self.kind.versions]
+
+    def client(self, cert, key):
+        """Straight to a replica."""
+        return processes.Client(self.replicas[0].url, self.cluster.certificates.ca, cert, key)
+
+    # ---- processes ----
+
+    def start_etcd(self):
+        self.etcd = processes.Etcd(self.folder / "etcd", kube.NEWEST_ETCD)
+
+    def start_replica(self, number, wait=True):
+        folder = self.folder / f"replica-{number}"
+        folder.mkdir(exist_ok=True)
+        self.replicas[number] = Replica(self.program, folder, self.etcd, self.cluster, self.kubeconfig, self.serving, *self.flags, wait=wait)
+        self.lead()
+
+    def lead(self):
+        """The door to those that run."""
+        running = [replica for replica in self.replicas if replica and replica.popen.poll() is None]
+        self.doorway.lead_to(*(replica.client.port for replica in running))
+
+    def announce(self):
+        """Does what controllers of endpoints do when replicas come and go: with that kube-apiserver looks at once how its APIServices are. Else
+        it does so every 30 s, and where one was not available after 5, 10, 20 s."""
+        change = {"metadata": {"annotations": {"example.com/announced": str(next(self.announcements))}}}
+        assert self.cluster.kube.patch(f"{NAMESPACES}/{self.namespace}/services/{self.program.name}", change).status == 200
+
+    def stop(self):
+        self.doorway.close()
+        for process in self.everything:
+            process.stop()
+
+    # ---- what the cluster knows of it ----
+
+    def _grant(self):
+        make, account = self.cluster.make, {"kind": "ServiceAccount", "name": self.program.name, "namespace": self.namespace}
+        make(NAMESPACES, {"metadata": {"name": self.namespace}})
+        make(f"{NAMESPACES}/{self.namespace}/serviceaccounts", {"metadata": {"name": self.program.name}})
+        make(f"{RBAC}/clusterroles", {"metadata": {"name": self.program.name}, "rules": self.program.rules})
+        for name, role in (("delegates", "system:auth-delegator"), ("reads", self.program.name)):
+            self.cluster.bind(f"{self.program.name}-{name}", ("ClusterRole", role), account)
+        self.cluster.bind(f"{self.program.name}-reads-authentication", ("Role", "extension-apiserver-authentication-reader"), account, namespace="kube-system")
+        self.kubeconfig = kube.write_kubeconfig(self.folder / "kubeconfig", self.cluster.kube, self.cluster.certificates,
+                                                {"token": self.cluster.token(self.namespace, self.program.name)})
+
+    def _register(self):
+        make, ca = self.cluster.make, base64.b64encode(self.cluster.certificates.ca.read_bytes()).decode()
+        make(f"{NAMESPACES}/{self.namespace}/services",
+             {"metadata": {"name": self.program.name}, "spec": {"type": "ExternalName", "externalName": "localhost"}})
+        for place, version in enumerate(self.kind.versions):
+            service = {"name": self.program.name, "namespace": self.namespace, "port": self.doorway.port}
+            make(APISERVICES, {"metadata": {"name": f"{version}.{self.kind.group}"},
+                               "spec": {"group": self.kind.group, "version": version, "groupPriorityMinimum": 1000, "versionPriority": 100 - place,
+                                        "caBundle": ca, "service": service}})
+
+    def available(self, name):
+        """(status, message) of that condition of an APIService, as kube-apiserver sees it."""
+        conditions = self.cluster.kube.get(f"{APISERVICES}/{name}").json.get("status", {}).get("conditions", [])
+        return next(((one["status"], one["message"]) for one in conditions if one["type"] == "Available"), (None, None))
+
+    def wait_available(self, status="True"):
+        for name in self.names:
+            try:
+                processes.retry_until(lambda name=name: self.available(name)[0] == status, f"{name} is Available: {status}", interval=0.05)
+            except TimeoutError as error:
+                raise AssertionError(f"{error}, but {self.available(name)}") from None
+
+
+class Cluster:
+    """kube-apiserver on an etcd, with front proxies' certificates of a CA of their own, what is behind it, and, since they ask for discovery
+    only now and then, later the controllers. Users are certificates of the cluster's CA."""
+
+    def __init__(self, folder, certificates, *programs, controllers=True, **behind):
+        self.folder, self.certificates = pathlib.Path(folder), certificates
+        self.front = processes.Certificates(self.folder / "front", "front-proxy-ca")
+        self.front_proxy = self.front.client(FRONT_NAME)
+        self.audit_policy, self.audit_log = self.folder / "audit-policy", self.folder / "audit.log"
+        self.audit_policy.write_text(AUDIT_POLICY)
+        self.behind, self.users, self.controllers, self.numbers = {}, {}, None, itertools.count(1)
+        self.start_etcd()
+        self.kube = None
+        self.start_kube()
+        try:
+            self.kubeconfig = kube.write_kubeconfig(self.folder / "kubeconfig", self.kube, certificates)
+            for program in programs:
+                self.behind[program.name] = Behind(self, program, **behind)
+                self.behind[program.name].start()
+            if controllers:
+                self.controllers = kube.controller_manager(self.kubeconfig)
+        except BaseException:
+            self.stop()
+            raise
+
+    @property
+    def everything(self):
+        own = [process for process in (self.etcd, self.kube, self.controllers) if process]
+        return own + [process for behind in self.behind.values() for process in behind.everything]
+
+    # ---- processes ----
+
+    def start_etcd(self):
+        self.etcd = processes.Etcd(self.folder / "etcd", kube.NEWEST_ETCD)
+
+    def start_kube(self):
+        """Where it was before, if it was."""
+        cert, key = self.front_proxy
+        self.kube = kube.KubeApiserver(self.etcd.endpoint, self.certificates, self.folder / "kube", f"--requestheader-client-ca-file={self.front.ca}",
+                                       f"--requestheader-allowed-names={FRONT_NAME}", "--requestheader-username-headers=X-Remote-User",
+                                       "--requestheader-uid-headers=X-Remote-Uid", "--requestheader-group-headers=X-Remote-Group",
+                                       "--requestheader-extra-headers-prefix=X-Remote-Extra-", f"--proxy-client-cert-file={cert}",
+                                       f"--proxy-client-key-file={key}", f"--audit-policy-file={self.audit_policy}",
+                                       f"--audit-log-path={self.audit_log}", port=self.kube.port if self.kube else 0)
+
+    def stop(self):
+        if self.controllers:
+            self.controllers.stop()
+        for behind in self.behind.values():
+            behind.stop()
+        self.kube.kill()  # else it waits for those who watch
+        self.etcd.stop()
+
+    # ---- what is in it ----
+
+    def make(self, path, body):
+        made = self.kube.post(path, body)
+        assert made.status == 201, made
+        return made.json
+
+    def bind(self, name, role, *subjects, namespace=None):
+        """role: (kind, name). Of users as subjects the kind is enough."""
+        subjects = [{"apiGroup": "rbac.authorization.k8s.io", **subject} if subject["kind"] != "ServiceAccount" else subject for subject in subjects]
+        path = f"{RBAC}/namespaces/{namespace}/rolebindings" if namespace else f"{RBAC}/clusterrolebindings"
+        kind, role_name = role
+        self.make(path, {"metadata": {"name": name}, "subjects": subjects,
+                         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role_name}})
+
+    def make_namespace(self):
+        name = f"aggregated-{next(self.numbers)}"
+        self.make(NAMESPACES, {"metadata": {"name": name}})
+        return name
+
+    def token(self, namespace, account):
+        """Of a ServiceAccount, by kube-apiserver."""
+        path = f"{NAMESPACES}/{namespace}/serviceaccounts/{account}/token"
+        return self.make(path, {"spec": {"expirationSeconds": 86400}})["status"]["token"]
+
+    # ---- users ----
+
+    def user(self, name, *groups):
+        """(certificate, key) of a user; the administrator's are in certificates.admin."""
+        if (name, *groups) not in self.users:
+            subject = "".join(f"/O={group}" for group in groups) + f"/CN={name}"
+            self.users[(name, *groups)] = self.certificates.client(f"{self.folder.name}-{len(self.users)}", subject)
+        return self.users[(name, *groups)]
+
+    def client(self, name, *groups):
+        return processes.Client(self.kube.url, self.certificates.ca, *self.user(name, *groups))
+
+    def _kubectl_env(self, user, env):
+        path = self.kubeconfig
+        if user:
+            path = self.folder / f"{'-'.join(user)}.kubeconfig"
+            kube.write_kubeconfig(path, self.kube, self.certificates, kube.by_certificate(*self.user(*user)))
+        return {**os.environ, "KUBECONFIG": str(path), "HOME": str(self.folder), **env}
+
+    def kubectl(self, *arguments, user=None, input=None, **env):
+        """user: (name, group ...)."""
+        return processes.run([kube.KUBECTL, *arguments], env=self._kubectl_env(user, env), input=input)
+
+    def start_kubectl(self, *arguments, user=None, **env):
+        return processes.Process([kube.KUBECTL, *arguments], env=self._kubectl_env(user, env))
