@@ -45,8 +45,7 @@ static struct str mend_of(struct report *r, const struct deployment *d, enum doc
 	switch (grant) {
 	case GRANT_DELEGATOR:
 		return apply(r, d,
-			report_text(r,
-				"clusterrolebinding annals:system:auth-delegator --clusterrole=system:auth-delegator " STR_FMT,
+			report_text(r, "clusterrolebinding annals-auth-delegator --clusterrole=system:auth-delegator " STR_FMT,
 				STR_ARG(to)));
 	case GRANT_READER:
 		return apply(r, d,
@@ -56,12 +55,13 @@ static struct str mend_of(struct report *r, const struct deployment *d, enum doc
 	default:
 		return report_text(r, STR_FMT "\n" STR_FMT,
 			STR_ARG(apply(r, d,
-				STR("clusterrole annals-server --verb=get,list,watch "
+				STR("clusterrole annals --verb=get,list,watch "
 				    "--resource=namespaces,mutatingwebhookconfigurations.admissionregistration.k8s.io,"
-				    "validatingwebhookconfigurations.admissionregistration.k8s.io"))),
-			STR_ARG(apply(r, d,
-				report_text(r, "clusterrolebinding annals-server --clusterrole=annals-server " STR_FMT,
-					STR_ARG(to)))));
+				    "validatingwebhookconfigurations.admissionregistration.k8s.io,"
+				    "validatingadmissionpolicies.admissionregistration.k8s.io,"
+				    "validatingadmissionpolicybindings.admissionregistration.k8s.io"))),
+			STR_ARG(apply(
+				r, d, report_text(r, "clusterrolebinding annals --clusterrole=annals " STR_FMT, STR_ARG(to)))));
 	}
 }
 

@@ -58,7 +58,35 @@ static struct str subject_of(struct report *r, const char *kind, const struct js
 	return report_text(r, "%s " STR_FMT, kind, STR_ARG(member_text(json_gets(object, "metadata"), "name")));
 }
 
-size_t judge_policies(struct report *r, const char *kind, const struct json *list)
+static struct str mend_patch(struct report *r, const struct deployment *d, const char *kind, const struct json *object,
+	struct str patch, const char *remark)
+{
+	struct str name = member_text(json_gets(object, "metadata"), "name");
+	return report_text(r, STR_FMT " patch %s " STR_FMT " --type=json -p '[" STR_FMT "]'    # %s", STR_ARG(d->kubectl), kind,
+		STR_ARG(shell_word(&r->arena, name)), STR_ARG(patch), remark);
+}
+
+static struct str mend_policy(struct report *r, const struct deployment *d, const char *kind, const struct json *policy)
+{
+	static const char rule[] =
+		"{\"apiGroups\":[\"annals.dev\"],\"apiVersions\":[\"*\"],\"operations\":[\"*\"],\"resources\":[\"*\"]}";
+	const struct json *match = json_gets(json_gets(policy, "spec"), "matchConstraints");
+	bool has_some = member_count(match, "excludeResourceRules") > 0;
+	return mend_patch(r, d, kind, policy,
+		report_text(r, "{\"op\":\"add\",\"path\":\"/spec/matchConstraints/excludeResourceRules%s\",\"value\":%s%s%s}",
+			has_some ? "/-" : "", has_some ? "" : "[", rule, has_some ? "" : "]"),
+		"it then says what is true");
+}
+
+static struct str mend_webhook(
+	struct report *r, const struct deployment *d, const char *kind, const struct json *object, uint32_t index)
+{
+	return mend_patch(r, d, kind, object,
+		report_text(r, "{\"op\":\"remove\",\"path\":\"/webhooks/%u/matchConditions\"}", index),
+		"once it looks at them itself; or give annals.dev a webhook of its own");
+}
+
+size_t judge_policies(struct report *r, const struct deployment *d, const char *kind, const struct json *list)
 {
 	size_t n = 0;
 	const struct json *policy, *items = json_gets(list, "items");
@@ -68,12 +96,9 @@ size_t judge_policies(struct report *r, const char *kind, const struct json *lis
 			continue;
 		}
 		n++;
-		report_add(r, SEVERITY_WARNING, subject_of(r, kind, policy),
-			STR("    matchConstraints: {excludeResourceRules: [{apiGroups: [annals.dev], apiVersions: ['*'], "
-			    "operations: ['*'], resources: ['*']}]}"),
+		report_add(r, SEVERITY_WARNING, subject_of(r, kind, policy), mend_policy(r, d, kind, policy),
 			"it is for annals.dev, too, where it has no effect: kube-apiserver leaves admission to annals, which "
-			"has no CEL. Say so in "
-			"the policy, and have a webhook do what it does");
+			"has no CEL. A webhook can do what it does; the policy should say that it does not");
 	}
 	return n;
 }
@@ -83,7 +108,7 @@ static bool has_conditions(const struct json *webhook)
 	return member_count(webhook, "matchConditions") > 0 && rules_match(json_gets(webhook, "rules"));
 }
 
-size_t judge_webhooks(struct report *r, const char *kind, const struct json *list)
+size_t judge_webhooks(struct report *r, const struct deployment *d, const char *kind, const struct json *list)
 {
 	size_t n = 0;
 	const struct json *object, *webhook, *items = json_gets(list, "items");
@@ -93,9 +118,7 @@ size_t judge_webhooks(struct report *r, const char *kind, const struct json *lis
 				continue;
 			}
 			n++;
-			report_add(r, SEVERITY_WARNING, subject_of(r, kind, object),
-				STR("    matchConditions: []    # for a webhook of its own with rules for annals.dev, that "
-				    "looks at the conditions itself"),
+			report_add(r, SEVERITY_WARNING, subject_of(r, kind, object), mend_webhook(r, d, kind, object, k),
 				"webhook " STR_FMT
 				" has matchConditions, which annals does not evaluate: it is called as if they were true",
 				STR_ARG(member_text(webhook, "name")));
@@ -109,7 +132,7 @@ size_t judge_webhooks(struct report *r, const char *kind, const struct json *lis
 /* 404: a kube-apiserver that does not have the kind has no such object either. */
 static const struct {
 	const char *kind, *path;
-	size_t (*judge)(struct report *r, const char *kind, const struct json *list);
+	size_t (*judge)(struct report *r, const struct deployment *d, const char *kind, const struct json *list);
 } lists[] = {
 	{"ValidatingAdmissionPolicy", BASE "v1/validatingadmissionpolicies", judge_policies},
 	{"MutatingAdmissionPolicy", BASE "v1/mutatingadmissionpolicies", judge_policies},
@@ -125,7 +148,7 @@ void doctor_check_policies(const struct doctor_visit *v)
 		answer_init(&a);
 		enum doctor_sight sight = doctor_look(v, str_of(lists[i].kind), lists[i].path, &a);
 		if (sight == SIGHT_SEEN) {
-			n += lists[i].judge(v->r, lists[i].kind, a.body);
+			n += lists[i].judge(v->r, v->d, lists[i].kind, a.body);
 		}
 		n_seen += sight != SIGHT_NONE;
 		answer_done(&a);

@@ -5,8 +5,8 @@
 #include "cli/doctor_cluster.h"
 
 /* A list of ValidatingAdmissionPolicies or MutatingAdmissionPolicies; how many are for kinds of ours. */
-size_t judge_policies(struct report *r, const char *kind, const struct json *list);
+size_t judge_policies(struct report *r, const struct deployment *d, const char *kind, const struct json *list);
 /* A list of webhook configurations; how many have matchConditions and are for kinds of ours. */
-size_t judge_webhooks(struct report *r, const char *kind, const struct json *list);
+size_t judge_webhooks(struct report *r, const struct deployment *d, const char *kind, const struct json *list);
 
 #endif

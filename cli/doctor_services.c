@@ -1,4 +1,5 @@
 #include "api/members.h"
+#include "cli/doctor_apiservice.h"
 #include "cli/doctor_probe.h"
 #include "cli/doctor_service.h"
 
@@ -159,10 +160,19 @@ static bool is_same_service(const struct json *a, const struct json *b)
 		str_eq(member_text(json_gets(a, "spec"), "caBundle"), member_text(json_gets(b, "spec"), "caBundle"));
 }
 
+static const struct json *any_of(const struct registered *all)
+{
+	size_t n = 0;
+	while (n + 1 < VERSIONS_MAX && !all->v[n]) {
+		n++;
+	}
+	return all->v[n];
+}
+
 static void check_registered(const struct doctor_visit *v, const struct registered *all, const char *server)
 {
 	for (size_t n = 0; n < VERSIONS_MAX && doctor_version(n); n++) {
-		judge_api_service(v->r, v->d, doctor_version(n), n, all->v[n]);
+		judge_api_service(v->r, v->d, doctor_version(n), n, all->v[n], any_of(all));
 		if (n && all->v[n] && all->v[n - 1]) {
 			judge_version_order(v->r, v->d, all->v[n - 1], all->v[n]);
 		}

@@ -6,14 +6,20 @@
 #define PATH "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 #define SUBJECT STR("ConfigMap kube-system/extension-apiserver-authentication")
 
-/* kube-apiserver writes the ConfigMap of its own flags, and writes it again when it starts. */
-#define MEND_FRONT                                                                                                  \
-	STR("kube-apiserver --requestheader-client-ca-file=front-proxy-ca.crt "                                     \
-	    "--requestheader-allowed-names=front-proxy-client "                                                     \
-	    "--requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group "          \
-	    "--requestheader-extra-headers-prefix=X-Remote-Extra- --proxy-client-cert-file=front-proxy-client.crt " \
-	    "--proxy-client-key-file=front-proxy-client.key    # restart it with these")
 #define MEND_CLIENT STR("kube-apiserver --client-ca-file=ca.crt    # restart it with a CA that is valid")
+
+/* kube-apiserver makes the ConfigMap of its flags, but adds them to what is there already, another's perhaps: so that has to go. */
+static struct str mend_front(struct report *r, const struct deployment *d)
+{
+	return report_text(r,
+		"kube-apiserver --requestheader-client-ca-file=front-proxy-ca.crt "
+		"--requestheader-allowed-names=front-proxy-client "
+		"--requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group "
+		"--requestheader-extra-headers-prefix=X-Remote-Extra- --proxy-client-cert-file=front-proxy-client.crt "
+		"--proxy-client-key-file=front-proxy-client.key    # restart it with these, and then:\n" STR_FMT
+		" --namespace=kube-system delete configmap extension-apiserver-authentication --ignore-not-found",
+		STR_ARG(d->kubectl));
+}
 
 static const struct json *list_of(const struct json *data, const char *name, struct arena *a)
 {
@@ -25,7 +31,7 @@ static const struct json *list_of(const struct json *data, const char *name, str
 	return json_is(list, JSON_ARRAY) ? list : NULL;
 }
 
-static void judge_headers(struct report *r, const struct json *data)
+static void judge_headers(struct report *r, const struct deployment *d, const struct json *data)
 {
 	static const struct {
 		const char *name, *usual;
@@ -41,7 +47,7 @@ static void judge_headers(struct report *r, const struct json *data)
 		if (list && list->n) {
 			report_add(r, SEVERITY_OK, subject, NO_MEND, STR_FMT, STR_ARG(member_text(data, headers[i].name)));
 		} else {
-			report_add(r, headers[i].is_needed ? SEVERITY_ERROR : SEVERITY_WARNING, subject, MEND_FRONT,
+			report_add(r, headers[i].is_needed ? SEVERITY_ERROR : SEVERITY_WARNING, subject, mend_front(r, d),
 				"no header is named: %s is usual, and without it %s", headers[i].usual,
 				headers[i].is_needed ? "no user of the cluster is known to annals"
 						     : "what it would say of a user is not known to annals");
@@ -72,25 +78,25 @@ static void judge_front(struct report *r, const struct deployment *d, const stru
 		read_cas(r, d, data, "client-ca-file", MEND_CLIENT, &clients);
 	}
 	if (!member_text(data, "requestheader-client-ca-file").n) {
-		report_add(r, SEVERITY_ERROR, STR("requestheader-client-ca-file of the ConfigMap"), MEND_FRONT,
+		report_add(r, SEVERITY_ERROR, STR("requestheader-client-ca-file of the ConfigMap"), mend_front(r, d),
 			"there is none: annals believes nothing that kube-apiserver says of users");
 		return;
 	}
-	if (!read_cas(r, d, data, "requestheader-client-ca-file", MEND_FRONT, &front)) {
+	if (!read_cas(r, d, data, "requestheader-client-ca-file", mend_front(r, d), &front)) {
 		return;
 	}
 	if (!names) {
-		report_add(r, SEVERITY_ERROR, subject, MEND_FRONT, "it is no list of names, in JSON");
+		report_add(r, SEVERITY_ERROR, subject, mend_front(r, d), "it is no list of names, in JSON");
 	} else {
-		judge_front_names(r, subject, &front, &clients, names->n, MEND_FRONT);
+		judge_front_names(r, subject, &front, &clients, names->n, mend_front(r, d));
 	}
-	judge_headers(r, data);
+	judge_headers(r, d, data);
 }
 
 void judge_trust(struct report *r, const struct deployment *d, const struct json *config)
 {
 	if (!config) {
-		report_add(r, SEVERITY_ERROR, SUBJECT, MEND_FRONT,
+		report_add(r, SEVERITY_ERROR, SUBJECT, mend_front(r, d),
 			"there is none: kube-apiserver makes it at its start, of the flags for a front proxy");
 		return;
 	}
