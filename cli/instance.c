@@ -101,6 +101,11 @@ static void on_notice(void *ctx _unused_, struct str text)
 	log_warning("server", STR_FMT, STR_ARG(text));
 }
 
+static void on_trust(void *ctx, const struct trust *trust)
+{
+	server_set_trust(((struct instance *)ctx)->server, trust);
+}
+
 static void on_slow(void *ctx _unused_, const struct log_field *fields, size_t n)
 {
 	log_write_fields(LOG_WARNING, "request.slow", "slow request", fields, n);
@@ -121,7 +126,9 @@ static int open_server(struct instance *i, struct buf *err)
 			.port = o->port,
 			.cert_file = o->cert_file,
 			.key_file = o->key_file,
-			.client_ca_file = o->client_ca_file},
+			.client_ca_file = o->client_ca_file,
+			.front_ca_file = o->front_ca_file,
+			.front = o->front},
 		.storage = i->storage,
 		.cache = i->cache,
 		.prefix = str_of(o->prefix),
@@ -163,6 +170,7 @@ static int open_delegation(struct instance *i, struct buf *err)
 		return 0;
 	}
 	struct delegation_options options = *i->options.delegation;
+	options.on_trust = on_trust;
 	options.on_notice = on_notice;
 	options.ctx = i;
 	return delegation_new(&i->delegation, &options, err);

@@ -18,6 +18,8 @@ struct instance_options {
 	const char *bind_address;
 	uint16_t port; /* 0: any */
 	const char *cert_file, *key_file, *client_ca_file;
+	const char *front_ca_file;                         /* of front proxies; NULL: none, or what the cluster tells */
+	const struct trust *front;                         /* with it: their names and headers */
 	const struct delegation_options *delegation;       /* aggregated mode; its callbacks are set here. NULL: standalone */
 	const char *const *always_allow_paths;             /* aggregated mode; ends with NULL */
 	void (*write_metrics)(void *ctx, struct buf *out); /* standalone: more for /metrics, from any thread; NULL: nothing */

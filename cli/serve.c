@@ -2,6 +2,7 @@
 #include "cli/delegation_flags.h"
 #include "cli/instance.h"
 #include "cli/port_owner.h"
+#include "cli/trust_flags.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@ struct serve_flags {
 	bool standalone;
 	const char *kubeconfig;
 	struct delegation_flags delegation;
+	struct trust_flags trust;
 	struct common_flags common;
 };
 
@@ -31,6 +33,7 @@ static void flags_done(struct serve_flags *f)
 {
 	option_strings_done(&f->etcd_servers);
 	delegation_flags_done(&f->delegation);
+	trust_flags_done(&f->trust);
 	common_flags_done(&f->common);
 }
 
@@ -94,6 +97,7 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 		return refuse(err, "--etcd-prefix must begin with a slash, end without one, and have something between");
 	}
 	int r = delegation_flags_check(&f->delegation, f->standalone, err);
+	r = r ? r : trust_flags_check(&f->trust, f->standalone, err);
 	return r ? r : common_flags_check(&f->common, err);
 }
 
@@ -104,7 +108,7 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 
 static int parse_flags(const struct command *command, struct serve_flags *f, int argc, char **argv)
 {
-	struct option options[17 + DELEGATION_FLAGS_MAX + COMMON_FLAGS_MAX] = {
+	struct option options[17 + DELEGATION_FLAGS_MAX + TRUST_FLAGS_MAX + COMMON_FLAGS_MAX] = {
 		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL,
 			"Serve everything alone, without a kube-apiserver in front."),
 		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
@@ -129,6 +133,7 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 		n++;
 	}
 	n += delegation_flags_rows(&f->delegation, options + n);
+	n += trust_flags_rows(&f->trust, options + n);
 	common_flags_rows(&f->common, options + n);
 
 	_cleanup_(buf_done) struct buf err;
@@ -162,6 +167,8 @@ static int open_instance(struct instance **ret, const struct serve_flags *f, con
 		.cert_file = f->tls_cert_file,
 		.key_file = f->tls_private_key_file,
 		.client_ca_file = f->client_ca_file,
+		.front_ca_file = f->trust.front_ca_file,
+		.front = &f->trust.front,
 		.delegation = delegation,
 		.always_allow_paths = (const char *const *)f->delegation.always_allow_paths,
 	};
@@ -204,6 +211,10 @@ static int serve(const struct command *command, const struct serve_flags *f, con
 		return command_fail(command, &err);
 	}
 
+	trust_flags_warn(&f->trust, &err);
+	if (err.n > 0) {
+		log_warning("start", STR_FMT, STR_ARG(buf_str(&err)));
+	}
 	log_info("start", "listening on %s port %u", f->bind_address, instance_port(i));
 	wait_for_end(i, &loop);
 	instance_free(i);
@@ -220,6 +231,9 @@ static int serve_aggregated(const struct command *command, const struct serve_fl
 	if (delegation_flags_load(&f->delegation, f->kubeconfig, &configs, &delegation, &err)) {
 		return command_fail(command, &err);
 	}
+	delegation.wants_client_ca = !f->client_ca_file && !f->trust.skips_lookup;
+	delegation.wants_front_ca = !f->trust.front_ca_file && !f->trust.skips_lookup;
+	delegation.tolerates_lookup_failure = f->trust.tolerates_failure;
 	return serve(command, f, &delegation);
 }
 

@@ -3,6 +3,7 @@
 #include "delegation/access.h"
 #include "delegation/namespaces.h"
 #include "delegation/tokens.h"
+#include "delegation/trust.h"
 #include "delegation/webhooks.h"
 
 /* A client of one kube-apiserver as one user. */
@@ -19,6 +20,7 @@ struct delegation {
 	struct access *access;
 	struct namespaces *namespaces;
 	struct webhooks *webhooks;
+	struct trust_follower *trust;
 	struct delegates delegates;
 };
 
@@ -96,6 +98,7 @@ static void write_missing(void *ctx, struct buf *out)
 		BUF_LITERAL(out, "the cluster's namespaces have not been listed yet\n");
 	}
 	webhooks_write_missing(d->webhooks, out);
+	trust_follower_write_missing(d->trust, out);
 }
 
 /* ---- life ---- */
@@ -146,6 +149,17 @@ static void make_webhooks(struct delegation *d)
 		.ctx = d->options.ctx});
 }
 
+static void make_trust(struct delegation *d)
+{
+	d->trust = trust_follower_new(&(struct trust_follower_options){.client = link_or_core(d, &d->token_link)->client,
+		.wants_users = d->options.wants_client_ca,
+		.wants_fronts = d->options.wants_front_ca,
+		.tolerates_failure = d->options.tolerates_lookup_failure,
+		.on_trust = d->options.on_trust,
+		.on_notice = d->options.on_notice,
+		.ctx = d->options.ctx});
+}
+
 int delegation_new(struct delegation **ret, const struct delegation_options *options, struct buf *err)
 {
 	_cleanup_(delegation_freep) struct delegation *d = mem_new(struct delegation);
@@ -169,6 +183,7 @@ int delegation_new(struct delegation **ret, const struct delegation_options *opt
 	make_access(d);
 	make_namespaces(d);
 	make_webhooks(d);
+	make_trust(d);
 	*ret = take_ptr(d);
 	return 0;
 }
@@ -177,6 +192,7 @@ void delegation_start(struct delegation *d)
 {
 	namespaces_start(d->namespaces);
 	webhooks_start(d->webhooks);
+	trust_follower_start(d->trust);
 }
 
 void delegation_write_metrics(void *ctx, struct buf *out)
@@ -198,6 +214,7 @@ void delegation_stop(struct delegation *d)
 	access_stop(d->access);
 	namespaces_stop(d->namespaces);
 	webhooks_stop(d->webhooks);
+	trust_follower_stop(d->trust);
 	stop_link(&d->token_link);
 	stop_link(&d->access_link);
 	stop_link(&d->core);
@@ -210,10 +227,12 @@ struct delegation *delegation_free(struct delegation *d)
 			delegation_stop(d);
 			namespaces_end(d->namespaces);
 			webhooks_end(d->webhooks);
+			trust_follower_end(d->trust);
 		}
 		close_link(&d->token_link);
 		close_link(&d->access_link);
 		close_link(&d->core);
+		trust_follower_free(d->trust);
 		webhooks_free(d->webhooks);
 		namespaces_free(d->namespaces);
 		access_free(d->access);

@@ -15,6 +15,9 @@ struct delegation_options {
 	const struct client_config *access;         /* --authorization-kubeconfig; NULL: core */
 	int64_t token_ttl_ms;                       /* how long it is kept whom a token names; 0: not at all */
 	int64_t allowed_ttl_ms, not_allowed_ttl_ms; /* how long decisions are kept; 0: not at all */
+	/* What is to be read of whose client certificates to believe in the cluster, with the client of `tokens`: where no flag gives a CA. */
+	bool wants_client_ca, wants_front_ca;
+	bool tolerates_lookup_failure; /* ready also before that has been read */
 	/* Whom to believe has changed. From the client's thread; trust lives until it returns. */
 	void (*on_trust)(void *ctx, const struct trust *trust);
 	void (*on_notice)(void *ctx, struct str text); /* something for the operator */
