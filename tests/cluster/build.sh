@@ -1,7 +1,7 @@
 #!/bin/bash
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
-# kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd and etcdctl v3.6.16, helm v3.21.4. Minutes the first time; what is
-# there in the right version stays. Then the tests written in Go, which client-go and controller-runtime are part of.
+# kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd and etcdctl v3.6.16, helm v3.21.4; and fetches cert-manager's
+# definitions. Minutes the first time; what is there in the right version stays. Then the tests written in Go, which client-go and controller-runtime are part of.
 set -eu
 cd "$(dirname "$0")/peers"
 PEERS=${PEERS:-$HOME/.cache/peers}
@@ -45,6 +45,11 @@ while read -r name folder package module; do
 		(cd "$folder" && go build -ldflags "${stamps//$'\n'/ }" -o "$PEERS/$name" "$package")
 	fi
 done <<<"$peers"
+
+# cert-manager's CustomResourceDefinitions: what deploy/ says to it is checked against them.
+module=github.com/cert-manager/cert-manager
+mkdir -p "$PEERS/cert-manager"
+cp --no-preserve=mode "$(cd cert-manager && go mod download -json $module | sed -n 's/^\s*"Dir": "\(.*\)",$/\1/p')"/deploy/crds/cert-manager.io_*.yaml "$PEERS/cert-manager/"
 
 # Tests that are programs: their sources are the project's own, Go sees what has changed.
 cd ../clients
