@@ -13,22 +13,6 @@ enum {
 	SAID_MAX = 1024, /* bytes of another server's own words */
 };
 
-void call_init(struct call *c)
-{
-	buf_init(&c->failure, FAILURE_MAX);
-	buf_init(&c->text, ANSWER_MAX);
-	arena_init(&c->arena, TREE_MAX);
-	c->pause_ms = FIRST_PAUSE_MS;
-}
-
-void call_done(struct call *c)
-{
-	client_timer_clear(&c->pause);
-	arena_done(&c->arena);
-	buf_done(&c->text);
-	buf_done(&c->failure);
-}
-
 /* ---- what went wrong ---- */
 
 static struct str shortened(struct str s)
@@ -212,9 +196,27 @@ static void on_pause(struct client_timer *t)
 	begin_try(container_of(t, struct call, pause));
 }
 
+/* ---- life ---- */
+
+void call_init(struct call *c)
+{
+	buf_init(&c->failure, FAILURE_MAX);
+	buf_init(&c->text, ANSWER_MAX);
+	arena_init(&c->arena, TREE_MAX);
+	client_timer_init(&c->pause, on_pause);
+	c->pause_ms = FIRST_PAUSE_MS;
+}
+
+void call_done(struct call *c)
+{
+	client_timer_clear(&c->pause);
+	arena_done(&c->arena);
+	buf_done(&c->text);
+	buf_done(&c->failure);
+}
+
 void call_begin(struct call *c)
 {
-	client_timer_init(&c->pause, on_pause);
 	begin_try(c);
 }
 

@@ -1,150 +1,315 @@
-#include "base/clock.h"
-#include "delegation/delegation.h"
-#include "tests/unit/check.h"
-#include "tests/unit/script_server.h"
-
-#include <pthread.h>
-
-enum { PATIENCE_MS = 60 * 1000, LONG_MS = 60 * 1000 };
+#include "tests/unit/delegation_world.h"
 
 #define REVIEW(status) "{\"kind\":\"SubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"status\":" status "}"
 #define ALLOWED REVIEW("{\"allowed\":true,\"reason\":\"RBAC: allowed by X\"}")
 #define REFUSED REVIEW("{\"allowed\":false}")
 #define DENIED REVIEW("{\"allowed\":false,\"denied\":true,\"reason\":\"never\"}")
-#define STATUS(code, reason) "{\"kind\":\"Status\",\"code\":" #code ",\"reason\":\"" reason "\",\"message\":\"because\"}"
 
-/* Somebody who asks, and waits for the answer where it does not come at once. */
-struct asker {
+/* A user who asks to get a ControllerRevision. */
+struct person {
 	struct access_question q;
-	struct arena arena;
 	struct user user;
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	unsigned n_done;
+	struct asker asker;
 };
 
-static void on_done(struct question *q)
+static void person_init(struct person *p, const char *name, int64_t patience_ms)
 {
-	struct asker *a = q->ctx;
-	pthread_mutex_lock(&a->lock);
-	a->n_done++;
-	pthread_cond_signal(&a->wake);
-	pthread_mutex_unlock(&a->lock);
-}
-
-static void asker_init(struct asker *a, const char *name)
-{
-	*a = (struct asker){.user = {.name = str_of(name)}};
-	arena_init(&a->arena, 1 << 20);
-	pthread_mutex_init(&a->lock, NULL);
-	clock_cond_init(&a->wake);
-	a->q = (struct access_question){
-		.base = {.done = on_done, .ctx = a, .arena = &a->arena, .deadline_ms = clock_mono_ms() + LONG_MS},
-		.what = {.user = &a->user,
+	p->user = (struct user){.name = str_of(name)};
+	p->q = (struct access_question){
+		.base = asker_init(&p->asker, patience_ms),
+		.what = {.user = &p->user,
 			.verb = STR("get"),
 			.is_resource = true,
 			.group = STR("apps"),
 			.version = STR("v1"),
 			.resource = STR("controllerrevisions"),
 			.ns = STR("ns"),
-			.name = STR("n")}};
+			.name = STR("n")},
+	};
 }
 
-static void asker_done(struct asker *a)
+static void person_done(struct person *p)
 {
-	pthread_cond_destroy(&a->wake);
-	pthread_mutex_destroy(&a->lock);
-	arena_done(&a->arena);
+	asker_done(&p->asker);
 }
 
-static void await(struct asker *a)
+static bool ask(struct scene *s, struct person *p)
 {
-	int64_t until_ms = clock_mono_ms() + PATIENCE_MS;
-	pthread_mutex_lock(&a->lock);
-	while (!a->n_done && clock_mono_ms() < until_ms) {
-		clock_cond_wait(&a->wake, &a->lock, until_ms);
-	}
-	assert_int_equal(a->n_done, 1);
-	pthread_mutex_unlock(&a->lock);
-}
-
-/* A delegation to a server that says what the steps say. */
-struct scene {
-	struct script *script;
-	struct delegation *delegation;
-	const struct delegates *delegates;
-};
-
-static struct delegation *new_delegation(char *url, int64_t ttl_ms)
-{
-	struct delegation *d = NULL;
-	struct buf err;
-	buf_init(&err, 4096);
-	struct client_config config = {.server = url};
-	const struct delegation_options options = {.core = &config, .allowed_ttl_ms = ttl_ms, .not_allowed_ttl_ms = ttl_ms};
-	assert_int_equal(delegation_new(&d, &options, &err), 0);
-	buf_done(&err);
-	return d;
-}
-
-static void open_scene(struct scene *s, int64_t ttl_ms, const struct script_step *steps, size_t n)
-{
-	s->script = script_start(steps, n);
-	char *url = script_url(s->script);
-	s->delegation = new_delegation(url, ttl_ms);
-	s->delegates = delegation_delegates(s->delegation);
-	mem_free(url);
-}
-
-static void close_scene(struct scene *s)
-{
-	delegation_free(s->delegation);
-	script_stop(s->script);
-}
-
-#define SCENE(s, ttl_ms, ...)                              \
-	const struct script_step steps_[] = {__VA_ARGS__}; \
-	struct scene s;                                    \
-	open_scene(&s, ttl_ms, steps_, ARRAY_SIZE(steps_))
-
-static bool ask(struct scene *s, struct asker *a)
-{
-	return s->delegates->ask_access(s->delegates->ctx, &a->q);
+	return s->delegates->ask_access(s->delegates->ctx, &p->q);
 }
 
 enum said { ALLOWS, REFUSES, DENIES, FAILS };
 
-static enum said said_of(const struct asker *a)
+static enum said said_to(const struct person *p)
 {
-	assert_false(a->q.is_allowed && (a->q.is_denied || a->q.base.failure.n));
-	return a->q.base.failure.n ? FAILS : a->q.is_denied ? DENIES : a->q.is_allowed ? ALLOWS : REFUSES;
+	assert_false(p->q.is_allowed && (p->q.is_denied || p->q.base.failure.n));
+	return p->q.base.failure.n ? FAILS : p->q.is_denied ? DENIES : p->q.is_allowed ? ALLOWS : REFUSES;
 }
 
-/* Asks as somebody of that name; has_asked: whether the cluster had to be. */
-static enum said say(struct scene *s, const char *name, bool has_asked)
+enum where { FROM_MEMORY, FROM_CLUSTER };
+
+static enum said ask_as(struct scene *s, const char *name, enum where where)
 {
-	struct asker a;
-	asker_init(&a, name);
-	bool is_answered = ask(s, &a);
-	assert_int_equal(is_answered, !has_asked);
+	struct person p;
+	person_init(&p, name, LONG_MS);
+	bool is_answered = ask(s, &p);
+	assert_int_equal(is_answered, where == FROM_MEMORY);
 	if (!is_answered) {
-		await(&a);
+		asker_await(&p.asker);
 	}
-	enum said said = said_of(&a);
-	asker_done(&a);
+	enum said said = said_to(&p);
+	person_done(&p);
 	return said;
+}
+
+static void assert_fails(struct scene *s, const char *why)
+{
+	struct person p;
+	person_init(&p, "ann", LONG_MS);
+	if (!ask(s, &p)) {
+		asker_await(&p.asker);
+	}
+	assert_int_equal(said_to(&p), FAILS);
+	assert_str(p.q.base.failure, why);
+	person_done(&p);
 }
 
 static void test_access__what_was_decided_is_kept(void **state _unused_)
 {
 	SCENE(s, LONG_MS, {"\"user\":\"ann\"", SCRIPT_WHOLE, 201, NULL, ALLOWED},
 		{"\"user\":\"ben\"", SCRIPT_WHOLE, 201, NULL, REFUSED}, {"\"user\":\"cid\"", SCRIPT_WHOLE, 201, NULL, DENIED});
-	assert_int_equal(say(&s, "ann", true), ALLOWS);
-	assert_int_equal(say(&s, "ben", true), REFUSES);
-	assert_int_equal(say(&s, "cid", true), DENIES);
-	assert_int_equal(say(&s, "ann", false), ALLOWS);
-	assert_int_equal(say(&s, "ben", false), REFUSES);
-	assert_int_equal(say(&s, "cid", false), DENIES);
+	assert_int_equal(ask_as(&s, "ann", FROM_CLUSTER), ALLOWS);
+	assert_int_equal(ask_as(&s, "ben", FROM_CLUSTER), REFUSES);
+	assert_int_equal(ask_as(&s, "cid", FROM_CLUSTER), DENIES);
+	assert_int_equal(ask_as(&s, "ann", FROM_MEMORY), ALLOWS);
+	assert_int_equal(ask_as(&s, "ben", FROM_MEMORY), REFUSES);
+	assert_int_equal(ask_as(&s, "cid", FROM_MEMORY), DENIES);
+	close_scene(&s);
+}
+
+static void test_access__reason_comes_with_the_decision(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, ALLOWED});
+	for (unsigned i = 0; i < 2; i++) {
+		struct person p;
+		person_init(&p, "ann", LONG_MS);
+		if (!ask(&s, &p)) {
+			asker_await(&p.asker);
+		}
+		assert_str(p.q.reason, "RBAC: allowed by X");
+		person_done(&p);
+	}
+	close_scene(&s);
+}
+
+static void test_access__nothing_is_kept_for_no_time(void **state _unused_)
+{
+	SCENE(s, 0, {NULL, SCRIPT_WHOLE, 201, NULL, ALLOWED}, {NULL, SCRIPT_WHOLE, 201, NULL, REFUSED});
+	assert_int_equal(ask_as(&s, "ann", FROM_CLUSTER), ALLOWS);
+	assert_int_equal(ask_as(&s, "ann", FROM_CLUSTER), REFUSES);
+	close_scene(&s);
+}
+
+static void test_access__long_questions_are_not_kept(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, ALLOWED}, {NULL, SCRIPT_WHOLE, 201, NULL, REFUSED});
+	static char name[10000];
+	memset(name, 'n', sizeof(name));
+	for (unsigned i = 0; i < 2; i++) {
+		struct person p;
+		person_init(&p, "ann", LONG_MS);
+		p.q.what.name = (struct str){name, sizeof(name)};
+		assert_false(ask(&s, &p));
+		asker_await(&p.asker);
+		assert_int_equal(said_to(&p), i == 0 ? ALLOWS : REFUSES);
+		person_done(&p);
+	}
+	close_scene(&s);
+}
+
+static void test_access__equal_questions_share_a_request(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_HOLD, 201, NULL, ALLOWED});
+	struct person people[5];
+	for (size_t i = 0; i < ARRAY_SIZE(people); i++) {
+		person_init(&people[i], "ann", LONG_MS);
+		assert_false(ask(&s, &people[i]));
+	}
+	script_await(s.script, 1);
+	script_release(s.script);
+	for (size_t i = 0; i < ARRAY_SIZE(people); i++) {
+		asker_await(&people[i].asker);
+		assert_int_equal(said_to(&people[i]), ALLOWS);
+		person_done(&people[i]);
+	}
+	close_scene(&s);
+}
+
+static void test_access__others_do_not_wait_for_the_first_ones_deadline(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_HOLD, 201, NULL, ALLOWED});
+	struct person first, second;
+	person_init(&first, "ann", LONG_MS);
+	person_init(&second, "ann", 1);
+	assert_false(ask(&s, &first));
+	assert_false(ask(&s, &second));
+	asker_await(&second.asker);
+	assert_int_equal(said_to(&second), FAILS);
+	assert_true(str_contains(second.q.base.failure, STR("context deadline exceeded")));
+	script_await(s.script, 1);
+	assert_false(asker_has_answer(&first.asker));
+	script_release(s.script);
+	asker_await(&first.asker);
+	assert_int_equal(said_to(&first), ALLOWS);
+	person_done(&second);
+	person_done(&first);
+	close_scene(&s);
+}
+
+static void test_access__request_ends_with_the_last_who_waits(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_SILENT, 0, NULL, NULL}, {NULL, SCRIPT_WHOLE, 201, NULL, ALLOWED});
+	struct person p;
+	person_init(&p, "ann", 2000);
+	assert_false(ask(&s, &p));
+	script_await(s.script, 1);
+	asker_await(&p.asker);
+	assert_int_equal(said_to(&p), FAILS);
+	person_done(&p);
+	assert_int_equal(ask_as(&s, "ann", FROM_CLUSTER), ALLOWS);
+	close_scene(&s);
+}
+
+static void test_access__what_may_pass_is_tried_again(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 500, NULL, STATUS(500, "InternalError")}, {NULL, SCRIPT_CUT, 201, NULL, "{"},
+		{NULL, SCRIPT_WHOLE, 429, "Retry-After: 0\r\n", STATUS(429, "TooManyRequests")},
+		{NULL, SCRIPT_WHOLE, 201, NULL, ALLOWED});
+	assert_int_equal(ask_as(&s, "ann", FROM_CLUSTER), ALLOWS);
+	close_scene(&s);
+}
+
+static void test_access__five_tries_are_enough(void **state _unused_)
+{
+	struct script_step steps[5];
+	struct scene s;
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		steps[i] = (struct script_step){"POST", SCRIPT_WHOLE, 500, NULL, STATUS(500, "InternalError")};
+	}
+	open_scene(&s, LONG_MS, steps, ARRAY_SIZE(steps));
+	assert_fails(&s, "because");
+	close_scene(&s);
+}
+
+static void test_access__failures_are_told_and_not_kept(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 403, NULL, STATUS(403, "Forbidden")},
+		{NULL, SCRIPT_WHOLE, 503, NULL, "<html>busy"}, {NULL, SCRIPT_WHOLE, 502, NULL, "<html>bad gateway"},
+		{NULL, SCRIPT_WHOLE, 418, NULL, ""}, {NULL, SCRIPT_WHOLE, 201, NULL, "allowed"},
+		{NULL, SCRIPT_WHOLE, 201, NULL, "{\"kind\":\"SubjectAccessReview\"}"}, {NULL, SCRIPT_WHOLE, 200, NULL, ""},
+		{NULL, SCRIPT_WHOLE, 403, NULL, ALLOWED}, {NULL, SCRIPT_WHOLE, 201, NULL, ALLOWED});
+#define SUBJECT " (post subjectaccessreviews.authorization.k8s.io)"
+	assert_fails(&s, "because");
+	assert_fails(&s, "the server is currently unable to handle the request" SUBJECT);
+	assert_fails(&s, "an error on the server (\"<html>bad gateway\") has prevented the request from succeeding" SUBJECT);
+	assert_fails(&s, "the server responded with the status code 418 but did not return more information" SUBJECT);
+	assert_fails(&s, "the answer is no JSON" SUBJECT);
+	assert_fails(&s, "the answer cannot be understood");
+	assert_fails(&s, "the answer is no JSON" SUBJECT);
+	assert_fails(&s, "the server responded with the status code 403 but did not return more information" SUBJECT);
+	assert_int_equal(ask_as(&s, "ann", FROM_CLUSTER), ALLOWS);
+	close_scene(&s);
+}
+
+static void test_access__allowed_and_denied_is_neither(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, REVIEW("{\"allowed\":true,\"denied\":true}")});
+	assert_fails(&s, "webhook subject access review returned both allow and deny response");
+	close_scene(&s);
+}
+
+static void test_access__nobody_there_fails_and_is_asked_again_at_once(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, ALLOWED});
+	assert_int_equal(ask_as(&s, "ann", FROM_CLUSTER), ALLOWS);
+	script_stop(s.script);
+	assert_int_equal(ask_as(&s, "ben", FROM_CLUSTER), FAILS);
+	assert_int_equal(ask_as(&s, "ben", FROM_CLUSTER), FAILS);
+	assert_int_equal(ask_as(&s, "ann", FROM_MEMORY), ALLOWS);
+	delegation_free(s.delegation);
+}
+
+static void test_access__stop_ends_all_questions(void **state _unused_)
+{
+	enum { RUNNING = 64, PEOPLE = 80 };
+	static struct script_step steps[RUNNING];
+	static struct person people[PEOPLE];
+	static char names[PEOPLE][16];
+	struct scene s;
+	for (size_t i = 0; i < RUNNING; i++) {
+		/* One pauses before its next try, the others run; what is beyond RUNNING waits for its turn. */
+		steps[i] = i == 0 ? (struct script_step){NULL, SCRIPT_WHOLE, 500, "Retry-After: 1000\r\n", NULL}
+				  : (struct script_step){NULL, SCRIPT_SILENT, 0, NULL, NULL};
+	}
+	open_scene(&s, LONG_MS, steps, RUNNING);
+	for (size_t i = 0; i < PEOPLE; i++) {
+		snprintf(names[i], sizeof(names[i]), "u%zu", i);
+		person_init(&people[i], names[i], LONG_MS);
+		assert_false(ask(&s, &people[i]));
+	}
+	script_await(s.script, RUNNING);
+	delegation_stop(s.delegation);
+	for (size_t i = 0; i < PEOPLE; i++) {
+		asker_await(&people[i].asker);
+		assert_int_equal(said_to(&people[i]), FAILS);
+		person_done(&people[i]);
+	}
+	assert_int_equal(ask_as(&s, "late", FROM_MEMORY), FAILS);
+	close_scene(&s);
+}
+
+static void test_access__too_many_questions_are_turned_away(void **state _unused_)
+{
+	enum { RUNNING = 64, FLIGHTS = 4096 };
+	static struct script_step steps[RUNNING];
+	static struct person people[FLIGHTS + 1];
+	static char names[FLIGHTS + 1][16];
+	struct scene s;
+	for (size_t i = 0; i < RUNNING; i++) {
+		steps[i] = (struct script_step){NULL, SCRIPT_SILENT, 0, NULL, NULL};
+	}
+	open_scene(&s, LONG_MS, steps, RUNNING);
+	for (size_t i = 0; i < ARRAY_SIZE(people); i++) {
+		snprintf(names[i], sizeof(names[i]), "u%zu", i);
+		person_init(&people[i], names[i], LONG_MS);
+		assert_int_equal(ask(&s, &people[i]), i == FLIGHTS);
+	}
+	assert_str(people[FLIGHTS].q.base.failure, "too many reviews are under way");
+	script_await(s.script, RUNNING);
+	delegation_stop(s.delegation);
+	for (size_t i = 0; i < ARRAY_SIZE(people); i++) {
+		if (i < FLIGHTS) {
+			asker_await(&people[i].asker);
+		}
+		person_done(&people[i]);
+	}
+	close_scene(&s);
+}
+
+static void test_access__is_counted_by_code(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, ALLOWED}, {NULL, SCRIPT_WHOLE, 403, NULL, STATUS(403, "Forbidden")});
+	struct buf out;
+	buf_init(&out, 1 << 20);
+	assert_false(str_contains(scene_metrics(&s, &out), STR("apiserver_delegated_authz")));
+	ask_as(&s, "ann", FROM_CLUSTER);
+	ask_as(&s, "ann", FROM_MEMORY);
+	ask_as(&s, "ben", FROM_CLUSTER);
+	struct str text = scene_metrics(&s, &out);
+	assert_true(str_contains(text, STR("apiserver_delegated_authz_request_total{code=\"201\"} 1\n")));
+	assert_true(str_contains(text, STR("apiserver_delegated_authz_request_total{code=\"403\"} 1\n")));
+	assert_true(str_contains(text, STR("apiserver_delegated_authz_request_duration_seconds_count{code=\"201\"} 1\n")));
+	buf_done(&out);
 	close_scene(&s);
 }
 
@@ -152,6 +317,20 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_access__what_was_decided_is_kept),
+		TEST(test_access__reason_comes_with_the_decision),
+		TEST(test_access__nothing_is_kept_for_no_time),
+		TEST(test_access__long_questions_are_not_kept),
+		TEST(test_access__equal_questions_share_a_request),
+		TEST(test_access__others_do_not_wait_for_the_first_ones_deadline),
+		TEST(test_access__request_ends_with_the_last_who_waits),
+		TEST(test_access__what_may_pass_is_tried_again),
+		TEST(test_access__five_tries_are_enough),
+		TEST(test_access__failures_are_told_and_not_kept),
+		TEST(test_access__allowed_and_denied_is_neither),
+		TEST(test_access__nobody_there_fails_and_is_asked_again_at_once),
+		TEST(test_access__stop_ends_all_questions),
+		TEST(test_access__too_many_questions_are_turned_away),
+		TEST(test_access__is_counted_by_code),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
