@@ -94,9 +94,15 @@ static int load_core(const char *kubeconfig, struct client_config *ret, struct b
 	return kubeconfig ? client_config_load(ret, kubeconfig, NULL, err) : client_config_load_pod(ret, POD_FOLDER, err);
 }
 
-static int load_other(const char *kubeconfig, struct client_config *ret, struct buf *err)
+/* One that is the core's, too, needs no client of its own. */
+static bool is_other(const char *kubeconfig, const char *core)
 {
-	return kubeconfig ? client_config_load(ret, kubeconfig, NULL, err) : 0;
+	return kubeconfig && !(core && strcmp(kubeconfig, core) == 0);
+}
+
+static int load_other(const char *kubeconfig, const char *core, struct client_config *ret, struct buf *err)
+{
+	return is_other(kubeconfig, core) ? client_config_load(ret, kubeconfig, NULL, err) : 0;
 }
 
 int delegation_flags_load(const struct delegation_flags *f, const char *kubeconfig, struct delegation_configs *c,
@@ -104,14 +110,14 @@ int delegation_flags_load(const struct delegation_flags *f, const char *kubeconf
 {
 	*c = (struct delegation_configs){0};
 	int r = load_core(kubeconfig, &c->core, err);
-	r = r ? r : load_other(f->authentication_kubeconfig, &c->tokens, err);
-	r = r ? r : load_other(f->authorization_kubeconfig, &c->access, err);
+	r = r ? r : load_other(f->authentication_kubeconfig, kubeconfig, &c->tokens, err);
+	r = r ? r : load_other(f->authorization_kubeconfig, kubeconfig, &c->access, err);
 	if (r) {
 		return r;
 	}
 	*ret = (struct delegation_options){.core = &c->core,
-		.tokens = f->authentication_kubeconfig ? &c->tokens : NULL,
-		.access = f->authorization_kubeconfig ? &c->access : NULL,
+		.tokens = c->tokens.server ? &c->tokens : NULL,
+		.access = c->access.server ? &c->access : NULL,
 		.token_ttl_ms = f->token_ttl_ms,
 		.allowed_ttl_ms = f->allowed_ttl_ms,
 		.not_allowed_ttl_ms = f->not_allowed_ttl_ms};

@@ -1,0 +1,159 @@
+#include "tests/unit/delegation_world.h"
+
+#define REVIEW(status) "{\"kind\":\"TokenReview\",\"apiVersion\":\"authentication.k8s.io/v1\",\"status\":" status "}"
+#define KNOWN                                                                                                      \
+	REVIEW("{\"authenticated\":true,\"user\":{\"username\":\"ann\",\"uid\":\"u1\",\"groups\":[\"devs\",\"ops\"]," \
+	       "\"extra\":{\"scopes\":[\"a\",\"b\"],\"zone\":[\"x\"]}}}")
+#define UNKNOWN REVIEW("{\"user\":{}}")
+#define INVALID REVIEW("{\"user\":{},\"error\":\"[invalid bearer token]\"}")
+
+struct bearer {
+	struct token_question q;
+	struct asker asker;
+	bool came_at_once;
+};
+
+static void ask(struct scene *s, struct bearer *b, const char *token)
+{
+	b->q = (struct token_question){.base = asker_init(&b->asker, LONG_MS), .token = str_of(token)};
+	b->came_at_once = s->delegates->ask_token(s->delegates->ctx, &b->q);
+	if (!b->came_at_once) {
+		asker_await(&b->asker);
+	}
+}
+
+static void bearer_done(struct bearer *b)
+{
+	asker_done(&b->asker);
+}
+
+static void assert_extra(const struct user *u, size_t i, const char *key, const char *value)
+{
+	assert_str(u->extra[i].key, key);
+	assert_str(u->extra[i].value, value);
+}
+
+static void test_token_reviews__known_token_names_a_user_and_is_kept(void **state _unused_)
+{
+	SCENE(s, LONG_MS,
+		{"POST /apis/authentication.k8s.io/v1/tokenreviews HTTP/1.1\r\n", SCRIPT_WHOLE, 201, NULL, KNOWN},
+		{"\"spec\":{\"token\":\"other\"}}", SCRIPT_WHOLE, 201, NULL, KNOWN});
+	for (unsigned i = 0; i < 3; i++) {
+		struct bearer b;
+		ask(&s, &b, "secret");
+		assert_int_equal(b.came_at_once, i > 0);
+		assert_true(b.q.is_known && !b.q.base.failure.n);
+		assert_str(b.q.user.name, "ann");
+		assert_str(b.q.user.uid, "u1");
+		assert_int_equal(b.q.user.n_groups, 2);
+		assert_str(b.q.user.groups[1], "ops");
+		assert_int_equal(b.q.user.n_extra, 3);
+		assert_extra(&b.q.user, 0, "scopes", "a");
+		assert_extra(&b.q.user, 1, "scopes", "b");
+		assert_extra(&b.q.user, 2, "zone", "x");
+		bearer_done(&b);
+	}
+	struct bearer b;
+	ask(&s, &b, "other");
+	assert_false(b.came_at_once);
+	bearer_done(&b);
+	close_scene(&s);
+}
+
+static void test_token_reviews__unknown_token_is_kept_as_such(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, UNKNOWN});
+	for (unsigned i = 0; i < 2; i++) {
+		struct bearer b;
+		ask(&s, &b, "secret");
+		assert_int_equal(b.came_at_once, i > 0);
+		assert_false(b.q.is_known);
+		assert_str(b.q.base.failure, "");
+		bearer_done(&b);
+	}
+	close_scene(&s);
+}
+
+static void assert_fails(struct scene *s, const char *why)
+{
+	struct bearer b;
+	ask(s, &b, "secret");
+	assert_false(b.came_at_once || b.q.is_known);
+	assert_str(b.q.base.failure, why);
+	bearer_done(&b);
+}
+
+static void test_token_reviews__errors_are_told_and_not_kept(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, INVALID}, {NULL, SCRIPT_WHOLE, 403, NULL, STATUS(403, "Forbidden")},
+		{NULL, SCRIPT_WHOLE, 201, NULL, REVIEW("{\"authenticated\":true,\"user\":{\"groups\":[\"system:masters\"]}}")},
+		{NULL, SCRIPT_WHOLE, 201, NULL, "{}"}, {NULL, SCRIPT_WHOLE, 403, NULL, KNOWN},
+		{NULL, SCRIPT_WHOLE, 201, NULL, KNOWN});
+	assert_fails(&s, "[invalid bearer token]");
+	assert_fails(&s, "because");
+	assert_fails(&s, "the token review names nobody");
+	assert_fails(&s, "the answer cannot be understood");
+	assert_fails(&s, "the server responded with the status code 403 but did not return more information (post "
+			 "tokenreviews.authentication.k8s.io)");
+	struct bearer b;
+	ask(&s, &b, "secret");
+	assert_true(b.q.is_known);
+	bearer_done(&b);
+	close_scene(&s);
+}
+
+static void test_token_reviews__too_long_a_token_is_no_question(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, KNOWN});
+	struct bearer b;
+	static char token[(1 << 20) + 1];
+	memset(token, 't', sizeof(token) - 1);
+	ask(&s, &b, token);
+	assert_true(b.came_at_once);
+	assert_str(b.q.base.failure, "the token is too long");
+	bearer_done(&b);
+	ask(&s, &b, "secret");
+	bearer_done(&b);
+	close_scene(&s);
+}
+
+static void test_token_reviews__are_counted(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, KNOWN}, {NULL, SCRIPT_WHOLE, 201, NULL, INVALID});
+	static const char *const tokens[] = {"a", "a", "b"};
+	static const char *const lines[] = {
+		"authentication_token_cache_active_fetch_count{status=\"blocked\"} 0\n",
+		"authentication_token_cache_active_fetch_count{status=\"in_flight\"} 0\n",
+		"authentication_token_cache_fetch_total{status=\"error\"} 1\n",
+		"authentication_token_cache_fetch_total{status=\"ok\"} 1\n",
+		"authentication_token_cache_request_duration_seconds_count{status=\"hit\"} 1\n",
+		"authentication_token_cache_request_total{status=\"hit\"} 1\n",
+		"authentication_token_cache_request_total{status=\"miss\"} 2\n",
+		"apiserver_delegated_authn_request_total{code=\"201\"} 2\n",
+	};
+	struct buf out;
+	buf_init(&out, 1 << 20);
+	for (size_t i = 0; i < ARRAY_SIZE(tokens); i++) {
+		struct bearer b;
+		ask(&s, &b, tokens[i]);
+		bearer_done(&b);
+	}
+	struct str text = scene_metrics(&s, &out);
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+		assert_true(str_contains(text, str_of(lines[i])));
+	}
+	buf_done(&out);
+	close_scene(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_token_reviews__known_token_names_a_user_and_is_kept),
+		TEST(test_token_reviews__unknown_token_is_kept_as_such),
+		TEST(test_token_reviews__errors_are_told_and_not_kept),
+		TEST(test_token_reviews__too_long_a_token_is_no_question),
+		TEST(test_token_reviews__are_counted),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
