@@ -76,6 +76,14 @@ def cluster(certificates):
     yield from shared(lambda path, certificates: aggregated.Cluster(path, certificates, *programs), certificates)
 
 
+@pytest.fixture(scope="session")
+def empty_cluster(certificates):
+    """A cluster in which nothing has been installed yet."""
+    import aggregated
+
+    yield from shared(lambda path, certificates: aggregated.Cluster(path, certificates, controllers=False), certificates)
+
+
 @pytest.fixture(params=["wardle", "annals"])
 def behind(cluster, request):
     """What is behind `cluster`, one after the other: what sample-apiserver does is what annals has to do."""

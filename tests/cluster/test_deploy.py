@@ -1,0 +1,319 @@
+"""deploy/: what it has is valid for a real kube-apiserver, and what it installs works: certificates, an etcd of three members, annals with the
+rights that it needs and no others."""
+
+import base64
+import json
+import os
+import re
+import shutil
+import socket
+import ssl
+
+import pytest
+import yaml
+
+import kube
+import processes
+from aggregated import APISERVICES, NAMESPACES, RBAC, Cluster
+from installed import DEPLOY, KUSTOMIZE, NAMESPACE, Installed
+
+HELM = processes.PEERS / "helm"
+CHART = DEPLOY / "helm" / "annals"
+DEFINITIONS = processes.PEERS / "cert-manager"
+OVERLAYS = sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir())
+VALUES = {
+    "secret": ["certificates.ca=x"],
+    "cert-manager": ["certificates.source=cert-manager"],
+    "small": ["certificates.source=cert-manager", "etcd.replicas=1", "replicas=1", "networkPolicy=false", "priorityClassName="],
+    "own-etcd": ["certificates.ca=x", "etcd.bundled=false", "etcd.endpoints={https://a:2379,https://b:2379}", "etcd.clientSecretName=mine"],
+    "placed": ["certificates.ca=x", "nodeSelector.disk=fast", "tolerations[0].operator=Exists", "podAnnotations.a=b", "etcd.storageClassName=fast",
+               "extraArgs={-v=4}", "extraVolumes[0].name=v", "extraVolumes[0].emptyDir.medium=Memory", "extraVolumeMounts[0].name=v",
+               "extraVolumeMounts[0].mountPath=/v", "imagePullSecrets[0].name=p", "fullnameOverride=annals-a"],
+}
+
+
+def kustomize(overlay):
+    return processes.run([kube.KUBECTL, "kustomize", KUSTOMIZE / "overlays" / overlay], check=True).stdout
+
+
+def template(*values, release="annals"):
+    sets = [word for value in values for word in ("--set", value)]
+    return processes.run([HELM, "template", release, CHART, "--namespace", NAMESPACE, *sets], check=True).stdout
+
+
+def objects(text):
+    """{(kind, name): object}."""
+    return {(one["kind"], one["metadata"]["name"]): one for one in yaml.safe_load_all(text) if one}
+
+
+@pytest.fixture(scope="module")
+def cluster(empty_cluster):
+    """With the namespace, and with cert-manager's definitions; nothing of annals has been installed."""
+    if not DEFINITIONS.is_dir():
+        pytest.skip("tests/cluster/build.sh has not been run")
+    for arguments in (["-f", KUSTOMIZE / "base" / "namespace.yaml"], ["--server-side", "-f", DEFINITIONS]):
+        done = empty_cluster.kubectl("apply", *arguments)
+        assert done.returncode == 0, done.stderr
+    processes.retry_until(lambda: empty_cluster.kube.get("/apis/cert-manager.io/v1").status == 200, "cert-manager's kinds are served")
+    return empty_cluster
+
+
+def assert_valid(cluster, text):
+    """Without a warning, too."""
+    done = cluster.kubectl("apply", "--dry-run=server", "-f", "-", input=text)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("(server dry run)") == len(objects(text))
+
+
+# ---- what it has ----
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_overlay_is_valid(cluster, overlay):
+    assert_valid(cluster, kustomize(overlay))
+
+
+@pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
+def test_chart_is_valid(cluster, values):
+    sets = [word for value in values for word in ("--set", value)]
+    linted = processes.run([HELM, "lint", "--strict", CHART, *sets])
+    assert linted.returncode == 0, linted.stdout
+    assert_valid(cluster, template(*values))
+
+
+@pytest.mark.parametrize("values, complaint", [
+    ([], "certificates.ca"),
+    (["certificates.ca=x", "etcd.bundled=false"], "etcd.endpoints"),
+    (["certificates.ca=x", "etcd.replicas=2"], "etcd.replicas|/etcd/replicas"),
+    (["certificates.ca=x", "replica=3"], "replica"),
+])
+def test_chart_refuses_values_that_cannot_work(values, complaint):
+    sets = [word for value in values for word in ("--set", value)]
+    done = processes.run([HELM, "template", "annals", CHART, *sets])
+    assert done.returncode != 0
+    assert re.search(complaint, done.stderr)
+
+
+@pytest.mark.parametrize("source", ["kustomize", "helm"])
+def test_pods_are_restricted(cluster, source):
+    """The namespace enforces the strictest of Pod Security's levels: kube-apiserver takes their pods."""
+    made = objects(kustomize("annals-certs-etcd") if source == "kustomize" else template("certificates.ca=x"))
+    for workload in (made["Deployment", "annals"], made["StatefulSet", "annals-etcd"]):
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod", "namespace": NAMESPACE}, "spec": dict(workload["spec"]["template"]["spec"])}
+        claims = workload["spec"].get("volumeClaimTemplates", [])
+        pod["spec"]["volumes"] = pod["spec"]["volumes"] + [{"name": claim["metadata"]["name"], "emptyDir": {}} for claim in claims]
+        assert_valid(cluster, yaml.safe_dump(pod))
+
+
+def essence(made, servers):
+    """What an object says of annals: labels, selectors and what kubectl and Helm need beside it are theirs."""
+    made = json.loads(re.sub(r'"(labels|matchLabels|annotations)": \{[^{}]*\}', r'"\1": {}', json.dumps(made)))
+    spec = made.get("spec", {})
+    made["metadata"].pop("annotations", None)
+    if made["kind"] in ("Deployment", "StatefulSet", "Service"):
+        spec.pop("selector")
+    for container in spec.get("template", {}).get("spec", {}).get("containers", []):
+        container.pop("imagePullPolicy", None)
+        container.pop("envFrom", None)
+        container["args"] = {argument.replace("$(ETCD_SERVERS)", servers) for argument in container["args"]} - {"--etcd-prefix=/annals"}
+    return made
+
+
+def test_chart_and_kustomize_say_the_same():
+    chart, base = objects(template("certificates.source=cert-manager")), objects(kustomize("cert-manager-etcd"))
+    config, = (one for (kind, _), one in base.items() if kind == "ConfigMap")
+    base = {key: one for key, one in base.items() if key[0] not in ("Namespace", "ConfigMap")}
+    assert set(base) == set(chart)
+    for key, one in chart.items():
+        assert essence(one, "") == essence(base[key], config["data"]["ETCD_SERVERS"]), key
+
+
+def test_annals_certs_and_cert_manager_make_the_same_apiservices(folder):
+    made = processes.run([processes.BIN, "certs", "--dir", folder / "certs", "--output=manifests"], check=True)
+    printed = {key: one for key, one in objects(made.stdout).items() if key[0] == "APIService"}
+    written = {key: one for key, one in objects(kustomize("cert-manager")).items() if key[0] == "APIService"}
+    for one in printed.values():
+        assert one["spec"].pop("caBundle")
+    for one in written.values():
+        assert one["metadata"].pop("annotations") == {"cert-manager.io/inject-ca-from": "annals-system/annals-serving"}
+    assert printed == written
+
+
+def test_grace_period_is_long_enough():
+    """For the delay and the longest request, in both."""
+    for made in (objects(kustomize("annals-certs")), objects(template("certificates.ca=x", "shutdownDelaySeconds=7", "requestTimeoutSeconds=100"))):
+        pod = made["Deployment", "annals"]["spec"]["template"]["spec"]
+        seconds = [int(re.search(rf"--{flag}=(\d+)s", " ".join(pod["containers"][0]["args"]))[1]) for flag in ("shutdown-delay-duration", "request-timeout")]
+        assert pod["terminationGracePeriodSeconds"] > sum(seconds)
+
+
+def test_systemd_unit_is_right(folder):
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("there is no systemd-analyze here")
+    unit = folder / "annals.service"
+    unit.write_text((DEPLOY / "systemd" / "annals.service").read_text().replace("/usr/local/bin/annals", processes.BIN))
+    done = processes.run(["systemd-analyze", "verify", "--man=no", unit])
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_systemd_environment_has_flags_that_exist():
+    given = set(re.findall(r"--([a-z-]+)", (DEPLOY / "systemd" / "annals.env").read_text()))
+    known = set(re.findall(r"^  --?([a-z][a-z0-9-]*)", processes.run([processes.BIN, "serve", "--help"]).stdout, re.MULTILINE))
+    assert given and given <= known
+
+
+# ---- what it installs ----
+
+
+@pytest.fixture(scope="module")
+def installed(cluster):
+    made = Installed(cluster)
+    for process in made.everything:
+        process.is_shared = True
+    yield made
+    made.stop()
+    made.kubectl("delete", "apiservice", "v1.annals.dev", "v1beta1.annals.dev")
+    troubles = [trouble for process in made.everything for trouble in process.troubles()]
+    assert not troubles, "\n".join(troubles)
+
+
+def available(cluster, name):
+    conditions = cluster.kube.get(f"{APISERVICES}/{name}").json.get("status", {}).get("conditions", [])
+    return next((one["status"] for one in conditions if one["type"] == "Available"), None)
+
+
+def wait_available(cluster):
+    for version in ("v1", "v1beta1"):
+        processes.retry_until(lambda version=version: available(cluster, f"{version}.annals.dev") == "True", f"{version}.annals.dev is available")
+
+
+def test_apiservices_become_available(cluster, installed):
+    wait_available(cluster)
+    assert cluster.kube.get("/apis/annals.dev/v1").json["groupVersion"] == "annals.dev/v1"
+
+
+def test_probes_are_answered(installed):
+    """Each, at its port, by its scheme: etcd's without TLS, annals' to a kubelet that shows no certificate."""
+    for pod, plain_port in [(installed.annals, None), *((member, ports[2]) for member, ports in zip(installed.members, installed.ports.values()))]:
+        for name in ("startupProbe", "livenessProbe", "readinessProbe"):
+            probe = pod.container[name]["httpGet"]
+            url = f"http://127.0.0.1:{plain_port}" if plain_port else pod.process.url
+            assert (probe.get("scheme", "HTTP") == "HTTPS") == url.startswith("https")
+            processes.run(["curl", "-sSfk", "-o", "/dev/null", url + probe["path"]], check=True)
+
+
+def test_etcd_lets_nobody_in_without_its_certificate(installed):
+    port = installed.ports["annals-etcd-0"][0]
+    certs = installed.folder / "certs"
+    get = [processes.PEERS / "etcdctl", f"--endpoints=https://127.0.0.1:{port}", f"--cacert={certs}/etcd-ca.crt", "--command-timeout=5s", "get", "x"]
+    assert processes.run([*get, f"--cert={certs}/etcd-client.crt", f"--key={certs}/etcd-client.key"]).returncode == 0
+    assert processes.run(get).returncode != 0
+    assert processes.run([*get, f"--cert={certs}/serving.crt", f"--key={certs}/serving.key"]).returncode != 0
+
+
+def test_certificates_have_the_names_of_the_cluster(installed):
+    names = {"serving": "annals.annals-system.svc", "etcd-server": "annals-etcd-2.annals-etcd.annals-system.svc",
+             "etcd-peer": "annals-etcd-0.annals-etcd.annals-system.svc"}
+    for certificate, name in names.items():
+        said = processes.run(["openssl", "x509", "-in", installed.folder / "certs" / f"{certificate}.crt", "-noout", "-checkhost", name], check=True)
+        assert "does match" in said.stdout
+
+
+@pytest.fixture(scope="module")
+def aggregated_roles(installed, cluster):
+    """By kube-controller-manager's controller, which adds to view, edit and admin what asks for it."""
+    manager = kube.controller_manager(cluster.kubeconfig, "clusterrole-aggregation-controller")
+    for name in ("view", "edit", "admin"):
+        path = f"{RBAC}/clusterroles/{name}"
+        processes.retry_until(lambda path=path: "annals.dev" in cluster.kube.get(path).text, f"{name} has annals' rules")
+    manager.stop()
+
+
+@pytest.mark.parametrize("role, may_write", [("view", False), ("edit", True), ("admin", True)])
+def test_users_of_the_cluster_may_what_their_role_says(cluster, installed, aggregated_roles, role, may_write):
+    """Each resource that is served, by each verb that it has."""
+    namespace, user = cluster.make_namespace(), f"{role}-of-annals"
+    cluster.bind(user, ("ClusterRole", role), {"kind": "User", "name": user}, namespace=namespace)
+    wait_available(cluster)
+    resources = cluster.kube.get("/apis/annals.dev/v1").json["resources"] + cluster.kube.get("/apis/annals.dev/v1beta1").json["resources"]
+    assert resources
+    for resource in resources:
+        for verb in resource["verbs"]:
+            may = cluster.kubectl("auth", "can-i", verb, f"{resource['name']}.annals.dev", "-n", namespace, user=(user,)).stdout.strip()
+            assert (may == "yes") == (may_write or verb in ("get", "list", "watch")), (resource["name"], verb, may)
+
+
+def asked_of_kube(cluster):
+    """{(verb, resource, namespace): codes} of what annals' service account has asked for."""
+    asked = {}
+    for line in cluster.audit_log.read_text().splitlines():
+        event = json.loads(line)
+        what = event.get("objectRef")
+        if event["user"].get("username") == f"system:serviceaccount:{NAMESPACE}:annals" and what:
+            key = (event["verb"], what["resource"], what.get("namespace", ""))
+            asked.setdefault(key, set()).add(event.get("responseStatus", {}).get("code"))
+    return asked
+
+
+def test_rights_are_sufficient_and_no_more_than_that(cluster, installed):
+    """Nothing that annals asks of kube-apiserver is refused, and there is nothing in its roles that it does not ask for."""
+    wait_available(cluster)
+    cluster.make(f"{NAMESPACES}/default/serviceaccounts", {"metadata": {"name": "somebody"}})
+    token = cluster.token("default", "somebody")
+    direct = processes.Client(installed.annals.process.url, installed.folder / "certs" / "ca.crt", token=token)
+    refused = direct.get("/apis/annals.dev/v1/namespaces/default/controllerrevisions")
+    assert (refused.status, "system:serviceaccount:default:somebody" in refused.text) == (403, True), refused.text
+    path = "/apis/annals.dev/v1/namespaces/absent/controllerrevisions"
+    body = {"apiVersion": "annals.dev/v1", "kind": "ControllerRevision", "metadata": {"name": "one"}, "data": {"a": 1}, "revision": 1}
+    assert cluster.kube.post(path, body).status == 404
+    asked = asked_of_kube(cluster)
+    assert not {key: codes for key, codes in asked.items() if codes & {401, 403}}
+    rules = objects(kustomize("annals-certs"))["ClusterRole", "annals"]["rules"]
+    granted = {resource for rule in rules for resource in rule["resources"]} | {"tokenreviews", "subjectaccessreviews", "configmaps"}
+    policies = {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}  # which are only told of
+    assert {resource for _, resource, _ in asked} - policies == granted - policies
+    assert {namespace for _, resource, namespace in asked if resource == "configmaps"} == {"kube-system"}
+
+
+def serial(server, ca):
+    """Of the certificate that a server shows, which must be the CA's."""
+    context = ssl.create_default_context(cafile=str(ca))
+    with socket.create_connection(("127.0.0.1", server.client.port), timeout=processes.PATIENCE) as plain:
+        with context.wrap_socket(plain, server_hostname="annals.annals-system.svc") as connection:
+            return connection.getpeercert()["serialNumber"]
+
+
+def test_renewed_certificates_are_taken_up(cluster, installed):
+    """A Secret's new certificate reaches the files by the exchange of a link, and whoever connects from then on; the CA is what it was."""
+    wait_available(cluster)
+    ca, annals = installed.folder / "certs" / "ca.crt", installed.annals.process
+    before, authority = serial(annals, ca), ca.read_bytes()
+    said = installed.make_certificates("--dns=annals.example.com")
+    assert re.search(r"^kept \S+/ca\.crt", said, re.MULTILINE) and re.search(r"^made \S+/serving\.crt", said, re.MULTILINE)
+    assert ca.read_bytes() == authority
+    installed.lead_apiservices()
+    installed.annals.look()
+    processes.retry_until(lambda: serial(annals, ca) != before, "the new certificate is shown")
+    context = ssl.create_default_context(cafile=str(ca))
+    with socket.create_connection(("127.0.0.1", annals.client.port)) as plain, context.wrap_socket(plain, server_hostname="annals.example.com"):
+        pass
+    assert cluster.kube.get("/apis/annals.dev/v1/controllerrevisions").status == 200
+
+
+def test_chart_installs_and_goes(folder, certificates):
+    """In a cluster of its own: Secrets of annals certs, then the chart, whose APIServices go with it."""
+    cluster = Cluster(folder / "cluster", certificates, controllers=False)
+    try:
+        assert cluster.kubectl("create", "namespace", NAMESPACE).returncode == 0
+        made = processes.run([processes.BIN, "certs", "--dir", folder / "certs", "--etcd", "--output=secrets"], check=True)
+        assert cluster.kubectl("apply", "-f", "-", input=made.stdout).returncode == 0
+        env = {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": str(folder)}
+        processes.run([HELM, "install", "annals", CHART, "-n", NAMESPACE, "--set-file", f"certificates.ca={folder}/certs/ca.crt"], env=env, check=True)
+        for (kind, name), one in objects(made.stdout).items():
+            assert cluster.kube.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{name}").json["data"] == one["data"], kind
+        bundle = cluster.kube.get(f"{APISERVICES}/v1.annals.dev").json["spec"]["caBundle"]
+        assert base64.b64decode(bundle) == (folder / "certs" / "ca.crt").read_bytes()
+        processes.run([HELM, "uninstall", "annals", "-n", NAMESPACE], env=env, check=True)
+        assert cluster.kube.get(f"{APISERVICES}/v1.annals.dev").status == 404
+    finally:
+        cluster.stop()
