@@ -245,8 +245,8 @@ void judge_life(struct report *r, struct str subject, const struct certificate *
 		report_add(r, SEVERITY_ERROR, subject, mend, "certificate \"" STR_FMT "\" expired at %s", STR_ARG(c->subject),
 			end);
 	} else if (days < SOON_DAYS) {
-		report_add(r, SEVERITY_WARNING, subject, mend, "certificate \"" STR_FMT "\" expires at %s, in %lld days",
-			STR_ARG(c->subject), end, (long long)days);
+		report_add(r, SEVERITY_WARNING, subject, mend, "certificate \"" STR_FMT "\" expires at %s, in %lld day%s",
+			STR_ARG(c->subject), end, (long long)days, days == 1 ? "" : "s");
 	} else {
 		report_add(r, SEVERITY_OK, subject, NO_MEND, "certificate \"" STR_FMT "\" is valid until %s",
 			STR_ARG(c->subject), end);

@@ -1,0 +1,128 @@
+#include "cli/doctor_clock.h"
+#include "tests/unit/doctor_world.h"
+
+static struct str written(struct report *r, struct buf *out, bool is_json)
+{
+	buf_init(out, 1 << 20);
+	if (is_json) {
+		report_write_json(r, out);
+	} else {
+		report_write_text(r, out);
+	}
+	return buf_str(out);
+}
+
+static void test_report__text_has_parts_findings_and_mends(void **state _unused_)
+{
+	struct report r;
+	struct buf out;
+	report_init(&r);
+	r.part = "etcd";
+	report_add(&r, SEVERITY_OK, STR("a"), NO_MEND, "fine");
+	report_add(&r, SEVERITY_ERROR, STR("b"), STR("do this\nand that"), "%d wrong", 2);
+	r.part = "files";
+	report_add(&r, SEVERITY_SKIPPED, STR("c"), NO_MEND, "not seen");
+	assert_str(written(&r, &out, false),
+		"etcd\n  ok       a: fine\n  error    b: 2 wrong\n           mend:\ndo this\nand that\n\n"
+		"\nfiles\n  skipped  c: not seen\n\n1 error, 0 warnings, 1 ok, 1 not checked\n");
+	buf_done(&out);
+	report_done(&r);
+}
+
+static void test_report__json_has_the_same(void **state _unused_)
+{
+	struct report r;
+	struct buf out;
+	report_init(&r);
+	r.part = "etcd";
+	report_add(&r, SEVERITY_WARNING, STR("b"), STR("do \"this\""), "wrong");
+	assert_str(written(&r, &out, true),
+		"{\"findings\":[{\"severity\":\"warning\",\"part\":\"etcd\",\"subject\":\"b\",\"found\":\"wrong\",\"mend\":"
+		"\"do \\\"this\\\"\"}],"
+		"\"counts\":{\"ok\":0,\"skipped\":0,\"warning\":1,\"error\":0}}\n");
+	buf_done(&out);
+	report_done(&r);
+}
+
+static void test_report__control_characters_of_others_are_replaced(void **state _unused_)
+{
+	struct report r;
+	report_init(&r);
+	report_add(&r, SEVERITY_OK, STR("a\033[2J"), NO_MEND, "x\033]0;y\007\nz\n");
+	assert_str(r.findings[0].subject, "a?[2J");
+	assert_str(r.findings[0].found, "x?]0;y? z");
+	report_done(&r);
+}
+
+static void test_report__has_a_ceiling(void **state _unused_)
+{
+	struct report r;
+	report_init(&r);
+	for (int i = 0; i < 5000; i++) {
+		report_add(&r, SEVERITY_ERROR, STR("a"), NO_MEND, "b");
+	}
+	assert_int_equal(r.n, 1000);
+	assert_int_equal(r.counts[SEVERITY_ERROR], 5000);
+	report_done(&r);
+}
+
+static void test_report__shell_words_mean_themselves(void **state _unused_)
+{
+	static const char *const words[][2] = {{"/a/b-c.d", "/a/b-c.d"}, {"", "''"}, {"a b", "'a b'"}, {"$(x)", "'$(x)'"},
+		{"it's", "'it'\\''s'"}, {"a;b", "'a;b'"}};
+	struct report r;
+	report_init(&r);
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		assert_str(shell_word(&r.arena, str_of(words[i][0])), words[i][1]);
+	}
+	report_done(&r);
+}
+
+static void test_clock__date_is_that_of_http(void **state _unused_)
+{
+	int64_t s = 0;
+	assert_true(http_date_parse("Sun, 06 Nov 1994 08:49:37 GMT", &s));
+	assert_int_equal(s, 784111777);
+	assert_false(http_date_parse("Sun, 06 Nov 1994 08:49:37", &s));
+	assert_false(http_date_parse("", &s));
+}
+
+/* The other clock tells whole seconds, at some moment of the exchange. */
+static void test_clock__only_what_is_certain_counts(void **state _unused_)
+{
+	static const struct {
+		int64_t theirs_s, sent_ms, heard_ms;
+		enum severity severity;
+		const char *found;
+	} cases[] = {
+		{1000, 1000000, 1000100, SEVERITY_OK, "agrees"},
+		{1000, 1000900, 1001100, SEVERITY_OK, "agrees"}, /* 1000.95, say */
+		{1000, 990000, 1010000, SEVERITY_OK, "agrees"},  /* a slow answer proves nothing */
+		{1003, 1000000, 1000900, SEVERITY_WARNING, "ahead of this machine's by 2 s"},
+		{995, 1000000, 1000100, SEVERITY_WARNING, "behind this machine's by 4 s"},
+		{1100, 1000000, 1000100, SEVERITY_ERROR, "ahead of this machine's by 99 s"},
+		{900, 1000000, 1000100, SEVERITY_ERROR, "behind this machine's by 99 s"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct report r;
+		report_init(&r);
+		judge_clock(&r, STR("x"), cases[i].theirs_s, cases[i].sent_ms * 1000, cases[i].heard_ms * 1000);
+		expect_finding(&r, cases[i].severity, cases[i].found, "");
+		assert_int_equal(r.n, 1);
+		report_done(&r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_report__text_has_parts_findings_and_mends),
+		TEST(test_report__json_has_the_same),
+		TEST(test_report__control_characters_of_others_are_replaced),
+		TEST(test_report__has_a_ceiling),
+		TEST(test_report__shell_words_mean_themselves),
+		TEST(test_clock__date_is_that_of_http),
+		TEST(test_clock__only_what_is_certain_counts),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
