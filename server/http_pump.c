@@ -4,6 +4,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -186,10 +188,17 @@ static void enqueue(struct pump_thread *t, struct pump_stream *s)
 	list_append(&t->runnable, &s->link);
 }
 
+/* libmicrohttpd corks sockets under TLS, and leaves them so where the head was not the first answer: what follows would wait for 200 ms. */
+static void uncork(int fd)
+{
+	setsockopt(fd, IPPROTO_TCP, TCP_CORK, &(int){0}, sizeof(int));
+}
+
 static void register_stream(struct pump_thread *t, struct pump_stream *s)
 {
 	struct epoll_event event = {.events = EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = s};
 	s->is_registered = true;
+	uncork(s->fd);
 	if (epoll_ctl(t->epoll, EPOLL_CTL_ADD, s->fd, &event) < 0) {
 		s->is_gone = true;
 	}

@@ -1,5 +1,9 @@
 #include "tests/unit/http_world.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
 static void read_events_until(struct client *c, struct buf *body, uint64_t n)
 {
 	while (body->n < n * EVENT_SIZE) {
@@ -39,6 +43,46 @@ static void test_http__stream_sends_what_there_is_when_it_is_there(void **state 
 	assert_int_equal(world.n_closed, 1);
 	assert_int_equal(world.n_cut, 0);
 	assert_int_equal(world.n_sent, 50 * EVENT_SIZE + 6);
+}
+
+/* The server's end of a connection: it runs in this process. */
+static int other_end(const struct client *c)
+{
+	struct sockaddr_in own, peer;
+	socklen_t size = sizeof(own);
+	assert_int_equal(getsockname(c->fd, (struct sockaddr *)&own, &size), 0);
+	for (int fd = 0; fd < 1024; fd++) {
+		size = sizeof(peer);
+		if (!getpeername(fd, (struct sockaddr *)&peer, &size) && size == sizeof(peer) &&
+			peer.sin_port == own.sin_port) {
+			return fd;
+		}
+	}
+	fail_msg("nobody is connected to port %u", ntohs(own.sin_port));
+	return -1;
+}
+
+/* A socket with TCP_CORK keeps what is no whole segment for 200 ms. */
+static void test_http__stream_is_not_held_back_on_a_connection_in_use(void **state _unused_)
+{
+	struct client c;
+	struct answer a;
+	struct buf body;
+	int is_corked = -1;
+	socklen_t size = sizeof(is_corked);
+	start(NULL);
+	buf_init(&body, 1 << 20);
+	dial(&c);
+	assert_answer(&c, GET("/hello"), 200, "hello\n");
+	client_send(&c, STR(GET("/stream")));
+	assert_true(client_read_head(&c, &a));
+	feed(1);
+	read_events_until(&c, &body, 1);
+	assert_int_equal(getsockopt(other_end(&c), IPPROTO_TCP, TCP_CORK, &is_corked, &size), 0);
+	assert_int_equal(is_corked, 0);
+	answer_done(&a);
+	client_close(&c);
+	buf_done(&body);
 }
 
 static void *watch(void *arg)
@@ -222,6 +266,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_http__stream_sends_what_there_is_when_it_is_there),
+		CASE(test_http__stream_is_not_held_back_on_a_connection_in_use),
 		CASE(test_http__every_one_of_many_streams_gets_everything),
 		CASE(test_http__slow_reader_gets_everything_in_the_end),
 		CASE(test_http__stream_ends_when_its_client_leaves),
