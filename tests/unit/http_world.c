@@ -150,7 +150,7 @@ static void *waker_main(void *arg)
 		if (!job) {
 			return arg;
 		}
-		job->is_ready = true;
+		LOCKED(job->is_ready = true);
 		http_wake(job->x);
 	}
 }
@@ -264,6 +264,7 @@ static const struct {
 } targets[] = {
 	{"/hello", say_hello},
 	{"/echo", echo},
+	{"/head/", echo},
 	{"/header", say_header},
 	{"/nothing", say_nothing},
 	{"/who", say_peer},
@@ -279,10 +280,35 @@ static const struct {
 	{"", say_target},
 };
 
+/* /head...: waits before its body is read, for a waker or, /head/gate, for open_gate(). */
+static bool waits_first(struct http_exchange *x)
+{
+	bool is_ready;
+	if (!str_starts(http_target(x), STR("/head/"))) {
+		return false;
+	}
+	struct job *job = job_of(x);
+	LOCKED(is_ready = job->is_ready);
+	if (is_ready) {
+		return false;
+	}
+	http_suspend(x);
+	LOCKED({
+		list_append(str_is(http_target(x), "/head/gate") ? &world.gated : &world.hurried, &job->link);
+		pthread_cond_signal(&world.changed);
+	});
+	return true;
+}
+
 static void on_headers(void *ctx _unused_, struct http_exchange *x)
 {
 	LOCKED(world.n_announced++);
-	if (str_is(http_target(x), "/early")) {
+	if (waits_first(x)) {
+		return;
+	}
+	if (str_is(http_target(x), "/head/refuse")) {
+		http_reply(x, 401, STR("who are you\n"));
+	} else if (str_is(http_target(x), "/early")) {
 		http_reply(x, 401, STR("who are you\n"));
 	} else if (http_body_too_large(x)) {
 		http_reply(x, 413, STR("too large\n"));
