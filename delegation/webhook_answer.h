@@ -16,7 +16,8 @@ struct webhook_answer {
 	struct status status;
 	int code;           /* for metrics: of the answer, of a denial, of what went wrong; 0: OUTCOME_ERROR */
 	struct str problem; /* `failed calling webhook "x": ...` */
-	struct str patch;   /* JSON patch; empty: none */
+	struct str patch;   /* empty: none */
+	struct str patch_type;
 	const struct json *warnings, *annotations; /* in normal form, or NULL */
 };
 

@@ -50,6 +50,21 @@ static int apply(
 	return 0;
 }
 
+/* In the words of Go's decoder, whose types are json-patch's own. */
+static struct str why_undecodable(struct str patch, const struct status *st, struct arena *a)
+{
+	struct json *j;
+	size_t at;
+	int error = json_parse(&j, a, patch, JSON_LIMITS_DEFAULT, &at);
+	if (error) {
+		return str_of(json_error_text(a, error, patch, at));
+	}
+	if (json_is(j, JSON_ARRAY)) {
+		return st->message;
+	}
+	return arena_printf(a, "json: cannot unmarshal %s into Go value of type jsonpatch.Patch", json_kind_name(j->kind));
+}
+
 void webhook_patch(
 	struct webhook_patched *ret, struct webhook_call *c, const struct webhook_question *q, const struct object *object)
 {
@@ -61,7 +76,7 @@ void webhook_patch(
 	status_init(&st, a);
 	if (patch_parse(&operations, PATCH_JSON, c->answer.patch, JSON_LIMITS_DEFAULT, a, NULL, &st)) {
 		webhook_answer_fail(&c->answer, c->hook, a, 503, "received undecodable patch in webhook response: " STR_FMT,
-			STR_ARG(st.message));
+			STR_ARG(why_undecodable(c->answer.patch, &st, a)));
 		return;
 	}
 	if (operations->n == 0) {
@@ -72,6 +87,11 @@ void webhook_patch(
 			"admission webhook " STR_FMT
 			" attempted to modify the object, which is not supported for this operation",
 			STR_ARG(go_quote(a, c->hook->name)));
+		return;
+	}
+	if (!str_is(c->answer.patch_type, "JSONPatch")) {
+		webhook_answer_fail(&c->answer, c->hook, a, 400, "unsupported patch type " STR_FMT,
+			STR_ARG(go_quote(a, c->answer.patch_type)));
 		return;
 	}
 	struct json *before = object_to_json(object, c->door, a);
