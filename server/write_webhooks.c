@@ -17,18 +17,10 @@ static const char *operation_name(enum admission_operation operation)
 	return "";
 }
 
-static const char *options_kind(const struct request *q)
+/* Of what a request does, not of how it was sent: a patch is an update, or an apply that creates. */
+static const char *options_kind(struct str operation)
 {
-	switch (q->route.action) {
-	case VERB_CREATE:
-		return "CreateOptions";
-	case VERB_UPDATE:
-		return "UpdateOptions";
-	case VERB_PATCH:
-		return "PatchOptions";
-	default:
-		return "DeleteOptions";
-	}
+	return str_is(operation, "CREATE") ? "CreateOptions" : str_is(operation, "UPDATE") ? "UpdateOptions" : "DeleteOptions";
 }
 
 static void add_text(struct request *q, struct json *options, const char *name)
@@ -41,11 +33,11 @@ static void add_text(struct request *q, struct json *options, const char *name)
 }
 
 /* metav1's options of the request, as the query or the body of a deletion gave them. */
-static const struct json *options_of(struct request *q, const struct write *w)
+static const struct json *options_of(struct request *q, const struct write *w, const char *operation)
 {
 	struct json *options = w->delete_options ? json_copy(q->a, w->delete_options) : json_object(q->a);
 
-	json_set(q->a, options, STR("kind"), json_string(q->a, str_of(options_kind(q))));
+	json_set(q->a, options, STR("kind"), json_string(q->a, str_of(options_kind(str_of(operation)))));
 	json_set(q->a, options, STR("apiVersion"), json_string(q->a, STR("meta.k8s.io/v1")));
 	if (w->delete_options) {
 		return options;
@@ -54,9 +46,6 @@ static const struct json *options_of(struct request *q, const struct write *w)
 		struct json *all = json_array(q->a);
 		json_append(q->a, all, json_string(q->a, STR("All")));
 		json_set(q->a, options, STR("dryRun"), all);
-	}
-	if (params_bool(&q->route.params, "force")) {
-		json_set(q->a, options, STR("force"), json_bool(q->a, true));
 	}
 	add_text(q, options, "fieldManager");
 	add_text(q, options, "fieldValidation");
@@ -113,7 +102,7 @@ static int ask(struct request *q, const struct write *w, struct webhook_question
 	if (!d || !d->ask_webhooks || (d->has_webhooks && !d->has_webhooks(d->ctx, what))) {
 		return 0;
 	}
-	what->options = options_of(q, w);
+	what->options = options_of(q, w, what->operation);
 	*ret = asked_webhooks(&q->asked, what);
 	return *ret ? take_verdict(q, *ret) : ASK_FIRST;
 }
