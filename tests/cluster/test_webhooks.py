@@ -1,0 +1,302 @@
+"""Admission webhooks of the cluster for kinds behind it. kube-apiserver, asked for a kind of its own under the same configuration, is the
+measure: what the client gets, and what the webhook is asked."""
+
+import json
+import re
+import itertools
+
+import pytest
+
+import hooks as webhooks
+from aggregated import ANNALS, KUBES_OWN
+
+NUMBERS = itertools.count(1)
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+ANNALS_V1 = ANNALS.kind
+BOTH = (KUBES_OWN, ANNALS_V1)
+
+
+@pytest.fixture(scope="session")
+def server(certificates):
+    running = webhooks.Hooks(certificates)
+    yield running
+    running.close()
+
+
+def compact(body):
+    """As kube-apiserver's own kind must be written, or it cannot be patched."""
+    return json.dumps(body, separators=(",", ":"))
+
+
+class Scene:
+    """A namespace with a configuration for kube-apiserver's own kind and ours."""
+
+    def __init__(self, cluster, server):
+        self.cluster, self.kube, self.server = cluster, cluster.kube, server
+        self.namespace = cluster.make_namespace()
+        self.name = f"scene-{next(NUMBERS)}"
+        self.configurations = []
+
+    def webhook(self, name="one.example.com", **more):
+        """At a path of its own: "/SCENE/NAME"."""
+        return self.server.webhook(name, self.path(name), BOTH, **more)
+
+    def path(self, name="one.example.com"):
+        return f"/{self.name}/{name}"
+
+    def say(self, answer, name="one.example.com"):
+        self.server.on(self.path(name), answer)
+
+    def configure(self, phase, *hooks):
+        name = f"{self.name}-{phase.lower()}"
+        self.configurations.append(self.server.configure(self.kube, phase, name, self.namespace, BOTH, *hooks, client_of=self.client))
+
+    def heard(self, kind, name="one.example.com"):
+        return [heard for heard in self.server.heard(self.path(name)) if heard.review["request"]["requestResource"]["group"] == kind.group]
+
+    def client(self, _kind):
+        return self.kube
+
+    def make(self, kind, name="a", query="", **metadata):
+        return self.client(kind).post(kind.path(self.namespace) + query, compact(kind.body(name, **metadata)))
+
+    def close(self):
+        for configuration in self.configurations:
+            configuration.remove()
+
+
+@pytest.fixture
+def scene(cluster, server):
+    if "annals" not in cluster.behind:
+        pytest.skip("tests/cluster/build.sh has not been run")
+    made = Scene(cluster, server)
+    yield made
+    made.close()
+
+
+def normal(value, kind):
+    """As if it were kube-apiserver's own kind, and without what is new each time."""
+    text = json.dumps(value, sort_keys=True).replace(kind.api_version, KUBES_OWN.api_version).replace(kind.group, KUBES_OWN.group)
+    text = TIME.sub("TIME", UUID.sub("UUID", text))
+    text = re.sub(r'"resourceVersion": "\d+"', '"resourceVersion": "N"', text)
+    return json.loads(re.sub(r'"manager": "[^"]*"', '"manager": "M"', text))
+
+
+def without_own(thing):
+    """ours computes a digest, which it shows in annotations; managedFields name kube-apiserver's field manager for its own kind."""
+    if isinstance(thing, dict):
+        known = {name: without_own(value) for name, value in thing.items() if name not in ("managedFields", "annals.dev/digest")}
+        return {name: value for name, value in known.items() if (name, value) != ("annotations", {})}
+    return [without_own(item) for item in thing] if isinstance(thing, list) else thing
+
+
+def shown(answer, kind):
+    return answer.status, answer.headers.get_all("Warning"), normal(without_own(answer.json), kind)
+
+
+def asked(heard, kind):
+    return heard.query, normal(without_own(heard.review), kind)
+
+
+def compare(scene, act, n=1, name="one.example.com"):
+    """act(kind) -> Answer. The webhook hears of each n times. Returns kube-apiserver's answer."""
+    answers = {kind.group: act(kind) for kind in BOTH}
+    own, ours = (shown(answers[kind.group], kind) for kind in BOTH)
+    assert ours == own
+    own, ours = ([asked(heard, kind) for heard in scene.heard(kind, name)] for kind in BOTH)
+    assert len(own) == n
+    assert ours == own
+    return answers[KUBES_OWN.group]
+
+
+DENIALS = {
+    "without_a_word": {},
+    "with_a_message": {"status": {"message": "not today"}},
+    "with_a_code": {"status": {"message": "not today", "code": 418}},
+    "with_a_small_code": {"status": {"message": "not today", "code": 200}},
+    "with_a_reason": {"status": {"reason": "BecauseISaySo"}},
+    "with_details": {"status": {"message": "no", "code": 422, "reason": "Invalid",
+                                "details": {"name": "n", "group": "g", "kind": "k", "retryAfterSeconds": 7,
+                                            "causes": [{"reason": "R", "message": "m", "field": "f"}]}}},
+    "with_warnings": {"status": {"message": "no"}, "warnings": ["take care", "take care", "and \"quote\""]},
+}
+
+
+@pytest.mark.parametrize("phase", ["Mutating", "Validating"])
+@pytest.mark.parametrize("name", DENIALS)
+def test_denials_are_shown_as_kube_apiserver_shows_them(scene, phase, name):
+    scene.say(webhooks.deny(**DENIALS[name]))
+    scene.configure(phase, scene.webhook())
+    assert compare(scene, scene.make).status >= 400
+
+
+GARBLED = {
+    "nothing": webhooks.raw(200, ""),
+    "no_response": webhooks.raw(200, '{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}'),
+    "another_uid": lambda review: {**webhooks.answer_to(review, allowed=True), "response": {"uid": "other", "allowed": True}},
+    "no_kind": lambda review: {"response": webhooks.answer_to(review, allowed=True)["response"]},
+    "wrong_type": lambda review: webhooks.answer_to(review, allowed="yes"),
+    "patch_without_type": webhooks.allow(patch="W10="),
+    "type_without_patch": webhooks.allow(patchType="JSONPatch"),
+    "empty_type": webhooks.allow(patch="W10=", patchType=""),
+    "not_found": webhooks.raw(404, "404 page not found\n", "text/plain"),
+    "crash": webhooks.raw(500, "boom", "text/plain"),
+    "crash_with_json": webhooks.raw(500, '{"a": 1}'),
+    "unavailable": webhooks.raw(503, "", "text/plain"),
+    "teapot": webhooks.raw(418, "short and stout", "text/plain"),
+    "forbidden": webhooks.raw(403, "go away", "text/plain"),
+    "status": webhooks.raw(403, json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "who are you?", "code": 403})),
+}
+
+
+@pytest.mark.parametrize("phase", ["Mutating", "Validating"])
+@pytest.mark.parametrize("name", GARBLED)
+def test_what_is_no_answer_fails(scene, phase, name):
+    scene.say(GARBLED[name])
+    scene.configure(phase, scene.webhook())
+    assert compare(scene, scene.make).status == 500
+
+
+def test_what_is_no_json_fails(scene):
+    """kube-apiserver tries whether it is YAML, and says what is wrong with that."""
+    scene.say(webhooks.raw(200, "<html>"))
+    scene.configure("Validating", scene.webhook())
+    for kind in BOTH:
+        answer = scene.make(kind)
+        assert answer.status == 500 and "failed to call webhook: couldn't get version/kind; json parse error: " in answer.json["message"]
+
+
+@pytest.mark.parametrize("phase", ["Mutating", "Validating"])
+def test_what_is_no_answer_is_ignored_where_the_policy_says_so(scene, phase):
+    scene.say(GARBLED["crash"])
+    scene.configure(phase, scene.webhook(failurePolicy="Ignore"))
+    assert compare(scene, scene.make).status == 201
+
+
+def test_denials_are_not_ignored(scene):
+    scene.say(webhooks.deny())
+    scene.configure("Validating", scene.webhook(failurePolicy="Ignore"))
+    assert compare(scene, scene.make).status == 400
+
+
+def test_a_webhook_that_is_silent_times_out(scene):
+    scene.say(scene.server.never)
+    scene.configure("Validating", scene.webhook(timeoutSeconds=1))
+    assert "context deadline exceeded" in compare(scene, scene.make).json["message"]
+
+
+def test_all_operations_are_shown_to_webhooks(scene):
+    scene.configure("Validating", scene.webhook())
+    one = lambda kind: f"{kind.path(scene.namespace)}/a"
+    changed = {**ANNALS_V1.content, "revision": 3}
+    steps = [lambda kind: scene.make(kind, labels={"a": "b"}),
+             lambda kind: scene.client(kind).put(f"{one(kind)}?fieldValidation=Ignore", compact({**kind.body("a"), **changed})),
+             lambda kind: scene.client(kind).patch(f"{one(kind)}?fieldManager=me", {"metadata": {"annotations": {"x": "y"}}}),
+             lambda kind: scene.client(kind).delete(f"{one(kind)}?propagationPolicy=Background"),
+             lambda kind: scene.make(kind, name="b"),
+             lambda kind: scene.client(kind).delete(f"{kind.path(scene.namespace)}/b", {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})]
+    for n, step in enumerate(steps, 1):
+        assert compare(scene, step, n).status in (200, 201)
+
+
+@pytest.mark.parametrize("effects", ["None", "NoneOnDryRun"])
+def test_dry_runs_are_shown_to_webhooks_without_effects(scene, effects):
+    scene.configure("Validating", scene.webhook(sideEffects=effects))
+    answer = compare(scene, lambda kind: scene.make(kind, query="?dryRun=All"))
+    assert answer.status == 201
+
+
+def test_webhooks_are_asked_with_the_oldest_version_they_know(scene):
+    scene.configure("Validating", scene.webhook(admissionReviewVersions=["v7", "v1beta1", "v1"]))
+    assert compare(scene, scene.make).status == 201
+
+
+def test_patches_change_what_is_stored(scene):
+    scene.say(webhooks.patch({"op": "add", "path": "/metadata/labels", "value": {"by": "webhook"}}, {"op": "replace", "path": "/revision", "value": 9}))
+    scene.configure("Mutating", scene.webhook())
+    answer = compare(scene, scene.make)
+    assert answer.json["metadata"]["labels"] == {"by": "webhook"} and answer.json["revision"] == 9
+    for kind in BOTH:
+        assert scene.client(kind).get(f"{kind.path(scene.namespace)}/a").json["revision"] == 9
+
+
+PATCHES = {
+    "that_says_nothing": (webhooks.patch(), 201),
+    "that_is_no_list": (webhooks.allow(patchType="JSONPatch", patch="e30="), 500),
+    "that_is_no_json": (webhooks.allow(patchType="JSONPatch", patch="W10t"), 500),
+    "of_another_type": (webhooks.allow(patchType="MergePatch", patch="W3sib3AiOiJ0ZXN0In1d"), 500),
+    "into_what_is_no_object": (webhooks.patch({"op": "replace", "path": "/revision", "value": "x"}), 500),
+    "into_what_is_invalid": (webhooks.patch({"op": "replace", "path": "/revision", "value": -1}), 422),
+}
+
+
+@pytest.mark.parametrize("name", PATCHES)
+def test_patches(scene, name):
+    answer, status = PATCHES[name]
+    scene.say(answer)
+    scene.configure("Mutating", scene.webhook())
+    assert compare(scene, scene.make).status == status
+
+
+def test_a_patch_that_cannot_be_applied_is_refused(scene):
+    scene.say(webhooks.patch({"op": "remove", "path": "/metadata/nothing"}))
+    scene.configure("Mutating", scene.webhook(failurePolicy="Ignore"))
+    for kind in BOTH:
+        answer = scene.make(kind)
+        assert answer.status == 500 and answer.json["reason"] == "InternalError"
+
+
+def test_each_webhook_sees_what_those_before_have_made(scene):
+    scene.say(webhooks.patch({"op": "replace", "path": "/revision", "value": 5}), "a.example.com")
+    scene.configure("Mutating", scene.webhook("a.example.com"), scene.webhook("b.example.com"))
+    scene.configure("Validating", scene.webhook("c.example.com"))
+    compare(scene, scene.make, name="b.example.com")
+    for name in "b.example.com", "c.example.com":
+        for kind in BOTH:
+            assert scene.heard(kind, name)[0].review["request"]["object"]["revision"] == 5
+
+
+def test_who_wants_to_is_asked_again_after_a_change(scene):
+    scene.say(webhooks.patch({"op": "replace", "path": "/revision", "value": 5}), "b.example.com")
+    scene.configure("Mutating", scene.webhook("a.example.com", reinvocationPolicy="IfNeeded"), scene.webhook("b.example.com"))
+    compare(scene, scene.make, n=2, name="a.example.com")
+    for kind in BOTH:
+        assert len(scene.heard(kind, "b.example.com")) == 1
+
+
+def test_objects_that_are_not_selected_are_not_shown(scene):
+    scene.configure("Validating", scene.webhook(objectSelector={"matchExpressions": [{"key": "shy", "operator": "DoesNotExist"}]}))
+    assert compare(scene, lambda kind: scene.make(kind, labels={"shy": "yes"}), n=0).status == 201
+    assert compare(scene, lambda kind: scene.make(kind, name="b"), n=1).status == 201
+
+
+def test_namespaces_that_are_not_selected_are_not_looked_at(scene):
+    scene.configure("Validating", scene.webhook(namespaceSelector={"matchLabels": {"kubernetes.io/metadata.name": "another"}}))
+    assert compare(scene, scene.make, n=0).status == 201
+
+
+def test_an_audit_log_says_what_webhooks_did(scene, cluster):
+    scene.say(webhooks.patch({"op": "replace", "path": "/revision", "value": 5}, auditAnnotations={"key": "value", "not good": "x"}))
+    scene.configure("Mutating", scene.webhook())
+    compare(scene, scene.make)
+    logs = [cluster.audit_log, cluster.behind["annals"].replicas[0].audit_log]
+    own, ours = (annotations(log, kind, scene) for log, kind in zip(logs, BOTH))
+    assert ours["one.example.com/key"] == "value"
+    expected = {name: value for name, value in own.items() if "webhook" in name or "example.com" in name}
+    assert {name: value for name, value in ours.items() if name in expected} == expected
+
+
+def annotations(log, kind, scene):
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    found = [event["annotations"] for event in events if event["verb"] == "create" and event["stage"] == "ResponseComplete"
+             and event["requestURI"] == kind.path(scene.namespace)]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_no_webhook_sees_credentials_of_ours(scene):
+    scene.configure("Validating", scene.webhook())
+    scene.make(ANNALS_V1)
+    names = {name.lower() for name in scene.heard(ANNALS_V1)[0].headers}
+    assert not names & {"authorization", "cookie", "x-remote-user"}
