@@ -74,7 +74,7 @@ def test_kubectl__diff(k):
 
 def test_kubectl__edit(k):
     k.apply()
-    k("edit", "controllerrevision", "web-1", EDITOR="sed -i s/app:.web/app:.edited/")
+    assert "edited" in k("edit", "controllerrevision", "web-1", EDITOR="sed -i s/web$/edited/")
     k("edit", "controllerrevision", "web-1", EDITOR="true")
     k("get", "controllerrevision", "web-1", "--show-labels")
 
