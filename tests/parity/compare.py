@@ -61,8 +61,8 @@ def is_same(want, got):
     return canonical(want) == canonical(got)
 
 
-def difference(want, got):
+def difference(want, got, names=("kube-apiserver", "annals")):
     def lines(value):
         return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).split("\n")
 
-    return "\n".join(difflib.unified_diff(lines(want), lines(got), "kube-apiserver", "annals", n=4, lineterm=""))
+    return "\n".join(difflib.unified_diff(lines(want), lines(got), *names, n=4, lineterm=""))
