@@ -209,6 +209,41 @@ static void field_refuses(const struct kind *kind, const struct door *door, cons
 	assert_str(st.message, message);
 }
 
+static void test_selector__of_objects_means_what_its_text_means(void **state _unused_)
+{
+	static const struct {
+		const char *object, *text; /* text: or what is wrong */
+		bool is_wrong;
+	} cases[] = {
+		{"{}", "", false},
+		{"{\"matchLabels\":{\"b\":\"2\",\"a\":\"\"}}", "a=,b=2", false},
+		{"{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\",\"values\":[\"y\",\"x\",\"y\"]}]}", "a in (x,y)",
+			false},
+		{"{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"NotIn\",\"values\":[\"x\",\"y\"]}]}", "a notin (x,y)",
+			false},
+		{"{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Exists\"},{\"key\":\"b\",\"operator\":\"DoesNotExist\"}]"
+		 "}",
+			"a,!b", false},
+		{"{\"matchLabels\":{\"z\":\"1\"},\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Exists\"}]}", "a,z=1",
+			false},
+		{"{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"in\"}]}",
+			"\"in\" is not a valid label selector operator", true},
+		{"{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\"}]}",
+			"for 'in', 'notin' operators, values set can't be empty", true},
+		{"{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"Exists\",\"values\":[\"x\"]}]}",
+			"values set must be empty for exists and does not exist", true},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct label_selector s;
+		struct json *object;
+		struct str problem;
+		size_t at;
+		assert_int_equal(json_parse(&object, &arena, str_of(cases[i].object), JSON_LIMITS_DEFAULT, &at), 0);
+		assert_int_equal(label_selector_read(&s, object, &arena, &problem), cases[i].is_wrong);
+		assert_str(cases[i].is_wrong ? problem : label_selector_string(&s, &arena), cases[i].text);
+	}
+}
+
 static void test_field_selector__name_and_namespace(void **state _unused_)
 {
 	assert_true(field_matches(&revision, &upstream, "", NULL));
@@ -286,6 +321,7 @@ int main(void)
 		TEST_TREE(test_selector__keys_and_values_are_checked),
 		TEST_TREE(test_selector__has_one_text),
 		TEST_TREE(test_selector__nul_ends_or_is_swallowed),
+		TEST_TREE(test_selector__of_objects_means_what_its_text_means),
 		TEST_TREE(test_field_selector__name_and_namespace),
 		TEST_TREE(test_field_selector__fields_of_the_kind),
 		TEST_TREE(test_field_selector__namespaces_have_no_namespace),
