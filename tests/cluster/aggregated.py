@@ -23,6 +23,7 @@ kind: Policy
 omitStages: [RequestReceived]
 rules:
 - {level: None, nonResourceURLs: ["/readyz*", "/livez*", "/apis*", "/openapi*"]}
+- {level: Request, resources: [{group: authorization.k8s.io, resources: [subjectaccessreviews]}]}
 - {level: Metadata}
 """
 
@@ -102,6 +103,12 @@ class Replica(processes.Server):
             self.wait_ready()
 
 
+def shared(process):
+    """One that outlives the test in which it is started."""
+    process.is_shared = True
+    return process
+
+
 class Behind:
     """A program behind a cluster: replicas on an etcd, a door that leads to them, APIServices that lead to the door."""
 
@@ -140,12 +147,12 @@ class Behind:
     # ---- processes ----
 
     def start_etcd(self):
-        self.etcd = processes.Etcd(self.folder / "etcd", kube.NEWEST_ETCD)
+        self.etcd = shared(processes.Etcd(self.folder / "etcd", kube.NEWEST_ETCD))
 
     def start_replica(self, number, wait=True):
         folder = self.folder / f"replica-{number}"
         folder.mkdir(exist_ok=True)
-        self.replicas[number] = Replica(self.program, folder, self.etcd, self.cluster, self.kubeconfig, self.serving, *self.flags, wait=wait)
+        self.replicas[number] = shared(Replica(self.program, folder, self.etcd, self.cluster, self.kubeconfig, self.serving, *self.flags, wait=wait))
         self.lead()
 
     def lead(self):
@@ -220,7 +227,7 @@ class Cluster:
                 self.behind[program.name] = Behind(self, program, **behind)
                 self.behind[program.name].start()
             if controllers:
-                self.controllers = kube.controller_manager(self.kubeconfig)
+                self.controllers = shared(kube.controller_manager(self.kubeconfig))
         except BaseException:
             self.stop()
             raise
@@ -233,9 +240,9 @@ class Cluster:
     # ---- processes ----
 
     def start_etcd(self):
-        self.etcd = processes.Etcd(self.folder / "etcd", kube.NEWEST_ETCD)
+        self.etcd = shared(processes.Etcd(self.folder / "etcd", kube.NEWEST_ETCD))
 
-    def start_kube(self):
+    def start_kube(self, wait=True):
         """Where it was before, if it was."""
         cert, key = self.front_proxy
         self.kube = kube.KubeApiserver(self.etcd.endpoint, self.certificates, self.folder / "kube", f"--requestheader-client-ca-file={self.front.ca}",
@@ -243,7 +250,8 @@ class Cluster:
                                        "--requestheader-uid-headers=X-Remote-Uid", "--requestheader-group-headers=X-Remote-Group",
                                        "--requestheader-extra-headers-prefix=X-Remote-Extra-", f"--proxy-client-cert-file={cert}",
                                        f"--proxy-client-key-file={key}", f"--audit-policy-file={self.audit_policy}",
-                                       f"--audit-log-path={self.audit_log}", port=self.kube.port if self.kube else 0)
+                                       f"--audit-log-path={self.audit_log}", port=self.kube.port if self.kube else 0, wait=wait)
+        shared(self.kube)
 
     def stop(self):
         if self.controllers:
