@@ -16,7 +16,7 @@ help:
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
 	@echo 'make sanitize       the same suites with ASan+UBSan and with TSan (sanitize-address, sanitize-thread)'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
-	@echo 'make bench          measurements, beside kube-apiserver where "make check-cluster" has built it (ARGS="-only ^get")'
+	@echo 'make bench          measurements, beside and behind kube-apiserver where "make check-cluster" has built it (ARGS="-only ^get")'
 	@echo 'make format         clang-format on changed lines'
 	@echo 'make clean          removes the build folders'
 

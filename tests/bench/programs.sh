@@ -18,6 +18,9 @@ load() {
 	if [ -x "$PEERS/kube-apiserver" ]; then
 		options+=(-kube "$PEERS/kube-apiserver")
 	fi
+	if [ -x "$PEERS/sample-apiserver" ]; then
+		options+=(-sample "$PEERS/sample-apiserver")
+	fi
 	go build -C tests/bench/load -o "$(realpath "$BUILD")/bench-load" .
 	exec "$BUILD/bench-load" "${options[@]}" -etcd "$etcd" "$@"
 }

@@ -1,7 +1,9 @@
 #!/bin/bash
-# Measures annals beside kube-apiserver in one run: docs/performance.md. Arguments go to the load generator (-h lists them).
+# Measures annals beside kube-apiserver, and behind it beside sample-apiserver: docs/performance.md. Arguments go to the load generator
+# (-h lists them).
 #   tests/bench/run.sh -only '^get|^list' -rounds 3
-# BUILD (build) is where annals is, PEERS (~/.cache/peers) where tests/cluster/build.sh has put kube-apiserver and etcd.
+#   tests/bench/run.sh -only '^hop|^direct'             # behind kube-apiserver alone
+# BUILD (build) is where annals is, PEERS (~/.cache/peers) where tests/cluster/build.sh has put the others.
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/bench/programs.sh

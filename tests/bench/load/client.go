@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -33,7 +34,7 @@ func dial(s *subject) (*client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := tls.Client(conn, s.folder.tls)
+	c := tls.Client(conn, s.tls)
 	c.SetDeadline(time.Now().Add(30 * time.Second))
 	if err := c.Handshake(); err != nil {
 		conn.Close()
@@ -41,7 +42,7 @@ func dial(s *subject) (*client, error) {
 	}
 	c.SetDeadline(time.Time{})
 	return &client{tls: c, reader: bufio.NewReaderSize(c, 64<<10),
-		fixed: "Host: " + s.host + "\r\nAccept: application/json\r\nAuthorization: Bearer " + s.folder.token + "\r\n"}, nil
+		fixed: "Host: " + s.host + "\r\nAccept: application/json\r\n" + strings.Join(s.headers, "\r\n") + "\r\n"}, nil
 }
 
 func dialMany(s *subject, n int) (clients, error) {

@@ -32,6 +32,7 @@ func startEtcd(f *folder, executable, name string) (*etcd, error) {
 	}
 	e := &etcd{url: fmt.Sprintf("http://127.0.0.1:%d", client), client: &http.Client{
 		Transport: &http.Transport{MaxIdleConnsPerHost: fillers}, Timeout: 60 * time.Second}}
+	name = fmt.Sprintf("%s-%d", name, client) // a folder that no other etcd of the run has used
 	peerURL := fmt.Sprintf("http://127.0.0.1:%d", peer)
 	e.process, err = startProcess(name, f.path, []string{executable, "--name=bench", "--data-dir=" + f.file(name),
 		"--listen-client-urls=" + e.url, "--advertise-client-urls=" + e.url,

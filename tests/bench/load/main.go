@@ -1,5 +1,6 @@
-// Measures annals beside kube-apiserver: each on an etcd of its own, workload by workload in turn, in one run on one machine. See
-// docs/performance.md. `load scale` instead holds many objects and watchers in one annals and looks whether all is well.
+// Measures annals beside kube-apiserver, and behind it beside sample-apiserver: each on an etcd of its own, workload by workload in
+// turn, in one run on one machine. See docs/performance.md. `load scale` instead holds many objects and watchers in one annals and
+// looks whether all is well.
 package main
 
 import (
@@ -11,15 +12,15 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"syscall"
 	"time"
 )
 
 type bench struct {
 	folder           *folder
-	subjects         []*subject
-	script           string // for wrk
+	cluster          *subject   // the kube-apiserver that the subjects are behind, if any
+	subjects         []*subject // of the contest that is on
+	script           string     // for wrk
 	rounds           int
 	warm, length     time.Duration
 	rest             time.Duration
@@ -30,100 +31,8 @@ type bench struct {
 	spaces           int
 }
 
-// nextSpace numbers namespaces: each write workload has its own.
-func (b *bench) nextSpace() int {
-	b.spaces++
-	return b.spaces
-}
-
-func (b *bench) runStage(st *stage) error {
-	var wanted []workload
-	for _, w := range st.workloads {
-		if b.only.MatchString(w.name) {
-			wanted = append(wanted, w)
-		}
-	}
-	if len(wanted) == 0 {
-		return nil
-	}
-	for _, s := range b.subjects {
-		if st.prepare == nil {
-			break
-		}
-		if err := st.prepare(s); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-	}
-	for _, w := range wanted {
-		if err := b.runWorkload(&w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// runWorkload lets the subjects take turns: A B, B A, A B.
-func (b *bench) runWorkload(w *workload) error {
-	for round := 0; round < b.rounds; round++ {
-		order := slices.Clone(b.subjects)
-		if round%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, s := range order {
-			out, err := w.run(s)
-			if err != nil {
-				return fmt.Errorf("%s on %s: %w", w.name, s.name, err)
-			}
-			out.Workload, out.Subject = w.name, s.name
-			b.samples = append(b.samples, out)
-			progress(out)
-		}
-	}
-	return nil
-}
-
-func (b *bench) run() error {
-	for _, st := range b.plan() {
-		if err := b.runStage(&st); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *bench) stop() {
-	for _, s := range b.subjects {
-		s.stop()
-	}
-	b.folder.remove()
-}
-
-// programs are the executables of a run. kube and before may be "".
-type programs struct{ annals, etcd, kube, before string }
-
-func (b *bench) startSubjects(p *programs) error {
-	for _, of := range []struct {
-		name, executable string
-		arguments        arguments
-	}{
-		{"annals", p.annals, annalsArguments},
-		{"before", p.before, annalsArguments},
-		{"kube-apiserver", p.kube, kubeArguments},
-	} {
-		if of.executable == "" {
-			continue
-		}
-		s, err := newSubject(b.folder, of.name, of.executable, p.etcd, of.arguments)
-		if err != nil {
-			return err
-		}
-		b.subjects = append(b.subjects, s)
-	}
-	return nil
-}
-
 func (p *programs) resolve() error {
-	for _, path := range []*string{&p.annals, &p.etcd, &p.kube, &p.before} {
+	for _, path := range []*string{&p.annals, &p.etcd, &p.kube, &p.sample, &p.before} {
 		if *path == "" {
 			continue
 		}
@@ -151,6 +60,7 @@ func mainErr() (err error) {
 	flag.StringVar(&p.annals, "annals", "build/annals", "annals")
 	flag.StringVar(&p.etcd, "etcd", "etcd", "etcd, for each server one")
 	flag.StringVar(&p.kube, "kube", "", "kube-apiserver to compare with")
+	flag.StringVar(&p.sample, "sample", "", "sample-apiserver to compare with behind it")
 	flag.StringVar(&p.before, "before", "", "another build of annals, to see what a change is worth")
 	flag.StringVar(&b.script, "script", "tests/bench/paths.lua", "wrk's script")
 	flag.IntVar(&b.rounds, "rounds", 1, "measurements of each workload, of which the median counts")
@@ -181,18 +91,16 @@ func mainErr() (err error) {
 	fmt.Fprintf(os.Stderr, "etcd %s, folder %s\n", etcdVersion(p.etcd), b.folder.path)
 	if *scale {
 		p.kube, p.before = "", ""
-	}
-	if err = b.startSubjects(&p); err != nil {
+		if err = b.startBeside(&p); err == nil {
+			err = b.scale(b.subjects[0])
+		}
 		return b.withLog(err)
 	}
-	if *scale {
-		return b.withLog(b.scale(b.subjects[0]))
+	for _, c := range contests {
+		if err = b.hold(&c, &p); err != nil {
+			return b.withLog(err)
+		}
 	}
-	if err = b.run(); err != nil {
-		return b.withLog(err)
-	}
-	b.printRatios(os.Stdout)
-	b.printDetails(os.Stdout)
 	if *result != "" {
 		err = b.writeJSON(*result)
 	}

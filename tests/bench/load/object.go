@@ -43,9 +43,32 @@ var (
 	changedData = dataText(1024, "2")
 )
 
-// appendObject writes a ControllerRevision.
-func appendObject(b []byte, ns string, f *fields, data string) []byte {
-	b = append(b, `{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"`...)
+// kind is what a subject stores.
+type kind struct {
+	groupVersion, resource, name string
+	// Where data goes: a member of its own, or for kinds that have none an annotation of the same size.
+	isAnnotated bool
+	rest        string // members behind metadata
+}
+
+var (
+	appsRevisions = kind{groupVersion: "apps/v1", resource: "controllerrevisions", name: "ControllerRevision", rest: `"revision":1,"data":`}
+	revisions     = kind{groupVersion: "annals.dev/v1", resource: "controllerrevisions", name: "ControllerRevision",
+		rest: `"revision":1,"data":`}
+	flunders = kind{groupVersion: "wardle.example.com/v1alpha1", resource: "flunders", name: "Flunder", isAnnotated: true,
+		rest: `"spec":{"reference":"x","referenceType":"Flunder"}`}
+)
+
+func (k *kind) group() string   { group, _, _ := strings.Cut(k.groupVersion, "/"); return group }
+func (k *kind) version() string { _, version, _ := strings.Cut(k.groupVersion, "/"); return version }
+
+// appendObject writes an object.
+func (k *kind) appendObject(b []byte, ns string, f *fields, data string) []byte {
+	b = append(b, `{"apiVersion":"`...)
+	b = append(b, k.groupVersion...)
+	b = append(b, `","kind":"`...)
+	b = append(b, k.name...)
+	b = append(b, `","metadata":{"name":"`...)
 	b = append(b, f.name...)
 	b = append(b, `","namespace":"`...)
 	b = append(b, ns...)
@@ -59,8 +82,15 @@ func appendObject(b []byte, ns string, f *fields, data string) []byte {
 	b = append(b, f.seq...)
 	b = append(b, `"},"annotations":{"bench/t0":"`+mark...)
 	b = strconv.AppendInt(b, f.sent+1e18, 10)
-	b = append(b, `"}},"revision":1,"data":`...)
-	b = append(b, data...)
+	if k.isAnnotated {
+		b = append(b, `","bench/data":"`...)
+		b = append(b, strings.ReplaceAll(data, `"`, `'`)...)
+	}
+	b = append(b, `"}},`...)
+	b = append(b, k.rest...)
+	if !k.isAnnotated {
+		b = append(b, data...)
+	}
 	return append(b, '}')
 }
 

@@ -16,7 +16,7 @@ type workload struct {
 	run  action
 }
 
-func (b *bench) plan() []stage {
+func (b *bench) planBeside() []stage {
 	return []stage{b.planStart(), b.planReads(), b.planWrites(), b.planWatches(), b.planGrowth()}
 }
 
@@ -69,13 +69,13 @@ func (b *bench) planGrowth() stage {
 }
 
 // row is one line of the comparison: a value of a workload. aim is what the design had to show it can reach, goal where it is to
-// get, both as "one N-th of kube-apiserver's"; 0: none.
+// get: both as "one N-th of the other's", or of rates as "N times the other's"; 0: none.
 type row struct {
 	workload, value string
 	aim, goal       float64
 }
 
-func (b *bench) rows() []row {
+func (b *bench) rowsBeside() []row {
 	large := fmt.Sprint(b.large)
 	watch := fmt.Sprintf("watch%d", b.watchers)
 	return []row{

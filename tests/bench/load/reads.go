@@ -32,7 +32,10 @@ func (b *bench) readWith(s *subject, connections int, accept string, gzip bool, 
 	}
 	seconds := max(1, int(b.length.Seconds()+0.5))
 	argv := []string{"-t1", "-c" + strconv.Itoa(connections), "-d" + strconv.Itoa(seconds) + "s", "--latency", "--timeout", "20s",
-		"-s", b.script, "-H", "Accept: " + accept, "-H", "Authorization: Bearer " + b.folder.token}
+		"-s", b.script, "-H", "Accept: " + accept}
+	for _, header := range s.headers {
+		argv = append(argv, "-H", header)
+	}
 	if gzip {
 		argv = append(argv, "-H", "Accept-Encoding: gzip")
 	}

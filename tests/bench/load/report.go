@@ -50,6 +50,13 @@ func fraction(n float64) string {
 	}
 }
 
+func multiple(n float64) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1fx", n)
+}
+
 // verdict says which of aim and goal a ratio has reached.
 func (r *row) verdict(times float64) string {
 	switch {
@@ -66,35 +73,41 @@ func (r *row) verdict(times float64) string {
 	}
 }
 
-// printRatios compares the first subject with the second, if there is one.
-func (b *bench) printRatios(out io.Writer) {
-	fmt.Fprintf(out, "\nRatios within this run\n\n")
+// times is how much better mine is, and how to write such ratios.
+func (r *row) times(mine, theirs float64) (times float64, write func(float64) string) {
+	if r.value == rate {
+		return mine / theirs, multiple
+	}
+	return theirs / mine, fraction
+}
+
+// printRatios compares annals with the other, if that is there.
+func (b *bench) printRatios(out io.Writer, c *contest) {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "workload\tvalue\tannals\tkube-apiserver\tratio\taim\tgoal\treached\t\n")
-	for _, r := range b.rows() {
+	fmt.Fprintf(w, "workload\tvalue\tannals\t%s\tratio\taim\tgoal\treached\t\n", c.other)
+	for _, r := range c.rows(b) {
 		mine, ok := b.value("annals", r.workload, r.value)
-		theirs, isThere := b.value("kube-apiserver", r.workload, r.value)
+		theirs, isThere := b.value(c.other, r.workload, r.value)
 		if !ok {
 			continue
 		}
-		times := 0.0
-		if isThere && mine > 0 {
-			times = theirs / mine
+		times, write := 0.0, fraction
+		if isThere && mine > 0 && theirs > 0 {
+			times, write = r.times(mine, theirs)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t\n", r.workload, r.value, number(mine, true), number(theirs, isThere),
-			fraction(times), fraction(r.aim), fraction(r.goal), r.verdict(times))
+			write(times), write(r.aim), write(r.goal), r.verdict(times))
 	}
 	w.Flush()
 }
 
-var details = []string{rate, p50, p99, serverCPU, etcdCPU, memoryNow, memoryTop, bytesEach, clientCPU, otherCPU}
+var details = []string{rate, p50, p99, serverCPU, etcdCPU, proxyCPU, memoryNow, memoryTop, bytesEach, clientCPU, otherCPU}
 
-func (b *bench) printDetails(out io.Writer) {
-	fmt.Fprintf(out, "\nAll of it (%%: of one core)\n\n")
+func (b *bench) printDetails(out io.Writer, samples []*sample) {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "workload\tserver\t%s\t\n", strings.Join(details, "\t"))
 	seen := map[string]bool{}
-	for _, s := range b.samples {
+	for _, s := range samples {
 		key := s.Workload + " " + s.Subject
 		if seen[key] || s.Values[rate] == 0 {
 			continue

@@ -25,6 +25,7 @@ const (
 	p99       = "p99 µs"
 	serverCPU = "server µs"
 	etcdCPU   = "etcd µs"
+	proxyCPU  = "proxy µs"
 	clientCPU = "client %" // of one core: near 100 the client is the limit
 	otherCPU  = "other %"  // of one core, by processes that are not part of the run
 	memoryNow = "MiB"
@@ -51,12 +52,14 @@ type probe struct {
 type reading struct {
 	at                time.Time
 	server, etcd, own int64 // CPU
+	proxy             int64
 	busy, stolen      int64
 	now, peak         int64 // the server's memory
 }
 
 func (p *probe) read() reading {
-	r := reading{server: cpuTime(p.s.server.pid()), etcd: cpuTime(p.s.etcd.pid()), own: cpuTime(os.Getpid()), at: time.Now()}
+	r := reading{server: cpuTime(p.s.server.pid()), etcd: cpuTime(p.s.etcd.pid()), own: cpuTime(os.Getpid()),
+		proxy: cpuTime(p.s.proxy.pid()), at: time.Now()}
 	r.busy, r.stolen = busyTime()
 	r.now, r.peak = memory(p.s.server.pid())
 	return r
@@ -75,9 +78,9 @@ func (p *probe) stop() { p.after = p.read() }
 func (p *probe) fill(into *sample) {
 	after, before := p.after, p.before
 	seconds := after.at.Sub(before.at).Seconds()
-	server, etcd := after.server-before.server, after.etcd-before.etcd
+	server, etcd, proxy := after.server-before.server, after.etcd-before.etcd, after.proxy-before.proxy
 	own := after.own - before.own + p.child
-	other := after.busy - before.busy + after.stolen - before.stolen - server - etcd - own
+	other := after.busy - before.busy + after.stolen - before.stolen - server - etcd - proxy - own
 	v := into.Values
 	v[clientCPU] = float64(own) / 1e7 / seconds
 	v[otherCPU] = max(0, float64(other)/1e7/seconds)
@@ -86,6 +89,9 @@ func (p *probe) fill(into *sample) {
 		v[rate] = float64(into.Ops) / seconds
 		v[serverCPU] = float64(server) / 1e3 / float64(into.Ops)
 		v[etcdCPU] = float64(etcd) / 1e3 / float64(into.Ops)
+		if p.s.proxy != nil {
+			v[proxyCPU] = float64(proxy) / 1e3 / float64(into.Ops)
+		}
 	}
 }
 

@@ -55,7 +55,7 @@ func (b *bench) createAll(s *subject) error {
 		}
 		f := fields{name: nameOf(i), group: groupOf(i), seq: "0"}
 		body, err := c.must(201, &request{method: "POST", path: s.collection(growSpace),
-			body: appendObject(nil, growSpace, &f, data1k)})
+			body: s.kind.appendObject(nil, growSpace, &f, data1k)})
 		return len(body), err
 	})
 	fmt.Fprintf(os.Stderr, "creating: %.0f a second, p99 %.0f µs\n", out.Values[rate], out.Values[p99])

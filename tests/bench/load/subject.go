@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,13 +12,23 @@ import (
 // subject is an API server with an etcd of its own.
 type subject struct {
 	name   string
+	kind   *kind
 	folder *folder
 	etcd   *etcd
 	server *process
-	host   string // address:port
+	route
 	argv   []string
-	prefix string // of the keys of ControllerRevisions in etcd, once one was found there
+	spaced *subject // the server that namespaces are made in: itself, or what it is behind
+	prefix string   // of the keys of ControllerRevisions in etcd, once one was found there
 	spaces map[string]bool
+}
+
+// route is how a subject is reached.
+type route struct {
+	host    string // address:port
+	tls     *tls.Config
+	headers []string // that say who asks
+	proxy   *process // on the way, or nil
 }
 
 // arguments makes a server's command line.
@@ -41,7 +52,8 @@ func kubeArguments(executable string, f *folder, port int, etcd string) []string
 		"--cert-dir=" + f.path}
 }
 
-func newSubject(f *folder, name, executable, etcdExecutable string, of arguments) (*subject, error) {
+// newSubject starts one; change, if not nil, alters what is usual before.
+func newSubject(f *folder, name, executable, etcdExecutable string, of arguments, change func(*subject)) (*subject, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
@@ -50,8 +62,12 @@ func newSubject(f *folder, name, executable, etcdExecutable string, of arguments
 	if err != nil {
 		return nil, err
 	}
-	s := &subject{name: name, folder: f, etcd: e, host: fmt.Sprintf("127.0.0.1:%d", port), spaces: map[string]bool{},
-		argv: of(executable, f, port, e.url)}
+	s := &subject{name: name, kind: &appsRevisions, folder: f, etcd: e, spaces: map[string]bool{}, argv: of(executable, f, port, e.url),
+		route: route{host: fmt.Sprintf("127.0.0.1:%d", port), tls: f.tls, headers: f.bearer(f.token)}}
+	s.spaced = s
+	if change != nil {
+		change(s)
+	}
 	if _, err = s.start("/readyz"); err != nil {
 		s.stop()
 		return nil, err
@@ -106,7 +122,7 @@ func (s *subject) await(path string) error {
 }
 
 func (s *subject) collection(ns string) string {
-	return "/apis/apps/v1/namespaces/" + ns + "/controllerrevisions"
+	return "/apis/" + s.kind.groupVersion + "/namespaces/" + ns + "/" + s.kind.resource
 }
 
 func (s *subject) path(ns string, i int) string { return s.collection(ns) + "/" + nameOf(i) }
@@ -122,12 +138,12 @@ func (s *subject) one(want int, r *request) ([]byte, error) {
 }
 
 func (s *subject) addNamespace(ns string) error {
-	if s.spaces[ns] {
+	if s.spaced.spaces[ns] {
 		return nil
 	}
-	_, err := s.one(201, &request{method: "POST", path: "/api/v1/namespaces",
+	_, err := s.spaced.one(201, &request{method: "POST", path: "/api/v1/namespaces",
 		body: []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + ns + `"}}`)})
-	s.spaces[ns] = err == nil
+	s.spaced.spaces[ns] = err == nil
 	return err
 }
 
@@ -177,7 +193,7 @@ func copyOf(original string, f *fields, uid string, i int) []byte {
 // createFirst waits until the server has seen the namespace.
 func (s *subject) createFirst(ns string, f *fields) (answer []byte, err error) {
 	for i := 0; i < 50; i++ {
-		answer, err = s.one(201, &request{method: "POST", path: s.collection(ns), body: appendObject(nil, ns, f, data1k)})
+		answer, err = s.one(201, &request{method: "POST", path: s.collection(ns), body: s.kind.appendObject(nil, ns, f, data1k)})
 		if err == nil {
 			return answer, nil
 		}
@@ -192,7 +208,7 @@ func (s *subject) findPrefix(ns, name string) (string, error) {
 		return "", err
 	}
 	for _, key := range keys {
-		if prefix, ok := strings.CutSuffix(key, ns+"/"+name); ok && strings.Contains(prefix, "controllerrevisions") {
+		if prefix, ok := strings.CutSuffix(key, ns+"/"+name); ok && strings.Contains(prefix, s.kind.resource) {
 			return prefix, nil
 		}
 	}

@@ -145,7 +145,7 @@ func (ws *watching) deliver(s *subject, ns string, n int, perSecond float64) (*s
 	for i := 0; i < n; i++ {
 		<-tick.C
 		f := fields{name: fmt.Sprintf("event-%x", names.Add(1)), group: "g0", seq: "0", sent: sinceEpoch()}
-		if _, err := c.must(201, &request{method: "POST", path: s.collection(ns), body: appendObject(nil, ns, &f, data1k)}); err != nil {
+		if _, err := c.must(201, &request{method: "POST", path: s.collection(ns), body: s.kind.appendObject(nil, ns, &f, data1k)}); err != nil {
 			out.fail(err)
 		}
 	}

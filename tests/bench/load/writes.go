@@ -67,14 +67,14 @@ var names atomic.Int64
 func create(data string) func(*bench, *subject, string, *writer, *client) (int, error) {
 	return func(b *bench, s *subject, ns string, w *writer, c *client) (int, error) {
 		f := fields{name: fmt.Sprintf("new-%x", names.Add(1)), group: groupOf(w.made), seq: strconv.Itoa(w.made)}
-		body, err := c.must(201, &request{method: "POST", path: s.collection(ns), body: appendObject(nil, ns, &f, data)})
+		body, err := c.must(201, &request{method: "POST", path: s.collection(ns), body: s.kind.appendObject(nil, ns, &f, data)})
 		return len(body), err
 	}
 }
 
 func put(b *bench, s *subject, ns string, w *writer, c *client) (int, error) {
 	w.change()
-	body, err := c.must(200, &request{method: "PUT", path: w.path, body: appendObject(nil, ns, &w.fields, data1k)})
+	body, err := c.must(200, &request{method: "PUT", path: w.path, body: s.kind.appendObject(nil, ns, &w.fields, data1k)})
 	w.version = member(body, "resourceVersion")
 	return len(body), err
 }
@@ -88,7 +88,7 @@ func patch(b *bench, s *subject, ns string, w *writer, c *client) (int, error) {
 // refused asks for what both servers forbid: another data.
 func refused(b *bench, s *subject, ns string, w *writer, c *client) (int, error) {
 	w.change()
-	body, err := c.must(422, &request{method: "PUT", path: w.path, body: appendObject(nil, ns, &w.fields, changedData)})
+	body, err := c.must(422, &request{method: "PUT", path: w.path, body: s.kind.appendObject(nil, ns, &w.fields, changedData)})
 	return len(body), err
 }
 
