@@ -3,11 +3,13 @@
 #include "api/members.h"
 #include "api/validate.h"
 #include "base/clock.h"
+#include "client/rest.h"
 #include "delegation/webhook_match.h"
 
 enum {
 	NAMESPACE_MAX = 4 << 20, /* bytes */
-	WARNINGS_MAX = 1024,     /* of one question; a header has room for much less */
+	PATH_MAX_BYTES = 4096,
+	WARNINGS_MAX = 1024, /* of one question; a header has room for much less */
 	ANNOTATIONS_MAX = 1024,
 };
 
@@ -81,8 +83,12 @@ static void on_namespace(struct exchange *x)
 /* The informer may be behind. Nothing may be touched afterwards. */
 static void get_namespace(struct webhook_round *r)
 {
+	static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
 	int64_t left_ms = r->q->base.deadline_ms - clock_mono_ms();
-	r->get_path = mem_printf("/api/v1/namespaces/" STR_FMT, STR_ARG(r->q->ns));
+	struct buf path;
+	buf_init(&path, PATH_MAX_BYTES);
+	target_path(&path, &(struct target){&namespaces, .name = r->q->ns});
+	r->get_path = buf_take(&path, NULL);
 	r->get = (struct exchange){.method = "GET",
 		.path = r->get_path,
 		.timeout_ms = MAX(left_ms, 1),
