@@ -102,6 +102,8 @@ struct delegates {
 	/* Would any webhook be asked about such a write (rules alone)? From memory; true as long as that is not known. */
 	bool (*has_webhooks)(void *ctx, const struct webhook_question *q);
 	bool (*ask_webhooks)(void *ctx, struct webhook_question *q);
+	/* Whose certificates are believed; false until it has been read for the first time. */
+	bool (*knows_trust)(void *ctx);
 	/* For /readyz: what is still missing, one line for each, appended to out; nothing when all is there. */
 	void (*write_missing)(void *ctx, struct buf *out);
 };

@@ -91,6 +91,12 @@ static bool ask_webhooks(void *ctx, struct webhook_question *q)
 	return webhooks_ask(d->webhooks, q);
 }
 
+static bool knows_trust(void *ctx)
+{
+	const struct delegation *d = ctx;
+	return trust_follower_is_settled(d->trust);
+}
+
 static void write_missing(void *ctx, struct buf *out)
 {
 	const struct delegation *d = ctx;
@@ -171,6 +177,7 @@ int delegation_new(struct delegation **ret, const struct delegation_options *opt
 		.ask_namespace = ask_namespace,
 		.has_webhooks = has_webhooks,
 		.ask_webhooks = ask_webhooks,
+		.knows_trust = knows_trust,
 		.write_missing = write_missing};
 	int r = open_link(&d->core, options->core, err);
 	r = r ? r : open_link(&d->token_link, options->tokens, err);

@@ -169,10 +169,15 @@ struct trust_follower *trust_follower_free(struct trust_follower *f)
 	return NULL;
 }
 
-void trust_follower_write_missing(const struct trust_follower *f, struct buf *out)
+bool trust_follower_is_settled(const struct trust_follower *f)
 {
 	bool is_wanted = f->options.wants_users || f->options.wants_fronts;
-	if (is_wanted && !f->options.tolerates_failure && !atomic_load_explicit(&f->is_known, memory_order_acquire)) {
+	return !is_wanted || f->options.tolerates_failure || atomic_load_explicit(&f->is_known, memory_order_acquire);
+}
+
+void trust_follower_write_missing(const struct trust_follower *f, struct buf *out)
+{
+	if (!trust_follower_is_settled(f)) {
 		BUF_LITERAL(out, "whose certificates to believe has not been read yet from the " CONFIG_MAP "\n");
 	}
 }

@@ -29,6 +29,8 @@ void trust_follower_stop(struct trust_follower *f);
 /* While the client is still there (it may be stopped): nothing is followed any more. */
 void trust_follower_end(struct trust_follower *f);
 struct trust_follower *trust_follower_free(struct trust_follower *f); /* after the client's end */
+/* It has been read, or need not be. Any thread. */
+bool trust_follower_is_settled(const struct trust_follower *f);
 void trust_follower_write_missing(const struct trust_follower *f, struct buf *out); /* as struct delegates' write_missing */
 
 #endif

@@ -230,6 +230,14 @@ static enum answer ask_token(struct authn *authn, const struct credentials *c, s
 	return authn_token(authn, token, ret, c->arena) ? ANSWER_KNOWN : ask_review(c, token, ret);
 }
 
+/* Who shows a certificate may be believed in a moment: 401, or what anonymous may do, would be a wrong answer for good. */
+static bool must_come_again(const struct credentials *c)
+{
+	const struct delegates *delegates = c->asked->delegates;
+	return delegates && delegates->knows_trust && http_peer(c->x)->has_certificate &&
+		!delegates->knows_trust(delegates->ctx);
+}
+
 typedef enum answer (*authn_way)(struct authn *authn, const struct credentials *c, struct user **ret);
 
 static const authn_way ways[] = {ask_front_proxy, ask_certificate, ask_token};
@@ -248,6 +256,12 @@ int authn_request(struct authn *authn, struct http_exchange *x, struct asked *as
 			return ASK_FIRST;
 		}
 		is_wrong |= answer == ANSWER_WRONG;
+	}
+	if (must_come_again(&c)) {
+		status_set(st, 503, REASON_SERVICE_UNAVAILABLE,
+			"whose certificates are believed has not been read yet; try again");
+		st->retry_after_s = 1;
+		return 1;
 	}
 	if (is_wrong || !authn->options.anonymous) {
 		status_set(st, 401, REASON_UNAUTHORIZED, "Unauthorized");

@@ -19,7 +19,7 @@ struct authn_options {
 
 int authn_new(struct authn **ret, const struct authn_options *options, struct buf *err);
 struct authn *authn_free(struct authn *a);
-/* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); 1 with 401 in st; or ASK_FIRST.
+/* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); 1 with 401 or 503 in st; or ASK_FIRST.
  * Tokens are compared in constant time. Impersonate-* headers are the caller's business (server/impersonate.h). */
 int authn_request(struct authn *authn, struct http_exchange *x, struct asked *asked, struct user **ret, struct arena *a,
 	struct status *st);

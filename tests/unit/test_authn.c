@@ -69,6 +69,33 @@ static void assert_is_anonymous(struct scene *s)
 	assert_true(user_in_group(s->user, GROUP_UNAUTHENTICATED));
 }
 
+static bool trust_is_known;
+
+static bool knows_trust(void *ctx _unused_)
+{
+	return trust_is_known;
+}
+
+static void test_authn__certificate_comes_again_until_trust_is_known(void **state _unused_)
+{
+	const struct delegates cluster = {.knows_trust = knows_trust};
+	for (int i = 0; i < 3; i++) {
+		struct scene s;
+		open_scene(&s, usual());
+		s.x.peer.has_certificate = i != 1;
+		trust_is_known = i == 2;
+		int r = authn_request(s.authn, &s.x, &(struct asked){.delegates = &cluster}, &s.user, &s.arena, &s.st);
+		assert_int_equal(r, i == 0);
+		if (i == 0) {
+			assert_int_equal(s.st.code, 503);
+			assert_int_equal(s.st.retry_after_s, 1);
+		} else {
+			assert_is_anonymous(&s);
+		}
+		close_scene(&s);
+	}
+}
+
 static void test_authn__no_credential_is_anonymous(void **state _unused_)
 {
 	struct scene s;
@@ -365,6 +392,7 @@ int main(void)
 		TEST(test_authn__front_proxy_that_names_nobody_is_401_but_a_token_helps),
 		TEST(test_authn__front_proxy_of_another_name_is_not_listened_to),
 		TEST(test_authn__others_are_not_listened_to),
+		TEST(test_authn__certificate_comes_again_until_trust_is_known),
 		TEST(test_authn__broken_token_file_is_refused_at_birth),
 	};
 	return cmocka_run_group_tests(tests, write_tokens, remove_tokens);
