@@ -39,19 +39,21 @@ static struct str apply(struct report *r, const struct deployment *d, struct str
 		STR_ARG(d->kubectl), STR_ARG(what), STR_ARG(d->kubectl));
 }
 
+/* Bindings are called as those of deploy/ are; each subject has its own, since to apply one replaces its subjects. */
+static struct str bind(struct report *r, const struct deployment *d, const char *kind, const char *suffix, const char *role)
+{
+	struct str name = d->account.n ? d->account : STR("annals-user");
+	return apply(r, d,
+		report_text(r, "%s " STR_FMT "%s %s " STR_FMT, kind, STR_ARG(name), suffix, role, STR_ARG(subject_flag(r, d))));
+}
+
 static struct str mend_of(struct report *r, const struct deployment *d, enum doctor_grant grant)
 {
-	struct str to = subject_flag(r, d);
 	switch (grant) {
 	case GRANT_DELEGATOR:
-		return apply(r, d,
-			report_text(r, "clusterrolebinding annals-auth-delegator --clusterrole=system:auth-delegator " STR_FMT,
-				STR_ARG(to)));
+		return bind(r, d, "clusterrolebinding", "-auth-delegator", "--clusterrole=system:auth-delegator");
 	case GRANT_READER:
-		return apply(r, d,
-			report_text(r,
-				"rolebinding annals-auth-reader --namespace=kube-system --role=" CONFIG "-reader " STR_FMT,
-				STR_ARG(to)));
+		return bind(r, d, "rolebinding", "-auth-reader", "--namespace=kube-system --role=" CONFIG "-reader");
 	default:
 		return report_text(r, STR_FMT "\n" STR_FMT,
 			STR_ARG(apply(r, d,
@@ -60,8 +62,7 @@ static struct str mend_of(struct report *r, const struct deployment *d, enum doc
 				    "validatingwebhookconfigurations.admissionregistration.k8s.io,"
 				    "validatingadmissionpolicies.admissionregistration.k8s.io,"
 				    "validatingadmissionpolicybindings.admissionregistration.k8s.io"))),
-			STR_ARG(apply(
-				r, d, report_text(r, "clusterrolebinding annals --clusterrole=annals " STR_FMT, STR_ARG(to)))));
+			STR_ARG(bind(r, d, "clusterrolebinding", "", "--clusterrole=annals")));
 	}
 }
 

@@ -1,0 +1,380 @@
+"""`annals doctor` at a real cluster: each thing is broken alone, found, mended by the very command that is printed, and found no more."""
+
+import base64
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import ssl
+import socket
+import tempfile
+import threading
+
+import pytest
+
+import aggregated
+import kube
+import processes
+from aggregated import APISERVICES, NAMESPACES, RBAC
+
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+V1, V1BETA1 = f"{APISERVICES}/v1.annals.dev", f"{APISERVICES}/v1beta1.annals.dev"
+SERVICE = f"{NAMESPACES}/annals-system/services/annals"
+
+
+class Findings:
+    def __init__(self, status, report):
+        self.status, self.all = status, report["findings"]
+
+    def of(self, severity, pattern):
+        """Those of a severity whose subject and text, with a colon between, have the pattern."""
+        return [finding for finding in self.all if finding["severity"] == severity and re.search(pattern, f"{finding['subject']}: {finding['found']}")]
+
+    @property
+    def errors(self):
+        return [finding for finding in self.all if finding["severity"] == "error"]
+
+
+def doctor(kubeconfig, *flags):
+    done = processes.run([processes.BIN, "doctor", f"--kubeconfig={kubeconfig}", "--output=json", *flags])
+    assert done.returncode in (0, 1), done.stderr
+    assert not done.stderr
+    return Findings(done.returncode, json.loads(done.stdout))
+
+
+def shell(command):
+    """A command of a mend, as an administrator would paste it."""
+    path = os.pathsep.join([str(processes.PEERS), str(pathlib.Path(processes.BIN).resolve().parent), os.environ["PATH"]])
+    done = processes.run(["bash", "-euo", "pipefail", "-c", command], env={**os.environ, "PATH": path})
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+@contextlib.contextmanager
+def short_folder():
+    path = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def behind(certificates):
+    """A healthy deployment, whose Secret has the CA that signed what is served."""
+    with short_folder() as folder:
+        running = aggregated.Cluster(folder, certificates, aggregated.ANNALS, controllers=False)
+        try:
+            for process in running.everything:
+                process.is_shared = True
+            cert, key = running.behind["annals"].serving
+            files = {"ca.crt": certificates.ca, "tls.crt": cert, "tls.key": key}
+            running.make(f"{NAMESPACES}/annals-system/secrets", {"metadata": {"name": "annals-serving"}, "type": "kubernetes.io/tls",
+                         "data": {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}})
+            yield running.behind["annals"]
+        finally:
+            running.stop()
+
+
+def findings(behind, *flags):
+    return doctor(behind.cluster.kubeconfig, *flags)
+
+
+def broken(behind, severity, pattern, *flags):
+    """The finding, once kube-apiserver has noticed what it is about."""
+    return processes.retry_until(lambda: findings(behind, *flags).of(severity, pattern), f"{severity}: {pattern}", interval=0.2)[0]
+
+
+def mended(behind, finding, *flags):
+    """Does what the finding says, waits until it is gone and nothing is wrong."""
+    shell(finding["mend"])
+    gone = re.escape(finding["found"])
+    processes.retry_until(lambda: not findings(behind, *flags).of(finding["severity"], gone), f"{finding} is gone", interval=0.2)
+    healthy(behind)
+
+
+def healthy(behind):
+    behind.announce()
+    processes.retry_until(lambda: not findings(behind).errors, "nothing is wrong", interval=0.2)
+
+
+def change(behind, path, spec):
+    answer = behind.cluster.kube.patch(path, {"spec": spec})
+    assert answer.status == 200, answer
+
+
+@contextlib.contextmanager
+def put_back(behind, *paths):
+    """Whatever becomes of these objects, in the end they are as they were."""
+    client = behind.cluster.kube
+    before = {path: client.get(path).json for path in paths}
+    try:
+        yield
+    finally:
+        for path, thing in before.items():
+            client.delete(path)
+            for name in ("resourceVersion", "uid", "creationTimestamp", "managedFields"):
+                thing["metadata"].pop(name, None)
+            thing.get("spec", {}).pop("clusterIP", None)
+            behind.cluster.make(path.rpartition("/")[0], thing)
+        healthy(behind)
+
+
+def test_doctor__finds_nothing_wrong_with_what_works(behind):
+    seen = findings(behind)
+    assert seen.status == 0 and not seen.errors, seen.all
+    for what in ("APIService v1.annals.dev: Available", "APIService v1beta1.annals.dev: Available",
+                 r"certificate that localhost port \d+ serves: it is for: annals.annals-system.svc", "discovery of annals.dev/v1: . resources",
+                 "kube-apiserver: its clock agrees", "RBAC: asking", "RBAC: reading", "RBAC: following", "front proxies have a CA of their own",
+                 r'requestheader-username-headers .*\["X-Remote-User"\]', "no policy and no match condition"):
+        assert seen.of("ok", what), what
+    assert seen.of("warning", "caBundle of .* expires at .*, in 29 days")  # that of the tests is good for 30
+    assert [finding["subject"] for finding in seen.of("skipped", "")] == ["etcd", "files"]
+
+
+def test_doctor__prints_the_same_as_text(behind):
+    done = processes.run([processes.BIN, "doctor", f"--kubeconfig={behind.cluster.kubeconfig}"])
+    assert done.returncode == 0
+    assert re.search(r"^  ok       APIService v1.annals.dev: Available", done.stdout, re.M)
+    assert re.search(r"^0 errors, \d+ warnings?, \d+ ok, 2 not checked$", done.stdout, re.M)
+
+
+# ---- APIServices ----
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_doctor__registers_a_missing_version(behind, version):
+    assert behind.cluster.kube.delete(f"{APISERVICES}/{version}.annals.dev").status == 200
+    mended(behind, broken(behind, "error", f"APIService {version}.annals.dev: there is none"))
+
+
+def test_doctor__deletes_a_version_that_is_not_served(behind):
+    service = behind.cluster.kube.get(V1).json["spec"]
+    behind.cluster.make(APISERVICES, {"metadata": {"name": "v9.annals.dev"}, "spec": {**service, "version": "v9"}})
+    mended(behind, broken(behind, "error", "APIService v9.annals.dev: annals does not serve this version"))
+
+
+def test_doctor__leads_an_api_service_to_annals(behind):
+    change(behind, V1, {"service": {"name": "elsewhere"}})
+    assert broken(behind, "error", "APIService v1.annals.dev: not Available: ServiceNotFound")
+    mended(behind, broken(behind, "error", "APIService v1.annals.dev: it leads to Service annals-system/elsewhere"))
+
+
+def other_ca(folder):
+    return base64.b64encode(processes.Certificates(folder, "other-ca").ca.read_bytes()).decode()
+
+
+def test_doctor__replaces_a_wrong_ca(behind, folder):
+    change(behind, V1, {"caBundle": other_ca(folder)})
+    assert broken(behind, "error", "APIService v1.annals.dev: not Available: FailedDiscoveryCheck: .*unknown authority")
+    mended(behind, broken(behind, "error", r'serves: the caBundle \("CN=other-ca"\) does not stand for it \(by "CN=test-ca"\)'))
+
+
+def test_doctor__gives_a_ca_where_there_is_none(behind):
+    change(behind, V1BETA1, {"caBundle": None})
+    mended(behind, broken(behind, "error", "caBundle of APIService v1beta1.annals.dev: there is none"))
+
+
+def test_doctor__warns_of_certificates_that_are_not_looked_at(behind):
+    change(behind, V1, {"caBundle": None, "insecureSkipTLSVerify": True})
+    finding = broken(behind, "warning", "caBundle of APIService v1.annals.dev: insecureSkipTLSVerify")
+    assert findings(behind).status == 0
+    mended(behind, finding)
+    assert not behind.cluster.kube.get(V1).json["spec"].get("insecureSkipTLSVerify")
+
+
+def test_doctor__puts_the_group_behind_those_of_the_cluster(behind):
+    change(behind, V1, {"groupPriorityMinimum": 18000})
+    mended(behind, broken(behind, "warning", "groupPriorityMinimum 18000 puts annals.dev before apps"))
+
+
+def test_doctor__puts_versions_into_their_order(behind):
+    change(behind, V1, {"versionPriority": 5})
+    mended(behind, broken(behind, "warning", "versionPriority 5 is not above that of v1beta1.annals.dev"))
+
+
+# ---- Services ----
+
+@contextlib.contextmanager
+def another_service(behind, spec):
+    """Instead of the one that leads to annals; None: no other."""
+    with put_back(behind, SERVICE, V1, V1BETA1):
+        assert behind.cluster.kube.delete(SERVICE).status == 200
+        if spec:
+            behind.cluster.make(SERVICE.rpartition("/")[0], {"metadata": {"name": "annals"}, "spec": spec})
+        yield
+
+
+def test_doctor__makes_a_missing_service(behind):
+    with another_service(behind, None):
+        shell(broken(behind, "error", "Service annals-system/annals: there is none")["mend"])
+        assert not findings(behind).of("error", "Service annals-system/annals: there is none")
+        assert behind.cluster.kube.get(SERVICE).json["spec"]["selector"] == {"app.kubernetes.io/name": "annals"}
+
+
+def test_doctor__corrects_a_port(behind):
+    with another_service(behind, {"selector": {"app": "annals"}, "ports": [{"name": "https", "port": 8443}]}):
+        shell(broken(behind, "error", "Service annals-system/annals: it has no port .* but port 8443")["mend"])
+        assert not findings(behind).of("error", "APIService v1.annals.dev names")
+        assert behind.cluster.kube.get(V1).json["spec"]["service"]["port"] == 8443
+
+
+def slice_of(ready, address="192.0.2.1"):
+    return {"metadata": {"name": "annals-1", "labels": {"kubernetes.io/service-name": "annals"}}, "addressType": "IPv4",
+            "ports": [{"name": "https", "port": 6443}], "endpoints": [{"addresses": [address], "conditions": {"ready": ready}}]}
+
+
+def test_doctor__counts_endpoints_that_are_ready(behind):
+    slices = "/apis/discovery.k8s.io/v1/namespaces/annals-system/endpointslices"
+    port = behind.cluster.kube.get(V1).json["spec"]["service"]["port"]
+    with another_service(behind, {"ports": [{"name": "https", "port": port, "targetPort": 6443}]}):
+        behind.cluster.make(slices, slice_of(False))
+        assert "rollout status deployment/annals" in broken(behind, "error", "endpoints of .*: none is ready")["mend"]
+        assert behind.cluster.kube.patch(f"{slices}/annals-1", slice_of(True)).status == 200
+        assert findings(behind, "--server=127.0.0.1:1").of("warning", "endpoints of .*: 1 ready")
+        assert behind.cluster.kube.delete(f"{slices}/annals-1").status == 200
+
+
+# ---- certificates ----
+
+class Shows:
+    """A server that does nothing but show its certificate."""
+
+    def __init__(self, cert, key):
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(cert, key)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                with self.context.wrap_socket(self.listener.accept()[0], server_side=True):
+                    pass
+            except ssl.SSLError:
+                pass
+            except OSError:
+                return
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+SERVES = "extendedKeyUsage=serverAuth\nsubjectAltName=DNS:"
+
+
+@pytest.mark.parametrize("days,names,severity,what", [(-1, "annals.annals-system.svc", "error", r"expired at \d"),
+                                                      (10, "annals.annals-system.svc", "warning", "expires at .*, in 9 days"),
+                                                      (400, "other.annals-system.svc", "error", "it is not for annals.annals-system.svc, but for: other")])
+def test_doctor__renews_a_certificate(behind, folder, days, names, severity, what):
+    issuer = processes.Certificates(folder, "annals-ca")
+    with Shows(*issuer.issue("old", "/CN=old", SERVES + names, days=days)) as server:
+        finding = broken(behind, severity, f"{server.address.replace(':', ' port ')} serves: .*{what}", f"--server={server.address}")
+    with put_back(behind, V1, V1BETA1, f"{NAMESPACES}/annals-system/secrets/annals-serving"):
+        shell(finding["mend"].replace("--dir=DIR", f"--dir={folder}/pki"))
+        with Shows(folder / "pki" / "serving.crt", folder / "pki" / "serving.key") as server:
+            now = findings(behind, f"--server={server.address}")
+            assert not now.of("error", "serves:") and not now.of("warning", "serves:"), now.all
+
+
+def test_doctor__says_what_cannot_be_reached(behind):
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        address = f"127.0.0.1:{gone.getsockname()[1]}"
+    seen = findings(behind, f"--server={address}")
+    assert seen.status == 0 and seen.of("skipped", "no connection to .*: Connection refused.*port-forward")
+
+
+# ---- RBAC ----
+
+@pytest.mark.parametrize("binding,subject,what", [
+    (f"{RBAC}/clusterrolebindings/annals-delegates", "asking", "may not create tokenreviews.* create subjectaccessreviews"),
+    (f"{RBAC}/namespaces/kube-system/rolebindings/annals-reads-authentication", "reading", "may not get, list, watch configmaps extension-apiserver-authentication"),
+    (f"{RBAC}/clusterrolebindings/annals-reads", "following", "may not get, list, watch namespaces; get, list, watch mutatingwebhookconfigurations")])
+def test_doctor__binds_a_missing_role(behind, binding, subject, what):
+    assert behind.cluster.kube.delete(binding).status == 200
+    mended(behind, broken(behind, "error", f"RBAC: {subject}.*: system:serviceaccount:annals-system:annals {what}"))
+
+
+def test_doctor__looks_at_the_rights_of_a_user(behind):
+    finding = broken(behind, "error", "RBAC: following.*: annals-by-systemd may not", "--user=annals-by-systemd")
+    shell(finding["mend"])
+    processes.retry_until(lambda: findings(behind, "--user=annals-by-systemd").of("ok", "RBAC: following"), "the user may", interval=0.2)
+    healthy(behind)
+
+
+def test_doctor__says_what_it_may_not_see(behind, folder):
+    cert, key = behind.cluster.user("nobody-special")
+    path = kube.write_kubeconfig(folder / "kubeconfig", behind.cluster.kube, behind.cluster.certificates, kube.by_certificate(cert, key))
+    seen = doctor(path)
+    assert seen.status == 0
+    for what in ("ConfigMap kube-system/extension-apiserver-authentication", "APIServices", "RBAC", "ValidatingAdmissionPolicy"):
+        assert seen.of("skipped", f"^{what}: "), what
+
+
+# ---- admission ----
+
+def test_doctor__warns_of_policies(behind):
+    behind.cluster.make(POLICIES, {"metadata": {"name": "for-annals"}, "spec": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": ["annals.dev"], "apiVersions": ["*"], "operations": ["*"], "resources": ["controllerrevisions"]}]},
+        "validations": [{"expression": "true"}]}})
+    mended(behind, broken(behind, "warning", "ValidatingAdmissionPolicy for-annals: it is for annals.dev"))
+    assert behind.cluster.kube.delete(f"{POLICIES}/for-annals").status == 200
+
+
+def test_doctor__warns_of_match_conditions(behind):
+    behind.cluster.make(WEBHOOKS, {"metadata": {"name": "hook"}, "webhooks": [
+        {"name": "one.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"], "failurePolicy": "Ignore",
+         "clientConfig": {"url": "https://127.0.0.1:1/"}, "matchConditions": [{"name": "never", "expression": "false"}],
+         "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*/*"]}]}]})
+    mended(behind, broken(behind, "warning", "ValidatingWebhookConfiguration hook: webhook one.example.com has matchConditions"))
+    assert behind.cluster.kube.delete(f"{WEBHOOKS}/hook").status == 200
+
+
+# ---- whom kube-apiserver's front proxy is ----
+
+def test_doctor__separates_front_proxies_from_users(certificates, folder):
+    """What some kube-apiserver was started with stays in the ConfigMap when others are started with something else."""
+    etcd = processes.Etcd(folder / "etcd", kube.NEWEST_ETCD)
+    (folder / "front").mkdir()
+    front = processes.Certificates(folder / "front", "front-proxy-ca")
+    cert, key = front.client("front-proxy-client")
+    headers = ["--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
+               "--requestheader-extra-headers-prefix=X-Remote-Extra-"]
+
+    def start(*flags):
+        server = kube.KubeApiserver(etcd.endpoint, certificates, folder / "kube", f"--requestheader-client-ca-file={front.ca}",
+                                    f"--proxy-client-cert-file={cert}", f"--proxy-client-key-file={key}", *flags)
+        return server, kube.write_kubeconfig(folder / "kubeconfig", server, certificates)
+
+    server, kubeconfig = start(*headers)
+    assert doctor(kubeconfig).of("warning", "requestheader-allowed-names of the ConfigMap: no names are given")
+    config = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+    both = certificates.ca.read_text() + front.ca.read_text()
+    assert server.patch(config, {"data": {"requestheader-client-ca-file": both}}).status == 200
+    [finding] = doctor(kubeconfig).of("error", "requestheader-allowed-names of the ConfigMap: the CA of front proxies is also the CA of users' .* any name")
+    server.kill()
+
+    restart, delete = finding["mend"].splitlines()
+    flags = re.findall(r"--requestheader-(?:allowed|username|group|extra)\S+", restart)
+    assert len(flags) == 4
+    server, kubeconfig = start(*flags)
+    assert doctor(kubeconfig).of("warning", "is also the CA of users")
+    shell(delete)
+    processes.retry_until(lambda: doctor(kubeconfig).of("ok", "front proxies have a CA of their own"), "the ConfigMap is made again", interval=0.1)
+    server.kill()
+
+
+def test_doctor__says_that_no_cluster_answers(behind, folder):
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        url = f"https://127.0.0.1:{gone.getsockname()[1]}"
+    kubeconfig = folder / "kubeconfig"
+    kubeconfig.write_text(kube.KUBECONFIG.format(url=url, ca=behind.cluster.certificates.ca, user="{}"))
+    seen = doctor(kubeconfig)
+    assert seen.status == 1 and [finding["subject"] for finding in seen.errors] == ["kube-apiserver"]
+    assert seen.of("skipped", "everything in the cluster")
