@@ -157,6 +157,7 @@ static enum answer ask_certificate(struct authn *authn _unused_, const struct cr
 		return ANSWER_UNKNOWN;
 	}
 	struct user *u = user_new(a, peer->common_name, peer->organizations, peer->n_organizations);
+	u->uid = arena_dup(a, peer->uid);
 	user_set_credential(u, a, arena_printf(a, "X509SHA256=" STR_FMT, STR_ARG(peer->fingerprint)));
 	*ret = u;
 	return ANSWER_KNOWN;

@@ -35,6 +35,7 @@ struct http_peer {
 	bool is_verified, is_front_proxy;
 	const struct trust *trust; /* whose CAs those are; NULL: no certificate */
 	struct str common_name;    /* of a certificate that one of them verified */
+	struct str uid;            /* of it: Kubernetes' own kind of name; empty: none */
 	struct str fingerprint;    /* of it: SHA-256, 64 hexadecimal digits */
 	const struct str *organizations;
 	size_t n_organizations;

@@ -1,14 +1,12 @@
 #include "server/verifier.h"
 
 #include "api/trust.h"
+#include "server/certificate.h"
 
-#include <gnutls/x509.h>
 #include <stdatomic.h>
 
 enum {
-	MAX_ORGANIZATIONS = 64, /* groups of the user: a certificate with more is not an honest one */
-	MAX_NAME = 1024,        /* bytes */
-	MAX_CHAIN = 16,         /* certificates */
+	MAX_CHAIN = 16, /* certificates */
 	TRUST_CEILING = 16 << 20,
 };
 
@@ -181,11 +179,11 @@ static unsigned chain_verify(struct chain *c, const struct authorities *set)
 {
 	gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = (void *)GNUTLS_KP_TLS_WWW_CLIENT};
 	unsigned status = GNUTLS_CERT_INVALID;
-	int r = gnutls_x509_trust_list_verify_crt2(set->list, c->certs, c->n, &purpose, 1, VERIFY_FLAGS, &status, NULL);
+	int r = set->list
+		? gnutls_x509_trust_list_verify_crt2(set->list, c->certs, c->n, &purpose, 1, VERIFY_FLAGS, &status, NULL)
+		: 0;
 	return r < 0 ? status | GNUTLS_CERT_INVALID : status;
 }
-
-/* ---- names ---- */
 
 static void set_problem(struct http_peer *peer, struct arena *a, const char *text)
 {
@@ -203,73 +201,18 @@ static void describe_problem(struct http_peer *peer, struct arena *a, unsigned s
 	}
 }
 
-/* The index-th name of that kind: 0, or GnuTLS's error. */
-static int read_name(gnutls_x509_crt_t cert, struct arena *a, const char *oid, unsigned index, struct str *ret)
+/* What is wrong is only told of a certificate that is good for nothing: text costs memory as long as the connection lives. */
+static void judge(const struct verifier *v, struct chain *c, const gnutls_datum_t *der, struct arena *a, struct http_peer *ret)
 {
-	char name[MAX_NAME];
-	size_t n = sizeof(name);
-	int r = gnutls_x509_crt_get_dn_by_oid(cert, oid, index, 0, name, &n);
-	if (r >= 0) {
-		*ret = arena_dup(a, (struct str){name, n});
+	unsigned as_user = chain_verify(c, &v->users), as_front = chain_verify(c, &v->fronts);
+	ret->is_verified = as_user == 0;
+	ret->is_front_proxy = as_front == 0;
+	if (as_user && as_front) {
+		describe_problem(ret, a, v->users.list ? as_user : as_front);
+	} else if (!certificate_read(c->certs[0], der, a, ret)) {
+		ret->is_verified = false;
+		set_problem(ret, a, "The certificate has more than one uid, or one that is no text.");
 	}
-	return r;
-}
-
-/* Of several the last, as crypto/x509 has it; empty when one cannot be read. */
-static struct str read_common_name(gnutls_x509_crt_t cert, struct arena *a)
-{
-	struct str name = {NULL, 0};
-	int r = 0;
-	for (unsigned i = 0; r >= 0; i++) {
-		r = read_name(cert, a, GNUTLS_OID_X520_COMMON_NAME, i, &name);
-	}
-	return r == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE ? name : (struct str){NULL, 0};
-}
-
-static void read_organizations(gnutls_x509_crt_t cert, struct arena *a, struct http_peer *ret)
-{
-	struct str organizations[MAX_ORGANIZATIONS];
-	size_t n = 0;
-	while (n < MAX_ORGANIZATIONS &&
-		read_name(cert, a, GNUTLS_OID_X520_ORGANIZATION_NAME, (unsigned)n, &organizations[n]) >= 0 &&
-		organizations[n].n > 0) {
-		n++;
-	}
-	struct str *copy = arena_array(a, struct str, n);
-	memcpy(copy, organizations, n * sizeof(*copy));
-	ret->organizations = copy;
-	ret->n_organizations = n;
-}
-
-static struct str fingerprint_of(const gnutls_datum_t *der, struct arena *a)
-{
-	static const char hex[] = "0123456789abcdef";
-	unsigned char digest[32];
-	size_t n = sizeof(digest);
-
-	if (gnutls_fingerprint(GNUTLS_DIG_SHA256, der, digest, &n) < 0) {
-		return (struct str){NULL, 0};
-	}
-	char *text = arena_text(a, 2 * n);
-	for (size_t i = 0; i < n; i++) {
-		text[2 * i] = hex[digest[i] >> 4];
-		text[2 * i + 1] = hex[digest[i] & 15];
-	}
-	return (struct str){text, 2 * n};
-}
-
-/* ---- judging ---- */
-
-static bool judge(struct chain *c, const struct authorities *set, struct arena *a, struct http_peer *ret)
-{
-	if (!set->list) {
-		return false;
-	}
-	unsigned status = chain_verify(c, set);
-	if (status) {
-		describe_problem(ret, a, status);
-	}
-	return status == 0;
 }
 
 int64_t verifier_judge(const struct verifier *v, const gnutls_datum_t *der, unsigned n, int64_t now_s, struct arena *a,
@@ -284,14 +227,7 @@ int64_t verifier_judge(const struct verifier *v, const gnutls_datum_t *der, unsi
 		return next_s;
 	}
 
-	ret->is_verified = judge(&c, &v->users, a, ret);
-	ret->is_front_proxy = judge(&c, &v->fronts, a, ret);
-	if (ret->is_verified || ret->is_front_proxy) {
-		ret->problem = (struct str){NULL, 0};
-		ret->common_name = read_common_name(c.certs[0], a);
-		read_organizations(c.certs[0], a, ret);
-		ret->fingerprint = fingerprint_of(&der[0], a);
-	}
+	judge(v, &c, &der[0], a, ret);
 	next_s = next_moment(v->users.moments, v->users.n_moments, now_s, next_s);
 	next_s = next_moment(v->fronts.moments, v->fronts.n_moments, now_s, next_s);
 	return chain_next_moment(&c, now_s, next_s);

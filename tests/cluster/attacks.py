@@ -39,6 +39,27 @@ def issue_dated(authority, name, subject, begins_in, ends_in):
     return cert, folder / f"{name}.key"
 
 
+UID_CONFIG = """\
+oid_section = oids
+[oids]
+kubeUid = 1.3.6.1.4.1.57683.2
+[req]
+distinguished_name = names
+[names]
+"""
+
+
+def with_uids(authority, name, subject):
+    """(certificate, key) of a client whose subject may have /kubeUid=."""
+    config, request, cert, ext = (authority.dir / f"{name}.{suffix}" for suffix in ("conf", "csr", "crt", "ext"))
+    config.write_text(UID_CONFIG)
+    ext.write_text(CLIENT + "\n")
+    authority._openssl("req", "-config", config, *authority._new_key(name), "-out", request, "-subj", subject)
+    authority._openssl("x509", "-req", "-in", request, "-CA", authority.ca, "-CAkey", authority.dir / "ca.key", "-CAcreateserial", "-out", cert,
+                       "-days", "30", "-extfile", ext)
+    return cert, authority.dir / f"{name}.key"
+
+
 def self_signed(authority, name, subject):
     cert = authority.dir / f"{name}.crt"
     authority._openssl("req", "-x509", *authority._new_key(name), "-out", cert, "-subj", subject, "-days", "30", "-addext", CLIENT)

@@ -9,7 +9,7 @@ import pytest
 import aggregated
 import processes
 from aggregated import FRONT_NAME, RBAC
-from attacks import CLIENT, Line, events, issue_dated, say, self_signed, with_chain
+from attacks import CLIENT, Line, events, issue_dated, say, self_signed, with_chain, with_uids
 
 MASTER = [("X-Remote-User", "boss"), ("X-Remote-Group", "system:masters")]
 MASTERS = ["system:masters", "system:authenticated"]
@@ -222,6 +222,12 @@ def test_certificate__signed_by_itself(front, behind):
                                           ("basicConstraints=CA:FALSE", 200)])
 def test_certificate__must_be_for_clients(front, behind, usage, status):
     assert Line(behind, front.issue("usage", f"/CN={FRONT_NAME}", usage)).status(*MASTER) == status
+
+
+def test_certificate__of_a_user_with_a_uid(cluster, behind):
+    status, user = Line(behind, with_uids(cluster.certificates, "with-uid", "/CN=someone/kubeUid=u-1")).user()
+    assert (status, user["username"], user["uid"]) == (403, "someone", "u-1")
+    assert Line(behind, with_uids(cluster.certificates, "with-uids", "/CN=someone/kubeUid=u-1/kubeUid=u-1")).status() == 401
 
 
 # ---- at run time ----
