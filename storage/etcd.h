@@ -14,7 +14,7 @@ struct storage_etcd_options {
 	const char *const *endpoints; /* http://h:p, https://h:p, unix:///path, h:p; one or more; all of one scheme family */
 	size_t n_endpoints;
 	const char *ca_file;          /* PEM; NULL with https: the system's roots */
-	const char *cert_file, *key_file;
+	const char *cert_file, *key_file; /* PEM; these three are read again when they have changed */
 	int64_t timeout_ms;           /* default deadline; 0: 10,000 */
 };
 

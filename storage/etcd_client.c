@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grpc/byte_buffer.h>
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
@@ -35,7 +34,7 @@ enum {
 	LOOK_UP_EVERY_MS = 1000,
 	/* An answer beyond this is refused here: ask for smaller pages. */
 	RECEIVE_MAX = 256 << 20,
-	PEM_MAX = 1 << 20,
+	LOOK_AT_FILES_S = 5, /* certificates and keys; a Secret reaches a pod within a minute or two */
 	SHUTDOWN_WAIT_MS = 5000,
 };
 
@@ -575,62 +574,43 @@ static void *client_run(void *p)
 
 /* ---- birth and death ---- */
 
-static int read_pem(char **ret, const char *path, struct buf *err)
+/* Said at the start rather than as a failed handshake later. */
+static int check_readable(const char *path, struct buf *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		int r = -errno;
-		buf_printf(err, "cannot open %s: %s", path, strerror(-r));
-		return r;
+	struct stat st = {0};
+	if (!path) {
+		return 0;
 	}
-	char *text = mem_alloc(PEM_MAX + 1);
-	size_t n = 0;
-	ssize_t got = 1;
-	while (got > 0 && n < PEM_MAX) {
-		got = read(fd, text + n, PEM_MAX - n);
-		n += got > 0 ? (size_t)got : 0;
-	}
-	int r = got < 0 ? -errno : got > 0 ? -EFBIG : n == 0 ? -ENODATA : 0;
-	close(fd);
+	int r = access(path, R_OK) < 0 || stat(path, &st) < 0 ? -errno : st.st_size == 0 ? -ENODATA : 0;
 	if (r < 0) {
 		buf_printf(err, "cannot read %s: %s", path, strerror(-r));
-		mem_free(text);
-		return r;
 	}
-	text[n] = '\0';
-	*ret = text;
-	return 0;
+	return r;
 }
 
-static void secret_freep(char **p)
+/* gRPC reads the files, and again when they have changed: whoever renews certificates does not restart us. */
+static int credentials_new_tls(grpc_channel_credentials **ret, const struct storage_etcd_options *o, struct buf *err)
 {
-	if (*p) {
-		explicit_bzero(*p, strlen(*p));
-		*p = mem_free(*p);
-	}
-}
-
-static int credentials_new_tls(grpc_channel_credentials **ret, const struct storage_etcd_options *options, struct buf *err)
-{
-	_cleanup_(mem_freep) char *ca = NULL;
-	_cleanup_(mem_freep) char *cert = NULL;
-	_cleanup_(secret_freep) char *key = NULL;
-	int r = options->ca_file ? read_pem(&ca, options->ca_file, err) : 0;
-	if (r == 0 && options->cert_file) {
-		r = read_pem(&cert, options->cert_file, err);
-	}
-	if (r == 0 && options->key_file) {
-		r = read_pem(&key, options->key_file, err);
-	}
+	int r = check_readable(o->ca_file, err);
+	r = r ? r : check_readable(o->cert_file, err);
+	r = r ? r : check_readable(o->key_file, err);
 	if (r < 0) {
 		return error_trace(r);
 	}
-	grpc_ssl_pem_key_cert_pair pair = {.private_key = key, .cert_chain = cert};
-	*ret = grpc_ssl_credentials_create(ca, cert ? &pair : NULL, NULL, NULL);
-	if (!*ret) {
-		buf_printf(err, "the certificates for etcd cannot be used");
-		return -EINVAL;
+	grpc_tls_credentials_options *options = grpc_tls_credentials_options_create();
+	if (o->ca_file || o->cert_file) {
+		grpc_tls_certificate_provider *files = grpc_tls_certificate_provider_file_watcher_create(
+			o->key_file, o->cert_file, o->ca_file, LOOK_AT_FILES_S);
+		grpc_tls_credentials_options_set_certificate_provider(options, files);
+		grpc_tls_certificate_provider_release(files);
 	}
+	if (o->ca_file) {
+		grpc_tls_credentials_options_watch_root_certs(options);
+	}
+	if (o->cert_file) {
+		grpc_tls_credentials_options_watch_identity_key_cert_pairs(options);
+	}
+	*ret = grpc_tls_credentials_create(options);
 	return 0;
 }
 

@@ -85,11 +85,12 @@ static char *write_key(const char *dir, const char *name, const struct pair *p)
 
 void certs_init(struct certs *c, const char *dir)
 {
-	struct pair ca, stranger, server, client;
+	struct pair ca, stranger, server, client, other;
 	pair_init_ca(&ca, "test authority");
 	pair_init_ca(&stranger, "another authority");
 	pair_init_leaf(&server, "etcd", GNUTLS_KP_TLS_WWW_SERVER, &ca);
 	pair_init_leaf(&client, "annals", GNUTLS_KP_TLS_WWW_SERVER, &ca);
+	pair_init_leaf(&other, "annals", GNUTLS_KP_TLS_WWW_SERVER, &stranger);
 	*c = (struct certs){
 		.ca = write_cert(dir, "ca.crt", &ca),
 		.server_cert = write_cert(dir, "server.crt", &server),
@@ -97,7 +98,10 @@ void certs_init(struct certs *c, const char *dir)
 		.client_cert = write_cert(dir, "client.crt", &client),
 		.client_key = write_key(dir, "client.key", &client),
 		.stranger_ca = write_cert(dir, "stranger.crt", &stranger),
+		.stranger_cert = write_cert(dir, "other.crt", &other),
+		.stranger_key = write_key(dir, "other.key", &other),
 	};
+	pair_done(&other);
 	pair_done(&client);
 	pair_done(&server);
 	pair_done(&stranger);
@@ -112,4 +116,6 @@ void certs_done(struct certs *c)
 	mem_free(c->client_cert);
 	mem_free(c->client_key);
 	mem_free(c->stranger_ca);
+	mem_free(c->stranger_cert);
+	mem_free(c->stranger_key);
 }

@@ -6,6 +6,7 @@
 #include <ftw.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_SKIPPED = 77, N_MEMBERS = 3 };
@@ -158,10 +159,84 @@ static void test_tls__name_of_the_server_is_checked(void **state)
 	mem_free(t->etcd->endpoint);
 	t->etcd->endpoint = mem_printf("https://0.0.0.0:%u", t->etcd->client_port);
 	assert_int_equal(ask(t, t->certs.ca, t->certs.client_cert, t->certs.client_key, &a, &text), STORAGE_UNAVAILABLE);
-	if (!strstr(text, "not in peer certificate")) {
+	if (!strstr(text, "Hostname Verification Check failed")) {
 		fail_msg("\"%s\" does not tell why", text);
 	}
 	arena_done(&a);
+}
+
+static void link_in(const struct tls *t, const char *folder, const char *name, const char *target)
+{
+	_cleanup_(mem_freep) char *path = mem_printf("%s/%s/%s", t->dir, folder, name);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+static void make_folder(const struct tls *t, const char *name, const char *ca, const char *cert, const char *key)
+{
+	_cleanup_(mem_freep) char *path = mem_printf("%s/%s", t->dir, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	link_in(t, name, "ca", ca);
+	link_in(t, name, "cert", cert);
+	link_in(t, name, "key", key);
+}
+
+/* As a kubelet exchanges what is in a Secret: the folder is a link, which is renamed over. */
+static void show_folder(const struct tls *t, const char *name)
+{
+	_cleanup_(mem_freep) char *next = mem_printf("%s/next", t->dir);
+	_cleanup_(mem_freep) char *now = mem_printf("%s/now", t->dir);
+	assert_int_equal(symlink(name, next), 0);
+	assert_int_equal(rename(next, now), 0);
+}
+
+static enum storage_result get(struct storage *s)
+{
+	struct storage_range range = {.key = STR("a")};
+	enum storage_result r = storage_range_wait(s, &range);
+	storage_op_clear(&range.op);
+	return r;
+}
+
+/* A store that cannot talk to etcd with the files of one folder does with those of another, which take their place. */
+static void check_taken_up(struct tls *t, const char *before, const char *after)
+{
+	enum { POLL_US = 20 * 1000, POLLS = 60 * 50 };
+	struct buf err;
+	struct storage *s;
+	_cleanup_(mem_freep) char *ca = mem_printf("%s/now/ca", t->dir);
+	_cleanup_(mem_freep) char *cert = mem_printf("%s/now/cert", t->dir);
+	_cleanup_(mem_freep) char *key = mem_printf("%s/now/key", t->dir);
+	const struct storage_etcd_options options = {.endpoints = (const char *const[]){t->etcd->endpoint},
+		.n_endpoints = 1,
+		.ca_file = ca,
+		.cert_file = cert,
+		.key_file = key};
+	buf_init(&err, 1024);
+	show_folder(t, before);
+	assert_int_equal(storage_etcd_new(&s, &options, &err), 0);
+	assert_int_equal(get(s), STORAGE_UNAVAILABLE);
+
+	show_folder(t, after);
+	enum storage_result r = get(s);
+	for (int i = 0; r != STORAGE_OK && i < POLLS; i++) {
+		usleep(POLL_US);
+		r = get(s);
+	}
+	assert_int_equal(r, STORAGE_OK);
+	storage_free(s);
+	buf_done(&err);
+}
+
+static void test_tls__renewed_files_are_taken_up(void **state)
+{
+	struct tls *t = *state;
+	const struct certs *c = &t->certs;
+	make_folder(t, "other-authority", c->stranger_ca, c->client_cert, c->client_key);
+	make_folder(t, "other-client", c->ca, c->stranger_cert, c->stranger_key);
+	make_folder(t, "right", c->ca, c->client_cert, c->client_key);
+	etcd_process_wait_ready(t->etcd);
+	check_taken_up(t, "other-authority", "right");
+	check_taken_up(t, "other-client", "right");
 }
 
 /* ---- options that cannot be ---- */
@@ -336,6 +411,7 @@ int main(void)
 		TLS_TEST(test_tls__server_of_an_unknown_authority_is_refused_and_said_so),
 		TLS_TEST(test_tls__without_a_client_certificate_etcd_refuses),
 		TLS_TEST(test_tls__name_of_the_server_is_checked),
+		TLS_TEST(test_tls__renewed_files_are_taken_up),
 		CLUSTER_TEST(test_cluster__any_member_may_die),
 		CLUSTER_TEST(test_cluster__a_write_not_sent_goes_to_another_member),
 		CLUSTER_TEST(test_cluster__a_read_does_not_notice_that_a_member_died),
