@@ -61,7 +61,7 @@ static struct str mend_of(struct report *r, const struct deployment *d, enum doc
 				    "--resource=namespaces,mutatingwebhookconfigurations.admissionregistration.k8s.io,"
 				    "validatingwebhookconfigurations.admissionregistration.k8s.io,"
 				    "validatingadmissionpolicies.admissionregistration.k8s.io,"
-				    "validatingadmissionpolicybindings.admissionregistration.k8s.io"))),
+				    "mutatingadmissionpolicies.admissionregistration.k8s.io"))),
 			STR_ARG(bind(r, d, "clusterrolebinding", "", "--clusterrole=annals")));
 	}
 }

@@ -270,7 +270,7 @@ def test_rights_are_sufficient_and_no_more_than_that(cluster, installed):
     assert not {key: codes for key, codes in asked.items() if codes & {401, 403}}
     rules = objects(kustomize("annals-certs"))["ClusterRole", "annals"]["rules"]
     granted = {resource for rule in rules for resource in rule["resources"]} | {"tokenreviews", "subjectaccessreviews", "configmaps"}
-    policies = {"validatingadmissionpolicies", "validatingadmissionpolicybindings"}  # which are only told of
+    policies = {"mutatingadmissionpolicies", "validatingadmissionpolicies"}  # which are only told of
     assert {resource for _, resource, _ in asked} - policies == granted - policies
     assert {namespace for _, resource, namespace in asked if resource == "configmaps"} == {"kube-system"}
 
