@@ -277,7 +277,7 @@ void judge_etcd_prefixes(
 		report_add(r, SEVERITY_ERROR, subject, STR("--etcd-prefix=/annals    # one that nobody else uses"),
 			"what is stored there is not annals' JSON, but somebody else's, a kube-apiserver's perhaps");
 	} else {
-		report_add(r, SEVERITY_OK, subject, NO_MEND, "%lld objects", (long long)n_objects);
+		report_add(r, SEVERITY_OK, subject, NO_MEND, "%lld object%s", (long long)n_objects, n_objects == 1 ? "" : "s");
 	}
 	for (size_t i = 0; i < n; i++) {
 		const struct etcd_prefix *p = &others[i];

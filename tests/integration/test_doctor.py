@@ -1,0 +1,262 @@
+"""`annals doctor` at a real etcd, at files, and at `annals up`: what is broken is found, and its mend mends it."""
+
+import json
+import os
+import re
+import shutil
+import socket
+
+import pytest
+
+import processes
+
+
+class Findings:
+    def __init__(self, *flags):
+        done = processes.run([processes.BIN, "doctor", "--output=json", *flags])
+        assert done.returncode in (0, 1) and not done.stderr, done.stderr
+        self.status, self.all = done.returncode, json.loads(done.stdout)["findings"]
+
+    def of(self, severity, pattern):
+        return [finding for finding in self.all if finding["severity"] == severity and re.search(pattern, f"{finding['subject']}: {finding['found']}")]
+
+    def one(self, severity, pattern):
+        found = self.of(severity, pattern)
+        assert len(found) == 1, self.all
+        return found[0]
+
+
+def shell(command):
+    done = processes.run(["bash", "-euo", "pipefail", "-c", command], env={**os.environ, "PATH": f"{processes.PEERS}{os.pathsep}{os.environ['PATH']}"})
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+def free_ports(n):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class TcpEtcd(processes.Process):
+    """An etcd that listens on 127.0.0.1: metrics and TLS are to be seen there."""
+
+    def __init__(self, directory, binary, *flags, tls=None):
+        client, peer = free_ports(2)
+        self.endpoint = f"{'https' if tls else 'http'}://127.0.0.1:{client}"
+        if tls:
+            (cert, key), ca = tls
+            flags += (f"--cert-file={cert}", f"--key-file={key}", f"--trusted-ca-file={ca}", "--client-cert-auth")
+        super().__init__([binary, f"--data-dir={directory}", f"--listen-client-urls={self.endpoint}", f"--advertise-client-urls={self.endpoint}",
+                          f"--listen-peer-urls=http://127.0.0.1:{peer}", f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
+                          f"--initial-cluster=default=http://127.0.0.1:{peer}", "--logger=zap", "--log-outputs=stderr", *flags],
+                         env={name: value for name, value in os.environ.items() if not name.startswith("ETCD_")})
+        if not self.stderr.wait(r"serving client traffic (in)?securely"):
+            raise AssertionError(f"etcd ended with {self.wait()}:\n{self.stderr.text}")
+
+    def ctl(self, *arguments, input=None):
+        return processes.run(["etcdctl", "--endpoints", self.endpoint, *arguments], env={**os.environ, "ETCDCTL_API": "3"}, input=input)
+
+
+# ---- etcd ----
+
+def test_doctor__finds_nothing_wrong_with_an_etcd(folder, etcd_binary):
+    etcd = TcpEtcd(folder / "etcd", etcd_binary)
+    seen = Findings(f"--etcd-servers={etcd.endpoint}")
+    assert seen.status == 0 and not seen.of("error", "") and not seen.of("warning", ""), seen.all
+    for what in (r"etcd 3\.\d+\.\d+", "its database has .* of its quota of 2048 MiB", "its clock agrees", "for an fsync on average", "no alarms",
+                 "1 voting member, 0 of which", "keys under /annals: 0 objects"):
+        assert seen.one("ok", what)
+    assert [finding["subject"] for finding in seen.of("skipped", "")] == ["cluster", "files"]
+
+
+def test_doctor__frees_the_space_of_an_etcd_that_is_full(folder, etcd_binary):
+    etcd = TcpEtcd(folder / "etcd", etcd_binary, "--quota-backend-bytes=2097152")
+    value = "x" * 200_000
+    processes.retry_until(lambda: "database space exceeded" in etcd.ctl("put", "/annals/objects/a/b/c/d", input=value).stderr, "etcd is full")
+    finding = Findings(f"--etcd-servers={etcd.endpoint}").one("error", "the cluster: alarm NOSPACE, raised by member")
+    assert Findings(f"--etcd-servers={etcd.endpoint}").of("warning", "its database has .* of its quota of 2 MiB: at 100%")
+    shell(finding["mend"])
+    seen = Findings(f"--etcd-servers={etcd.endpoint}")
+    assert seen.status == 0 and seen.one("ok", "no alarms")
+    assert etcd.ctl("put", "/annals/x", "y").returncode == 0
+
+
+def test_doctor__sees_what_is_in_an_etcd(folder, etcd_binary):
+    etcd = TcpEtcd(folder / "etcd", etcd_binary)
+    etcd.ctl("put", "/registry/pods/default/web", input="k8s\0\n\x0c")
+    etcd.ctl("put", "/old/objects/annals.dev/controllerrevisions/default/web-1", "{}")
+    seen = Findings(f"--etcd-servers={etcd.endpoint}")
+    finding = seen.one("warning", "keys under /old: 1 key, which another annals has written")
+    assert seen.one("ok", "keys under /registry: 1 key, not annals'")
+    assert Findings(f"--etcd-servers={etcd.endpoint}", finding["mend"].partition(" ")[0]).one("ok", "keys under /old: 1 object$")
+    wrong = Findings(f"--etcd-servers={etcd.endpoint}", "--etcd-prefix=/registry")
+    assert wrong.status == 1 and wrong.one("error", "keys under /registry: what is stored there is not annals' JSON")
+
+
+def test_doctor__tells_members_of_different_clusters(folder, etcd_binary):
+    one, two = TcpEtcd(folder / "one", etcd_binary), TcpEtcd(folder / "two", etcd_binary)
+    assert Findings(f"--etcd-servers={one.endpoint},{two.endpoint}").one("error", f"{two.endpoint}: it belongs to another cluster")
+
+
+def test_doctor__sees_an_etcd_on_a_unix_socket(etcd):
+    seen = Findings(f"--etcd-servers={etcd().endpoint}")
+    assert seen.status == 0 and seen.one("skipped", "its metrics need http")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_doctor__says_that_no_etcd_answers(scheme):
+    seen = Findings(f"--etcd-servers={scheme}://127.0.0.1:{free_ports(1)[0]}")
+    assert seen.status == 1 and seen.one("error", "Connection refused")["mend"].startswith("systemctl start etcd")
+
+
+def test_doctor__refuses_an_endpoint_that_is_none():
+    assert Findings("--etcd-servers=nonsense").one("error", "should look like")
+
+
+# ---- TLS to etcd ----
+
+@pytest.fixture
+def pki(folder):
+    path = folder / "pki"
+    path.mkdir()
+    return processes.Certificates(path)
+
+
+def tls_flags(etcd, pki, ca=None, pair=None):
+    cert, key = pair or pki.client("annals")
+    return f"--etcd-servers={etcd.endpoint}", f"--etcd-cafile={ca or pki.ca}", f"--etcd-certfile={cert}", f"--etcd-keyfile={key}"
+
+
+def test_doctor__sees_an_etcd_with_tls(folder, etcd_binary, pki):
+    etcd = TcpEtcd(folder / "etcd", etcd_binary, tls=(pki.server, pki.ca))
+    seen = Findings(*tls_flags(etcd, pki))
+    assert seen.status == 0, seen.all
+    for what in ("it is for: 127.0.0.1", "its clock agrees", "quota of 2048 MiB", "no alarms", "it is the certificate's key"):
+        assert seen.one("ok", what)
+
+
+def test_doctor__says_in_words_why_tls_fails(folder, etcd_binary, pki):
+    etcd = TcpEtcd(folder / "etcd", etcd_binary, tls=(pki.server, pki.ca))
+    (folder / "other").mkdir()
+    other = processes.Certificates(folder / "other", "other-ca")
+    assert Findings(*tls_flags(etcd, pki, ca=other.ca)).one("error", 'its certificate is by "CN=test-ca", which is not in ')["mend"].startswith("--etcd-cafile=")
+    wrong = Findings(*tls_flags(etcd, pki, pair=other.client("stranger")))
+    assert "--trusted-ca-file" in wrong.one("error", f"{etcd.endpoint}: it refuses: ")["mend"]
+    none = Findings(f"--etcd-servers={etcd.endpoint}", f"--etcd-cafile={pki.ca}")
+    assert "may want a client's certificate" in none.one("error", f"{etcd.endpoint}: it refuses: ")["mend"]
+    old = Findings(*tls_flags(etcd, pki, pair=pki.issue("old", "/CN=old", "extendedKeyUsage=clientAuth", days=-1)))
+    assert old.one("error", "old.crt: certificate .* expired at") and old.one("error", f"{etcd.endpoint}: it refuses: ")
+
+
+@pytest.mark.parametrize("extension,days,what", [("DNS:elsewhere", 40, "it is not for 127.0.0.1, but for: elsewhere"),
+                                                 ("IP:127.0.0.1,DNS:elsewhere", -1, r"certificate \"CN=etcd\" expired at")])
+def test_doctor__judges_the_certificate_of_an_etcd(folder, etcd_binary, pki, extension, days, what):
+    pair = pki.issue("etcd", "/CN=etcd", f"subjectAltName={extension}\nextendedKeyUsage=serverAuth,clientAuth", days=days)
+    etcd = TcpEtcd(folder / "etcd", etcd_binary, tls=(pair, pki.ca))
+    seen = Findings(*tls_flags(etcd, pki))
+    assert seen.status == 1 and seen.one("error", f"{etcd.endpoint}: {what}")
+
+
+def test_doctor__tells_tls_from_none(folder, etcd_binary):
+    etcd = TcpEtcd(folder / "etcd", etcd_binary)
+    finding = Findings(f"--etcd-servers={etcd.endpoint.replace('http', 'https')}").one("error", "it does not speak TLS")
+    assert finding["mend"] == f"--etcd-servers={etcd.endpoint}"
+    assert Findings(finding["mend"]).status == 0
+
+
+# ---- files ----
+
+def test_doctor__finds_nothing_wrong_with_files_that_fit(pki):
+    cert, key = pki.server
+    seen = Findings(f"--tls-cert-file={cert}", f"--tls-private-key-file={key}", f"--client-ca-file={pki.ca}")
+    assert seen.status == 0 and seen.one("ok", "server.crt: it is for: 127.0.0.1, ::1, localhost") and seen.one("ok", "server.key: it is the certificate's key")
+
+
+@pytest.mark.parametrize("days,severity,what", [(-1, "error", r"expired at \d"), (10, "warning", "expires at .*, in (9|10) days"), (99, "ok", "is valid until")])
+def test_doctor__judges_the_life_of_a_certificate(pki, days, severity, what):
+    cert, key = pki.issue("some", "/CN=some", "subjectAltName=DNS:some", days=days)
+    seen = Findings(f"--tls-cert-file={cert}", f"--tls-private-key-file={key}")
+    assert seen.one(severity, f"some.crt: certificate \"CN=some\" {what}") and seen.status == (severity == "error")
+
+
+def test_doctor__renews_a_certificate_in_files(folder, pki):
+    cert, _ = pki.issue("some", "/CN=some", "subjectAltName=DNS:some", days=-1)
+    mend = Findings(f"--tls-cert-file={cert}").one("error", "expired")["mend"]
+    shell(mend.replace("--dir=DIR", f"--dir={folder}/new").replace("annals certs", f"{processes.BIN} certs"))
+    seen = Findings(f"--tls-cert-file={folder}/new/serving.crt", f"--tls-private-key-file={folder}/new/serving.key", f"--client-ca-file={folder}/new/ca.crt")
+    assert seen.status == 0 and not seen.of("warning", ""), seen.all
+
+
+def test_doctor__protects_a_key(pki):
+    cert, key = pki.server
+    key.chmod(0o644)
+    flags = f"--tls-cert-file={cert}", f"--tls-private-key-file={key}"
+    shell(Findings(*flags).one("warning", "every user of this machine may read")["mend"])
+    assert not Findings(*flags).of("warning", "may read")
+
+
+def test_doctor__finds_keys_and_cas_that_do_not_fit(folder, pki):
+    (cert, _), (_, other_key) = pki.server, pki.client("other")
+    assert Findings(f"--tls-cert-file={cert}", f"--tls-private-key-file={other_key}").one("error", "other.key: it is not the key of the certificate")
+    chain = folder / "chain.crt"
+    chain.write_text(pki.ca.read_text() + cert.read_text())
+    assert Findings(f"--tls-cert-file={chain}", f"--tls-private-key-file={pki.server[1]}").one("error", "number 2 in it, and must be the first")
+    assert Findings(f"--client-ca-file={pki.server[1]}").one("error", "server.key: no certificates in PEM")
+    assert Findings("--client-ca-file=/nowhere").one("error", "/nowhere: it cannot be read: No such file")
+
+
+def test_doctor__separates_front_proxies_from_users(folder, pki):
+    both = f"--client-ca-file={pki.ca}", f"--requestheader-client-ca-file={pki.ca}"
+    assert Findings(*both).one("error", "every user may pose as anybody")
+    assert Findings(*both, "--requestheader-allowed-names=front").one("warning", "only the name keeps users")
+    (folder / "front").mkdir()
+    front = processes.Certificates(folder / "front", "front-ca")
+    own = f"--client-ca-file={pki.ca}", f"--requestheader-client-ca-file={front.ca}"
+    assert Findings(*own).one("warning", "no names are given")
+    assert Findings(*own, "--requestheader-allowed-names=front").one("ok", "a CA of their own")
+
+
+# ---- annals up ----
+
+def test_doctor__sees_an_annals_that_is_up(up):
+    server = up()
+    seen = Findings(f"--data-dir={server.dir}")
+    assert seen.status == 0 and not seen.of("warning", ""), seen.all
+    for what in ("it is its owner's alone", "the server: https://127.0.0.1:.*: ready", "no alarms", r"keys under /annals: \d+ objects", "server.key: it is the"):
+        assert seen.one("ok", what)
+    assert server.stop() == 0
+    assert Findings(f"--data-dir={server.dir}").one("skipped", "annals up does not run on it")
+
+
+def test_doctor__mends_the_directory_of_an_annals(up):
+    server = up()
+    assert server.stop() == 0
+    server.dir.chmod(0o755)
+    shell(Findings(f"--data-dir={server.dir}").one("warning", "others may look into it")["mend"])
+    assert Findings(f"--data-dir={server.dir}").one("ok", "its owner's alone")
+
+    shutil.copy(server.dir / "admin.key", server.dir / "server.key")
+    finding = Findings(f"--data-dir={server.dir}").one("error", "server.key: it is not the key of the certificate")
+    assert finding["mend"].startswith(f"annals up --data-dir={server.dir} ")
+    again = up()
+    assert Findings(f"--data-dir={again.dir}").status == 0
+
+
+def test_doctor__says_that_there_is_no_directory(folder):
+    assert Findings(f"--data-dir={folder}/none").one("error", "there is no such directory")
+
+
+# ---- the command line ----
+
+@pytest.mark.parametrize("flags", [[], ["--output=xml", "--data-dir=/"], ["--context=x"], ["--tls-private-key-file=x"], ["--etcd-cafile=x"],
+                                   ["--etcd-servers=http://a:1", "--etcd-certfile=x"], ["surplus"], ["--unknown"]])
+def test_doctor__refuses_misuse(flags):
+    done = processes.run([processes.BIN, "doctor", *flags])
+    assert done.returncode == 2 and done.stdout == "" and "See annals help doctor." in done.stderr
+
+
+def test_doctor__is_in_the_overview():
+    assert re.search(r"^  doctor +looks at a deployment", processes.run([processes.BIN, "help"]).stdout, re.M)
+    assert "--etcd-servers" in processes.run([processes.BIN, "help", "doctor"]).stdout
