@@ -50,7 +50,7 @@ def controller_manager(kubeconfig, *controllers):
 class KubeApiserver(processes.Server):
     """On an etcd and a folder of its own, as the recordings were made: RBAC, default admission but ServiceAccount, no controllers."""
 
-    def __init__(self, etcd_endpoint, certificates, directory, *flags, port=0):
+    def __init__(self, etcd_endpoint, certificates, directory, *flags, port=0, wait=True):
         cert, key = certificates.server
         directory = pathlib.Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
@@ -64,6 +64,10 @@ class KubeApiserver(processes.Server):
                           "--endpoint-reconciler-type=none", *flags],
                          env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ})
         self._attach(f"https://127.0.0.1:{self.port}", certificates.ca, *certificates.admin)
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self):
         processes.retry_until(self._is_ready_or_dead, f"{self.url}/readyz", interval=0.05)
         if self.popen.poll() is not None:
             raise AssertionError(f"kube-apiserver ended with {self.wait()}:\n{self.stderr.text[-4000:]}")

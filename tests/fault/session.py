@@ -62,9 +62,10 @@ class Session:
             return Reply(LOST)
         if response.will_close:
             self.close()
-        return self._reply(response.status, json.loads(text))
+        return self._reply(response.status, text)
 
-    def _reply(self, status, body):
+    def _reply(self, status, text):
+        body = json.loads(text)
         if status in (429, 503, 504):
             self.troubles.add((status, body.get("reason")))
         elif status >= 500:

@@ -45,31 +45,6 @@ def kill_etcd_twice(world, crew):
     kill_etcd(world, crew)
 
 
-def check_what_is_there(world, members):
-    """As each server shows it."""
-    for number in range(len(world.servers)):
-        asking = session.Session(world, number)
-        for member in members:
-            for name in member.records:
-                member.check(name, asking)
-        asking.close()
-
-
-def check_history(told, members):
-    """Everything that was ever there was written as a whole, by one of the writes that may have happened; and all that was acknowledged."""
-    made = {}
-    for change in told.changes:
-        if change.value:
-            version = writers.version_of(change.value)
-            assert made.setdefault(version.mark, change.revision) == change.revision, f"{version} was carried out twice"
-    for member in members:
-        for mark, (name, revision) in member.acknowledged.items():
-            assert made.get(mark) == revision, f"{name}, acknowledged as {mark} at {revision}, was stored at {made.get(mark)}"
-        assert not member.refused & made.keys(), "refused, and yet carried out"
-    known = set().union(*(member.acknowledged.keys() | member.lost for member in members))
-    assert made.keys() <= known, "nobody wrote this"
-
-
 def test_acknowledged_writes_survive_kills(folder, certificates, etcd_binary):
     with World(folder, certificates, etcd_binary) as world:
         members = [writers.Writer(world, number, number % len(world.servers)) for number in range(6)]
@@ -81,6 +56,6 @@ def test_acknowledged_writes_survive_kills(folder, certificates, etcd_binary):
                 next(troubles)(world, crew)
                 crew.wait_successes(5)
             world.wait_ready()
-            check_what_is_there(world, members)
-        check_history(truth.Truth(world.gateway.history()), members)
+            writers.check_what_is_there([session.Session(world, number) for number in range(len(world.servers))], members)
+        writers.check_history(truth.Truth(world.gateway.history()), members)
         assert set().union(*(member.session.troubles for member in members)) <= TROUBLES

@@ -7,8 +7,8 @@ import random
 import session
 import truth
 from relay import Relay
-from transitions import Form, existing, transitions
-from watchers import Watcher
+from transitions import Form
+from watchers import Watcher, check, settle
 from world import Crew, World, rounds
 
 NAMESPACES, NAMES, TIERS = ["a", "b", "c"], ["one", "two", "three", "four", "five", "six"], ["red", "blue", None]
@@ -70,34 +70,6 @@ def make_namespaces(world):
     for name in NAMESPACES:
         assert asking.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}}).outcome == "ok"
     asking.close()
-
-
-def settle(crew, told):
-    """Until each watcher has seen the last event that is one for it."""
-    for watcher in crew.members:
-        watcher.is_settling = True
-    last = {watcher: max((event.revision for event in transitions(told, watcher.form, 0, told.revisions[-1])), default=0) for watcher in crew.members}
-    crew.wait(lambda watcher: watcher.position >= last[watcher], "the last event of each watcher")
-
-
-def first_difference(seen, expected):
-    """Two lines, and those around them, or nothing."""
-    for place, (one, other) in enumerate(itertools.zip_longest(seen, expected)):
-        if one != other:
-            around = slice(max(0, place - 2), place + 2)
-            return "\n".join(["seen:", *map(str, seen[around]), "expected:", *map(str, expected[around])])
-    return None
-
-
-def check(told, watcher):
-    for segment in watcher.segments:
-        about = f"{watcher.form.name} ({watcher.start}) from {segment.start} to {segment.end}"
-        if segment.existing is not None:
-            there = existing(told, watcher.form, segment.start)
-            difference = first_difference(sorted(segment.existing.items()), sorted(there.items()))
-            assert difference is None, f"objects of {about}\n{difference}"
-        difference = first_difference(segment.events, list(transitions(told, watcher.form, segment.start, segment.end)))
-        assert difference is None, f"events of {about}\n{difference}"
 
 
 class Led(World):

@@ -2,12 +2,13 @@
 
 import dataclasses
 import http.client
+import itertools
 import json
 import random
 import urllib.parse
 
 import session
-from transitions import Event, meaning
+from transitions import Event, existing, meaning, transitions
 
 DOORS = ("apps/v1", "annals.dev/v1")
 
@@ -66,6 +67,8 @@ def is_initial_end(event):
 class Watcher:
     """A member of a crew; each step is a connection to some server. start: how it learns what exists: "list", "watch-list" or "zero".
     Now and then it begins again at some place where it has been, to be told everything a second time."""
+
+    doors = DOORS
 
     def __init__(self, world, number, form, start):
         self.world, self.form, self.start = world, form, start
@@ -147,7 +150,7 @@ class Watcher:
 
     def _path(self):
         within = f"namespaces/{self.form.namespace}/" if self.form.namespace else ""
-        return f"/apis/{self.random.choice(DOORS)}/{within}controllerrevisions"
+        return f"/apis/{self.random.choice(self.doors)}/{within}controllerrevisions"
 
     def _query(self):
         selector = dict(urllib.parse.parse_qsl(self.form.selector))
@@ -168,3 +171,34 @@ class Watcher:
                     return
         finally:
             stream.close()
+
+
+# ---- what they must have been told ----
+
+
+def settle(crew, told):
+    """Until each watcher has seen the last event that is one for it."""
+    for watcher in crew.members:
+        watcher.is_settling = True
+    last = {watcher: max((event.revision for event in transitions(told, watcher.form, 0, told.revisions[-1])), default=0) for watcher in crew.members}
+    crew.wait(lambda watcher: watcher.position >= last[watcher], "the last event of each watcher")
+
+
+def first_difference(seen, expected):
+    """Two lines, and those around them, or nothing."""
+    for place, (one, other) in enumerate(itertools.zip_longest(seen, expected)):
+        if one != other:
+            around = slice(max(0, place - 2), place + 2)
+            return "\n".join(["seen:", *map(str, seen[around]), "expected:", *map(str, expected[around])])
+    return None
+
+
+def check(told, watcher):
+    for segment in watcher.segments:
+        about = f"{watcher.form.name} ({watcher.start}) from {segment.start} to {segment.end}"
+        if segment.existing is not None:
+            there = existing(told, watcher.form, segment.start)
+            difference = first_difference(sorted(segment.existing.items()), sorted(there.items()))
+            assert difference is None, f"objects of {about}\n{difference}"
+        difference = first_difference(segment.events, list(transitions(told, watcher.form, segment.start, segment.end)))
+        assert difference is None, f"events of {about}\n{difference}"

@@ -42,8 +42,8 @@ def is_same(found, version):
     return found.mark == version.mark and version.born in (0, found.born) and version.uid in ("", found.uid) and version.revision in (0, found.revision)
 
 
-def body_of(name, mark, born):
-    return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "revision": mark, "data": {"born": born},
+def body_of(name, mark, born, door):
+    return {"apiVersion": door, "kind": "ControllerRevision", "revision": mark, "data": {"born": born},
             "metadata": {"name": name, "labels": {"mark": str(mark)}, "annotations": {"mark": str(mark), "padding": PADDING}}}
 
 
@@ -58,8 +58,10 @@ def version_of(body):
 class Writer:
     """A member of a crew. acknowledged: {mark: (name, revision)} of all writes; refused: marks of those certainly not carried out."""
 
+    Session, door = session.Session, "apps/v1"
+
     def __init__(self, world, number, server, n_names=5):
-        self.session, self.random = session.Session(world, server), random.Random(number)
+        self.session, self.random = self.Session(world, server), random.Random(number)
         self.records = {f"w{number}-{i}": Record() for i in range(n_names)}
         self.marks = iter(range(number * 1000000 + 1, (number + 1) * 1000000))
         self.acknowledged, self.refused, self.lost = {}, set(), set()
@@ -99,10 +101,10 @@ class Writer:
 
     def check(self, name, asking):
         """What is there must be something that may be."""
-        reply = asking.ask("GET", path("apps/v1", name))
+        reply = asking.ask("GET", path(self.door, name))
         while reply.outcome in (session.LOST, session.REFUSED):
             session.rest_a_moment()
-            reply = asking.ask("GET", path("apps/v1", name))
+            reply = asking.ask("GET", path(self.door, name))
         record, found = self.records[name], version_of(reply.body) if reply.outcome == "ok" else None
         assert record.allows(found), f"{name} is {found}, and should be {record}"
         if not is_same(found, record.acknowledged):
@@ -111,16 +113,40 @@ class Writer:
     # ---- writes: the reply, and what it makes ----
 
     def _create(self, name, mark, _record):
-        return self.session.ask("POST", path("apps/v1"), body_of(name, mark, mark)), Version(mark, mark)
+        return self.session.ask("POST", path(self.door), body_of(name, mark, mark, self.door)), Version(mark, mark)
 
     def _replace(self, name, mark, record):
         born = record.acknowledged.born
-        return self.session.ask("PUT", path("apps/v1", name), body_of(name, mark, born)), Version(mark, born)
+        return self.session.ask("PUT", path(self.door, name), body_of(name, mark, born, self.door)), Version(mark, born)
 
     def _update(self, name, mark, _record):
-        change = body_of(name, mark, 0)
+        change = body_of(name, mark, 0, self.door)
         del change["data"]
-        return self.session.ask("PATCH", path("apps/v1", name), change, "application/merge-patch+json"), Version(mark, 0)
+        return self.session.ask("PATCH", path(self.door, name), change, "application/merge-patch+json"), Version(mark, 0)
 
     def _delete(self, name, _mark, _record):
-        return self.session.ask("DELETE", path("apps/v1", name)), None
+        return self.session.ask("DELETE", path(self.door, name)), None
+
+
+def check_what_is_there(sessions, members):
+    """As each server shows it."""
+    for asking in sessions:
+        for member in members:
+            for name in member.records:
+                member.check(name, asking)
+        asking.close()
+
+
+def check_history(told, members):
+    """Everything that was ever there was written as a whole, by one of the writes that may have happened; and all that was acknowledged."""
+    made = {}
+    for change in told.changes:
+        if change.value:
+            version = version_of(change.value)
+            assert made.setdefault(version.mark, change.revision) == change.revision, f"{version} was carried out twice"
+    for member in members:
+        for mark, (name, revision) in member.acknowledged.items():
+            assert made.get(mark) == revision, f"{name}, acknowledged as {mark} at {revision}, was stored at {made.get(mark)}"
+        assert not member.refused & made.keys(), "refused, and yet carried out"
+    known = set().union(*(member.acknowledged.keys() | member.lost for member in members))
+    assert made.keys() <= known, "nobody wrote this"
