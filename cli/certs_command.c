@@ -20,20 +20,10 @@ struct certs_flags {
 
 /* ---- flags ---- */
 
-static int refuse(struct buf *err, const char *format, ...) _printf_(2, 3);
-static int refuse(struct buf *err, const char *format, ...)
-{
-	va_list ap;
-	va_start(ap, format);
-	buf_vprintf(err, format, ap);
-	va_end(ap);
-	return -EINVAL;
-}
-
 static int check_label(const char *flag, const char *value, struct buf *err)
 {
 	const char *wrong[VALIDATE_MESSAGES_MAX];
-	return validate_dns_label(str_of(value), wrong) ? refuse(err, "--%s %s: %s", flag, value, wrong[0]) : 0;
+	return validate_dns_label(str_of(value), wrong) ? command_refuse(err, "--%s %s: %s", flag, value, wrong[0]) : 0;
 }
 
 /* A leading *. stands for one label, as in certificates. */
@@ -41,14 +31,14 @@ static int check_dns(const char *name, struct buf *err)
 {
 	const char *wrong[VALIDATE_MESSAGES_MAX];
 	const char *plain = strncmp(name, "*.", 2) == 0 ? name + 2 : name;
-	return validate_dns_subdomain(str_of(plain), wrong) ? refuse(err, "--dns %s: %s", name, wrong[0]) : 0;
+	return validate_dns_subdomain(str_of(plain), wrong) ? command_refuse(err, "--dns %s: %s", name, wrong[0]) : 0;
 }
 
 static int check_ip(const char *address, struct buf *err)
 {
 	unsigned char binary[16];
 	bool is_address = inet_pton(AF_INET, address, binary) == 1 || inet_pton(AF_INET6, address, binary) == 1;
-	return is_address ? 0 : refuse(err, "--ip %s: must be an IPv4 or IPv6 address", address);
+	return is_address ? 0 : command_refuse(err, "--ip %s: must be an IPv4 or IPv6 address", address);
 }
 
 static int check_names(const struct certs_flags *f, struct buf *err)
@@ -78,7 +68,7 @@ static int check_output(struct certs_flags *f, struct buf *err)
 			return 0;
 		}
 	}
-	return refuse(err, "--output %s: must be files, secrets or manifests", f->output);
+	return command_refuse(err, "--output %s: must be files, secrets or manifests", f->output);
 }
 
 static int check_flags(struct certs_flags *f, struct buf *err)
@@ -87,10 +77,10 @@ static int check_flags(struct certs_flags *f, struct buf *err)
 		return -EINVAL;
 	}
 	if (!f->dir) {
-		return refuse(err, "give --dir: the directory that keeps the CA and its key");
+		return command_refuse(err, "give --dir: the directory that keeps the CA and its key");
 	}
 	if (f->renew_before_days >= f->days) {
-		return refuse(err, "--renew-before must be less than --days, or every run makes all of them again");
+		return command_refuse(err, "--renew-before must be less than --days, or every run makes all of them again");
 	}
 	return check_names(f, err);
 }
@@ -222,7 +212,7 @@ static int plan(struct wanted *w, const struct certs_flags *f, struct buf *err)
 {
 	collect_names(w, f);
 	if (w->serving.is_over || w->etcd_server.is_over) {
-		return refuse(err, "more than %d names for a server", NAMES_MAX);
+		return command_refuse(err, "more than %d names for a server", NAMES_MAX);
 	}
 	add_cert(w, "ca", NULL, "annals-ca", 0, NULL);
 	add_cert(w, "serving", "ca", "annals", PAIR_SERVES, &w->serving);
@@ -260,7 +250,7 @@ static int print_manifests(const struct datadir *d, const struct certs_flags *f,
 	int r = certs_write_manifests(
 		d, &(struct manifests_options){f->service, f->ns, f->has_etcd, f->prints_services}, &out, err);
 	if (!r && (fwrite(out.p, 1, out.n, stdout) != out.n || fflush(stdout) != 0)) {
-		r = refuse(err, "cannot print the manifests: %s", strerror(errno));
+		r = command_refuse(err, "cannot print the manifests: %s", strerror(errno));
 	}
 	buf_done(&out);
 	return r;

@@ -152,8 +152,7 @@ size_t common_flags_rows(struct common_flags *f, struct option *ret)
 	return ARRAY_SIZE(rows);
 }
 
-static int refuse(struct buf *err, const char *format, ...) _printf_(2, 3);
-static int refuse(struct buf *err, const char *format, ...)
+int command_refuse(struct buf *err, const char *format, ...)
 {
 	va_list ap;
 	va_start(ap, format);
@@ -166,10 +165,11 @@ static int check_gate(struct common_flags *f, struct str gate, struct buf *err)
 {
 	struct str name, value;
 	if (!str_cut(gate, '=', &name, &value) || !(str_eq_nocase(value, STR("true")) || str_eq_nocase(value, STR("false")))) {
-		return refuse(err, "--feature-gates " STR_FMT ": must be NAME=true or NAME=false", STR_ARG(gate));
+		return command_refuse(err, "--feature-gates " STR_FMT ": must be NAME=true or NAME=false", STR_ARG(gate));
 	}
 	if (!str_is(name, "StorageVersionHash")) {
-		return refuse(err, "--feature-gates " STR_FMT ": the only feature gate is StorageVersionHash", STR_ARG(name));
+		return command_refuse(
+			err, "--feature-gates " STR_FMT ": the only feature gate is StorageVersionHash", STR_ARG(name));
 	}
 	f->storage_version_hash = str_eq_nocase(value, STR("true"));
 	return 0;
@@ -193,14 +193,14 @@ static int check_authorization(struct common_flags *f, struct buf *err)
 	}
 	f->always_allow = strcmp(mode, "AlwaysAllow") == 0;
 	if (!f->always_allow && strcmp(mode, "ABAC") != 0) {
-		return refuse(err, "--authorization-mode %s: a stand-alone server knows ABAC and AlwaysAllow", mode);
+		return command_refuse(err, "--authorization-mode %s: a stand-alone server knows ABAC and AlwaysAllow", mode);
 	}
 	if (f->always_allow && f->authorization_policy_file) {
-		return refuse(
+		return command_refuse(
 			err, "--authorization-mode AlwaysAllow makes --authorization-policy-file pointless: give one of them");
 	}
 	if (!f->always_allow && !f->authorization_policy_file) {
-		return refuse(err, "--authorization-mode ABAC needs --authorization-policy-file");
+		return command_refuse(err, "--authorization-mode ABAC needs --authorization-policy-file");
 	}
 	return 0;
 }
@@ -214,10 +214,10 @@ static int check_logging(struct common_flags *f, struct buf *err)
 static int check_audit(const struct common_flags *f, struct buf *err)
 {
 	if (strcmp(f->audit_log_format, "json") != 0) {
-		return refuse(err, "--audit-log-format %s: must be json", f->audit_log_format);
+		return command_refuse(err, "--audit-log-format %s: must be json", f->audit_log_format);
 	}
 	if (strcmp(f->audit_log_version, "audit.k8s.io/v1") != 0) {
-		return refuse(err, "--audit-log-version %s: must be audit.k8s.io/v1", f->audit_log_version);
+		return command_refuse(err, "--audit-log-version %s: must be audit.k8s.io/v1", f->audit_log_version);
 	}
 	return 0;
 }

@@ -27,6 +27,8 @@ int command_parse(const struct command *command, const struct option *options, i
 /* Says why a command cannot go on, and returns EXIT_FAILED or EXIT_USAGE. */
 int command_fail(const struct command *command, const struct buf *err);
 int command_misuse(const struct command *command, const struct buf *err);
+/* Appends a sentence about a flag; -EINVAL. */
+int command_refuse(struct buf *err, const char *format, ...) _printf_(2, 3);
 
 /* Format and verbosity of the log. 0, or -EINVAL with a sentence in err. */
 int command_setup_log(const char *format, int64_t verbosity, struct buf *err);
