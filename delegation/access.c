@@ -121,7 +121,10 @@ struct access *access_new(const struct access_options *options)
 		.give = give,
 		.free_value = free_decision,
 		.on_try = on_try,
-		.ctx = a});
+		.ctx = a,
+		.on_notice = options->on_notice,
+		.notice_ctx = options->ctx,
+		.what = "who may do what"});
 	return a;
 }
 

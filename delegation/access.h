@@ -11,6 +11,8 @@ struct access_options {
 	struct client *client;
 	const char *server; /* for messages */
 	int64_t allowed_ttl_ms, other_ttl_ms; /* 0: not kept */
+	void (*on_notice)(void *ctx, struct str text); /* from the client's thread; may be NULL */
+	void *ctx;
 };
 
 struct access *access_new(const struct access_options *options);

@@ -113,7 +113,11 @@ static void make_tokens(struct delegation *d)
 {
 	const struct link *l = link_or_core(d, &d->token_link);
 	d->tokens = token_reviews_new(&(struct token_reviews_options){
-		.client = l->client, .server = l->config.server, .ttl_ms = d->options.token_ttl_ms});
+		.client = l->client,
+		.server = l->config.server,
+		.ttl_ms = d->options.token_ttl_ms,
+		.on_notice = d->options.on_notice,
+		.ctx = d->options.ctx});
 }
 
 static void make_access(struct delegation *d)
@@ -122,7 +126,9 @@ static void make_access(struct delegation *d)
 	d->access = access_new(&(struct access_options){.client = l->client,
 		.server = l->config.server,
 		.allowed_ttl_ms = d->options.allowed_ttl_ms,
-		.other_ttl_ms = d->options.not_allowed_ttl_ms});
+		.other_ttl_ms = d->options.not_allowed_ttl_ms,
+		.on_notice = d->options.on_notice,
+		.ctx = d->options.ctx});
 }
 
 static void make_namespaces(struct delegation *d)

@@ -38,6 +38,10 @@ struct flights_options {
 	void (*on_wait)(void *ctx, int64_t duration_ns);          /* for each who waited; under the lock; may be NULL */
 	void (*on_end)(void *ctx, bool is_answer);                /* of a flight; may be NULL */
 	void *ctx;
+	/* That requests fail, with why: once, until one succeeds. From the client's thread; may be NULL. */
+	void (*on_notice)(void *notice_ctx, struct str text);
+	void *notice_ctx;
+	const char *what; /* for that: "who may do what" */
 };
 
 struct flights *flights_new(const struct flights_options *options);

@@ -40,6 +40,7 @@ struct flights {
 	struct list queue, running;
 	size_t n_running;
 	int64_t armed_ms;
+	bool has_told; /* that requests fail, since the last that did not */
 };
 
 /* ---- one ---- */

@@ -26,6 +26,23 @@ static void judge(struct flights *f, const struct call *c, struct finding *ret, 
 	}
 }
 
+static bool has_failed(const struct flights *f, const struct call *c, const struct finding *found)
+{
+	bool is_cut_short = c->is_ending || client_is_stopped(f->options.client);
+	return c->failure.n > 0 && !found->value && !is_cut_short;
+}
+
+static void tell_failure(struct flights *f, const struct call *c)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, WHY_MAX);
+	buf_printf(&text, "cannot ask the cluster %s: " STR_FMT, f->options.what, STR_ARG(buf_str(&c->failure)));
+	if (f->options.on_notice && !f->has_told) {
+		f->options.on_notice(f->options.notice_ctx, buf_str(&text));
+	}
+	f->has_told = true;
+}
+
 void flights_on_call_done(struct call *c)
 {
 	struct flight *flight = container_of(c, struct flight, call);
@@ -34,6 +51,11 @@ void flights_on_call_done(struct call *c)
 	_cleanup_(buf_done) struct buf why;
 	buf_init(&why, WHY_MAX);
 	judge(f, c, &found, &why);
+	if (has_failed(f, c, &found)) {
+		tell_failure(f, c);
+	} else if (!c->failure.n) {
+		f->has_told = false;
+	}
 	if (f->options.on_end) {
 		f->options.on_end(f->options.ctx, found.value != NULL);
 	}

@@ -117,7 +117,10 @@ struct namespaces *namespaces_new(const struct namespaces_options *options)
 		.read = read_answer,
 		.give = give,
 		.free_value = free_answer,
-		.ctx = n});
+		.ctx = n,
+		.on_notice = options->on_notice,
+		.notice_ctx = options->ctx,
+		.what = "about a namespace"});
 	return n;
 }
 

@@ -236,7 +236,10 @@ struct token_reviews *token_reviews_new(const struct token_reviews_options *opti
 		.on_try = on_try,
 		.on_end = on_end,
 		.on_wait = on_wait,
-		.ctx = t});
+		.ctx = t,
+		.on_notice = options->on_notice,
+		.notice_ctx = options->ctx,
+		.what = "whom a token names"});
 	return t;
 }
 

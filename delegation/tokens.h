@@ -11,6 +11,8 @@ struct token_reviews_options {
 	struct client *client;
 	const char *server; /* for messages */
 	int64_t ttl_ms;     /* of answers, known or not; 0: not kept */
+	void (*on_notice)(void *ctx, struct str text); /* from the client's thread; may be NULL */
+	void *ctx;
 };
 
 struct token_reviews *token_reviews_new(const struct token_reviews_options *options);

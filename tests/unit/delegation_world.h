@@ -66,18 +66,30 @@ static inline void asker_await(struct asker *a)
 
 struct scene {
 	struct script *script;
+	struct buf notices; /* a line each; the client's thread writes it */
 	struct delegation *delegation;
 	const struct delegates *delegates;
 };
 
-static inline struct delegation *scene_delegation(char *url, int64_t ttl_ms)
+static inline void scene_on_notice(void *ctx, struct str text)
+{
+	struct scene *s = ctx;
+	buf_add_str(&s->notices, text);
+	buf_addc(&s->notices, '\n');
+}
+
+static inline struct delegation *scene_delegation(struct scene *s, char *url, int64_t ttl_ms)
 {
 	struct delegation *d = NULL;
 	struct buf err;
 	buf_init(&err, 4096);
 	struct client_config config = {.server = url};
-	const struct delegation_options options = {
-		.core = &config, .token_ttl_ms = ttl_ms, .allowed_ttl_ms = ttl_ms, .not_allowed_ttl_ms = ttl_ms};
+	const struct delegation_options options = {.core = &config,
+		.token_ttl_ms = ttl_ms,
+		.allowed_ttl_ms = ttl_ms,
+		.not_allowed_ttl_ms = ttl_ms,
+		.on_notice = scene_on_notice,
+		.ctx = s};
 	assert_int_equal(delegation_new(&d, &options, &err), 0);
 	buf_done(&err);
 	return d;
@@ -87,7 +99,8 @@ static inline void open_scene(struct scene *s, int64_t ttl_ms, const struct scri
 {
 	s->script = script_start(steps, n);
 	char *url = script_url(s->script);
-	s->delegation = scene_delegation(url, ttl_ms);
+	buf_init(&s->notices, 1 << 16);
+	s->delegation = scene_delegation(s, url, ttl_ms);
 	s->delegates = delegation_delegates(s->delegation);
 	mem_free(url);
 }
@@ -95,6 +108,7 @@ static inline void open_scene(struct scene *s, int64_t ttl_ms, const struct scri
 static inline void close_scene(struct scene *s)
 {
 	delegation_free(s->delegation);
+	buf_done(&s->notices);
 	script_stop(s->script);
 }
 

@@ -221,6 +221,22 @@ static void test_access__failures_are_told_and_not_kept(void **state _unused_)
 	close_scene(&s);
 }
 
+static void test_access__operator_hears_once_that_it_fails(void **state _unused_)
+{
+	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 403, NULL, STATUS(403, "Forbidden")},
+		{NULL, SCRIPT_WHOLE, 403, NULL, STATUS(403, "Forbidden")}, {NULL, SCRIPT_WHOLE, 201, NULL, REFUSED},
+		{NULL, SCRIPT_WHOLE, 503, NULL, ""});
+	ask_as(&s, "ann", FROM_CLUSTER);
+	ask_as(&s, "ann", FROM_CLUSTER);
+	assert_str(buf_str(&s.notices), "cannot ask the cluster who may do what: because\n");
+	ask_as(&s, "ann", FROM_CLUSTER);
+	ask_as(&s, "ben", FROM_CLUSTER);
+	assert_str(buf_str(&s.notices),
+		"cannot ask the cluster who may do what: because\ncannot ask the cluster who may do what: the "
+		"server is currently unable to handle the request (post subjectaccessreviews.authorization.k8s.io)\n");
+	close_scene(&s);
+}
+
 static void test_access__allowed_and_denied_is_neither(void **state _unused_)
 {
 	SCENE(s, LONG_MS, {NULL, SCRIPT_WHOLE, 201, NULL, REVIEW("{\"allowed\":true,\"denied\":true}")});
@@ -237,6 +253,7 @@ static void test_access__nobody_there_fails_and_is_asked_again_at_once(void **st
 	assert_int_equal(ask_as(&s, "ben", FROM_CLUSTER), FAILS);
 	assert_int_equal(ask_as(&s, "ann", FROM_MEMORY), ALLOWS);
 	delegation_free(s.delegation);
+	buf_done(&s.notices);
 }
 
 static void test_access__stop_ends_all_questions(void **state _unused_)
@@ -326,6 +343,7 @@ int main(void)
 		TEST(test_access__what_may_pass_is_tried_again),
 		TEST(test_access__five_tries_are_enough),
 		TEST(test_access__failures_are_told_and_not_kept),
+		TEST(test_access__operator_hears_once_that_it_fails),
 		TEST(test_access__allowed_and_denied_is_neither),
 		TEST(test_access__nobody_there_fails_and_is_asked_again_at_once),
 		TEST(test_access__stop_ends_all_questions),
