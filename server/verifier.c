@@ -2,6 +2,7 @@
 
 #include "api/trust.h"
 #include "server/certificate.h"
+#include "server/verdicts.h"
 
 #include <stdatomic.h>
 
@@ -24,6 +25,7 @@ struct verifier {
 	struct trust trust; /* in the arena; without those that are garbage */
 	struct arena arena;
 	struct authorities users, fronts;
+	struct verdicts *verdicts;
 };
 
 struct chain {
@@ -105,6 +107,7 @@ struct verifier *verifier_new(const struct trust *trust, struct buf *problems)
 	authorities_open(&v->users, &usable.client_ca, "the CA of users' certificates", problems);
 	authorities_open(&v->fronts, &usable.front_ca, "the CA of front proxies' certificates", problems);
 	trust_copy(&v->trust, &usable, &v->arena);
+	v->verdicts = verdicts_new();
 	return v;
 }
 
@@ -117,6 +120,7 @@ struct verifier *verifier_ref(struct verifier *v)
 struct verifier *verifier_unref(struct verifier *v)
 {
 	if (v && atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) == 1) {
+		verdicts_free(v->verdicts);
 		authorities_done(&v->users);
 		authorities_done(&v->fronts);
 		arena_done(&v->arena);
@@ -215,12 +219,12 @@ static void judge(const struct verifier *v, struct chain *c, const gnutls_datum_
 	}
 }
 
-int64_t verifier_judge(const struct verifier *v, const gnutls_datum_t *der, unsigned n, int64_t now_s, struct arena *a,
-	struct http_peer *ret)
+/* From now on until the moment that is returned. */
+static int64_t judge_chain(
+	const struct verifier *v, const gnutls_datum_t *der, unsigned n, int64_t now_s, struct arena *a, struct http_peer *ret)
 {
 	_cleanup_(chain_done) struct chain c = {.n = 0};
 	int64_t next_s = INT64_MAX;
-	ret->trust = &v->trust;
 	int r = chain_read(&c, der, n);
 	if (r < 0) {
 		set_problem(ret, a, gnutls_strerror(r));
@@ -231,4 +235,33 @@ int64_t verifier_judge(const struct verifier *v, const gnutls_datum_t *der, unsi
 	next_s = next_moment(v->users.moments, v->users.n_moments, now_s, next_s);
 	next_s = next_moment(v->fronts.moments, v->fronts.n_moments, now_s, next_s);
 	return chain_next_moment(&c, now_s, next_s);
+}
+
+static void chain_identify(struct chain_id *id, const gnutls_datum_t *der, unsigned n)
+{
+	struct sha256 h;
+	sha256_init(&h);
+	for (unsigned i = 0; i < n; i++) {
+		sha256_add(&h, &der[i].size, sizeof(der[i].size));
+		sha256_add(&h, der[i].data, der[i].size);
+	}
+	sha256_finish(&h, id->sha256);
+}
+
+int64_t verifier_judge(
+	const struct verifier *v, const gnutls_datum_t *der, unsigned n, int64_t now_s, struct arena *a, struct http_peer *ret)
+{
+	struct chain_id id;
+	int64_t until_s;
+	ret->trust = &v->trust;
+	chain_identify(&id, der, n);
+	if (verdicts_find(v->verdicts, &id, now_s, a, ret, &until_s)) {
+		return until_s;
+	}
+
+	until_s = judge_chain(v, der, n, now_s, a, ret);
+	if (!ret->problem.n) {
+		verdicts_keep(v->verdicts, &id, now_s, until_s, ret);
+	}
+	return until_s;
 }
