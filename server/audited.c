@@ -131,12 +131,19 @@ void audited_authorized(struct request *q, bool is_allowed, struct str reason)
 	}
 }
 
+/* A patch shows what was sent, so it is for those who log that (PatchAuditAnnotationPrefix). */
+static bool audited_shows(const struct audited *e, struct str key)
+{
+	return e->event.level >= AUDIT_REQUEST || !str_starts(key, STR("patch.webhook.admission.k8s.io/"));
+}
+
 void audited_annotate(struct request *q, struct str key, struct str value)
 {
 	struct arena *a = http_arena(q->x);
+	struct audited *e = q->audited;
 
-	if (q->audited && q->audited->event.n_annotations < AUDIT_ANNOTATIONS_OF_WEBHOOKS_MAX) {
-		audit_event_annotate(&q->audited->event, arena_dup(a, key).p, arena_dup(a, value));
+	if (e && e->event.n_annotations < AUDIT_ANNOTATIONS_OF_WEBHOOKS_MAX && audited_shows(e, key)) {
+		audit_event_annotate(&e->event, arena_dup(a, key).p, arena_dup(a, value));
 	}
 }
 

@@ -80,6 +80,7 @@ void verb_create(struct request *q)
 	if (c->is_generated) {
 		meta_generate_name(&c->sent->meta, q->a);
 	}
+	c->write.has_generated_name = c->is_generated;
 	c->write.name = c->sent->meta.name;
 	c->write.decide = create_decide;
 	c->write.finish = create_finish;

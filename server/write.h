@@ -27,6 +27,7 @@ struct write {
 	enum decision decision;
 	size_t n_warnings;                     /* of the request before decide: kept when it decides again */
 	struct str uid;                        /* of a creation: the same however often it decides */
+	bool has_generated_name;               /* of a creation: webhooks do not know it yet */
 	const struct json *delete_options;     /* of a deletion with a body; for webhooks */
 	enum decision (*decide)(struct request *q, struct write *w);
 	void (*finish)(struct request *q, struct write *w);

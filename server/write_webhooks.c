@@ -53,6 +53,12 @@ static const struct json *options_of(struct request *q, const struct write *w, c
 	return options;
 }
 
+/* What the path or the body calls the object; nothing where there are many, or where the name is to be generated. */
+static struct str name_of(const struct request *q, const struct write *w)
+{
+	return w->has_generated_name || q->route.action == VERB_DELETECOLLECTION ? STR("") : w->name;
+}
+
 static struct webhook_question question_of(struct request *q, struct write *w, enum admission_operation operation,
 	enum webhook_phase phase)
 {
@@ -63,7 +69,7 @@ static struct webhook_question question_of(struct request *q, struct write *w, e
 		.door = q->route.door,
 		.subresource = q->route.subresource,
 		.ns = request_ns(q),
-		.name = w->name,
+		.name = name_of(q, w),
 		.user = q->user,
 		.is_dry_run = q->is_dry_run,
 		.object = w->object,
@@ -115,11 +121,22 @@ static void keep_own(struct object *to, const struct object *from)
 	to->meta.deletion_timestamp = from->meta.deletion_timestamp;
 	to->meta.has_grace_period = from->meta.has_grace_period;
 	to->meta.grace_period_s = from->meta.grace_period_s;
-	to->meta.generation = from->meta.generation;
+	to->meta.generation = from->kind->keeps_generation && !from->mod_revision ? to->meta.generation : from->meta.generation;
 	to->mod_revision = from->mod_revision;
 }
 
-static int take_change(struct request *q, struct write *w, const struct json *changed)
+/* Of a new object: a webhook may rename it. One that was named by generateName keeps that name unless it does. */
+static void take_name(struct request *q, struct write *w, struct object *fresh)
+{
+	if (fresh->meta.name.n == 0 && fresh->meta.generate_name.n > 0) {
+		fresh->meta.name = w->object->meta.name;
+	}
+	if (fresh->meta.name.n > 0 && !str_eq(fresh->meta.name, w->name)) {
+		write_rename(q, w, fresh->meta.name);
+	}
+}
+
+static int take_change(struct request *q, struct write *w, enum admission_operation operation, const struct json *changed)
 {
 	struct object *fresh;
 	struct str reason;
@@ -128,16 +145,25 @@ static int take_change(struct request *q, struct write *w, const struct json *ch
 		status_internal(&q->st, "what admission webhooks have made of the object cannot be read: " STR_FMT, STR_ARG(reason));
 		return 1;
 	}
+	if (write_match_namespace(q, fresh)) {
+		return 1;
+	}
 	keep_own(fresh, w->object);
+	if (operation == ADMIT_CREATE) {
+		take_name(q, w, fresh);
+	}
 	w->object = fresh;
 	return 0;
 }
 
 /* A new object is shown without what it has only once it is stored. */
-static const struct object *unborn(const struct object *o, struct arena *a)
+static const struct object *unborn(const struct write *w, struct arena *a)
 {
-	struct object *shown = object_copy(o, a);
+	struct object *shown = object_copy(w->object, a);
 
+	if (w->has_generated_name) {
+		shown->meta.name = STR("");
+	}
 	shown->meta.uid = shown->meta.creation_timestamp = STR("");
 	return shown;
 }
@@ -148,10 +174,10 @@ int write_ask_mutating(struct request *q, struct write *w, enum admission_operat
 	const struct webhook_question *answer;
 
 	if (operation == ADMIT_CREATE && q->server->options.delegates) {
-		what.object = unborn(w->object, q->a);
+		what.object = unborn(w, q->a);
 	}
 	int r = ask(q, w, &what, &answer);
-	return r || !answer || !answer->changed ? r : take_change(q, w, answer->changed);
+	return r || !answer || !answer->changed ? r : take_change(q, w, operation, answer->changed);
 }
 
 int write_ask_validating(struct request *q, struct write *w, enum admission_operation operation)
