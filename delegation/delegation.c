@@ -2,6 +2,7 @@
 
 #include "delegation/access.h"
 #include "delegation/namespaces.h"
+#include "delegation/policies.h"
 #include "delegation/tokens.h"
 #include "delegation/trust.h"
 #include "delegation/webhooks.h"
@@ -20,6 +21,7 @@ struct delegation {
 	struct access *access;
 	struct namespaces *namespaces;
 	struct webhooks *webhooks;
+	struct policies *policies;
 	struct trust_follower *trust;
 	struct delegates delegates;
 };
@@ -196,6 +198,7 @@ int delegation_new(struct delegation **ret, const struct delegation_options *opt
 	make_access(d);
 	make_namespaces(d);
 	make_webhooks(d);
+	d->policies = policies_new(d->core.client, options->on_notice, options->ctx);
 	make_trust(d);
 	*ret = take_ptr(d);
 	return 0;
@@ -205,6 +208,7 @@ void delegation_start(struct delegation *d)
 {
 	namespaces_start(d->namespaces);
 	webhooks_start(d->webhooks);
+	policies_start(d->policies);
 	trust_follower_start(d->trust);
 }
 
@@ -240,6 +244,7 @@ struct delegation *delegation_free(struct delegation *d)
 			delegation_stop(d);
 			namespaces_end(d->namespaces);
 			webhooks_end(d->webhooks);
+			policies_free(d->policies);
 			trust_follower_end(d->trust);
 		}
 		close_link(&d->token_link);
