@@ -1,13 +1,14 @@
 """Admission webhooks of the cluster for kinds behind it. kube-apiserver, asked for a kind of its own under the same configuration, is the
 measure: what the client gets, and what the webhook is asked."""
 
+import itertools
 import json
 import re
-import itertools
 
 import pytest
 
 import hooks as webhooks
+import processes
 from aggregated import ANNALS, KUBES_OWN
 
 NUMBERS = itertools.count(1)
@@ -227,6 +228,10 @@ PATCHES = {
     "that_is_no_json": (webhooks.allow(patchType="JSONPatch", patch="W10t"), 500),
     "of_another_type": (webhooks.allow(patchType="MergePatch", patch="W3sib3AiOiJ0ZXN0In1d"), 500),
     "into_what_is_no_object": (webhooks.patch({"op": "replace", "path": "/revision", "value": "x"}), 500),
+    "of_the_namespace": (webhooks.patch({"op": "replace", "path": "/metadata/namespace", "value": "default"}), 400),
+    "of_the_kind": (webhooks.patch({"op": "replace", "path": "/kind", "value": "ConfigMap"}), 500),
+    "of_the_generation": (webhooks.patch({"op": "add", "path": "/metadata/generation", "value": 7}), 201),
+    "of_what_the_server_sets": (webhooks.patch({"op": "add", "path": "/metadata/creationTimestamp", "value": "2020-01-01T00:00:00Z"}), 201),
     "into_what_is_invalid": (webhooks.patch({"op": "replace", "path": "/revision", "value": -1}), 422),
 }
 
@@ -237,6 +242,26 @@ def test_patches(scene, name):
     scene.say(answer)
     scene.configure("Mutating", scene.webhook())
     assert compare(scene, scene.make).status == status
+
+
+def test_a_patch_may_rename_what_is_new(scene):
+    scene.say(webhooks.patch({"op": "replace", "path": "/metadata/name", "value": "other"}))
+    scene.configure("Mutating", scene.webhook())
+    assert compare(scene, scene.make).json["metadata"]["name"] == "other"
+    for kind in BOTH:
+        codes = [scene.client(kind).get(f"{kind.path(scene.namespace)}/{name}").status for name in ("a", "other")]
+        assert codes == [404, 200]
+        answer = scene.make(kind, name="b")
+        assert answer.status == 409 and '"other" already exists' in answer.json["message"]
+
+
+def test_a_patch_may_not_rename_what_is_there(scene):
+    for kind in BOTH:
+        scene.make(kind)
+    scene.say(webhooks.patch({"op": "replace", "path": "/metadata/name", "value": "other"}))
+    scene.configure("Mutating", scene.webhook())
+    answer = compare(scene, lambda kind: scene.client(kind).patch(f"{kind.path(scene.namespace)}/a", {"metadata": {"labels": {"a": "b"}}}))
+    assert answer.status == 422
 
 
 def test_a_patch_that_cannot_be_applied_is_refused(scene):
@@ -293,6 +318,142 @@ def annotations(log, kind, scene):
              and event["requestURI"] == kind.path(scene.namespace)]
     assert len(found) == 1
     return found[0]
+
+
+def old_name(heard):
+    return heard.review["request"]["oldObject"]["metadata"]["name"]
+
+
+def test_deleted_collections_are_shown_one_by_one(scene):
+    for kind in BOTH:
+        for name in "a", "b":
+            assert scene.make(kind, name=name).status == 201
+    scene.configure("Validating", scene.webhook())
+    for kind in BOTH:
+        assert scene.client(kind).delete(kind.path(scene.namespace)).status == 200
+    own, ours = ({old_name(heard): asked(heard, kind) for heard in scene.heard(kind)} for kind in BOTH)
+    assert set(own) == {"a", "b"} and ours == own
+
+
+def test_a_denial_within_a_collection_is_shown(scene):
+    for kind in BOTH:
+        assert scene.make(kind).status == 201
+    scene.say(webhooks.deny(status={"message": "mine", "code": 403}))
+    scene.configure("Validating", scene.webhook(rules=[{**rule, "operations": ["DELETE"]} for rule in scene.webhook()["rules"]]))
+    assert compare(scene, lambda kind: scene.client(kind).delete(kind.path(scene.namespace))).status == 403
+
+
+def test_an_apply_is_what_it_does(scene):
+    scene.configure("Validating", scene.webhook())
+    for n, revision in enumerate((1, 2), 1):
+        def apply(kind, revision=revision):
+            return scene.client(kind).patch(f"{kind.path(scene.namespace)}/a?fieldManager=me&force=true", compact({**kind.body("a"), "revision": revision}),
+                                            kind="application/apply-patch+yaml")
+        assert compare(scene, apply, n).status in (200, 201)
+
+
+def test_generated_names_are_not_known_yet(scene):
+    scene.configure("Mutating", scene.webhook())
+    for kind in BOTH:
+        body = kind.body("")
+        body["metadata"] = {"generateName": "gen-"}
+        assert scene.client(kind).post(kind.path(scene.namespace), compact(body)).status == 201
+    own, ours = ([asked(heard, kind) for heard in scene.heard(kind)] for kind in BOTH)
+    assert len(own) == 1 and ours == own
+
+
+def test_a_webhook_that_is_not_there_fails(scene):
+    scene.say(webhooks.allow())
+    scene.configure("Validating", scene.webhook(objectSelector={"matchLabels": {"ask": "it"}}, clientConfig={"url": "https://127.0.0.1:1/x"}))
+    for kind in BOTH:
+        answer = scene.make(kind, labels={"ask": "it"})
+        assert answer.status == 500 and answer.json["reason"] == "InternalError"
+        assert answer.json["message"].startswith('Internal error occurred: failed calling webhook "one.example.com": failed to call webhook: '
+                                                 'Post "https://127.0.0.1:1/x?timeout=10s": ')
+
+
+def test_a_webhook_by_another_ca_is_not_believed(scene, cluster):
+    client_config = scene.server.at(scene.path(), ca=cluster.front.ca)
+    scene.configure("Validating", scene.webhook(clientConfig=client_config, objectSelector={"matchLabels": {"ask": "it"}}))
+    for kind in BOTH:
+        assert scene.make(kind, labels={"ask": "it"}).status == 500
+    assert scene.heard(ANNALS_V1) == []
+
+
+def test_a_ca_that_was_taken_back_is_not_believed_any_more(scene, cluster):
+    """Although there is a connection that was made with it."""
+    scene.configure("Validating", scene.webhook(objectSelector={"matchLabels": {"ask": "it"}}))
+    configuration = scene.configurations[0]
+    assert scene.make(ANNALS_V1, labels={"ask": "it"}).status == 201
+    changed = configuration.client.get(f"{configuration.path}/{configuration.name}").json
+    changed["webhooks"][1]["clientConfig"] = scene.server.at(scene.path(), ca=cluster.front.ca)
+    assert configuration.client.put(f"{configuration.path}/{configuration.name}", changed).status == 200
+    for kind in BOTH:
+        processes.retry_until(lambda kind=kind: scene.make(kind, name="b", query="?dryRun=All", labels={"ask": "it"}).status == 500, "the new CA counts")
+
+
+def test_configurations_that_go_are_forgotten(scene):
+    scene.say(webhooks.deny())
+    scene.configure("Validating", scene.webhook())
+    for kind in BOTH:
+        assert scene.make(kind).status == 400
+    scene.configurations.pop().remove()
+    for kind in BOTH:
+        processes.retry_until(lambda kind=kind: scene.make(kind).status == 201, "it is forgotten")
+
+
+def test_another_version_of_the_same_object_is_shown_to_who_wants_that(scene):
+    scene.say(webhooks.patch({"op": "replace", "path": "/revision", "value": 9}))
+    scene.configure("Mutating", scene.webhook(matchPolicy="Equivalent"))
+    body = {**ANNALS_V1.body("a"), "apiVersion": "annals.dev/v1beta1"}
+    answer = scene.client(ANNALS_V1).post(ANNALS_V1.path(scene.namespace, version="v1beta1"), body)
+    assert answer.status == 201 and answer.json["revision"] == 9 and answer.json["apiVersion"] == "annals.dev/v1beta1"
+    request = scene.heard(ANNALS_V1)[0].review["request"]
+    assert request["kind"]["version"] == request["resource"]["version"] == "v1" and request["object"]["apiVersion"] == "annals.dev/v1"
+    assert request["requestKind"]["version"] == request["requestResource"]["version"] == "v1beta1"
+
+
+def test_another_version_is_not_shown_to_who_wants_only_one(scene):
+    scene.say(webhooks.deny())
+    scene.configure("Validating", scene.webhook(matchPolicy="Exact"))
+    body = {**ANNALS_V1.body("a"), "apiVersion": "annals.dev/v1beta1"}
+    assert scene.client(ANNALS_V1).post(ANNALS_V1.path(scene.namespace, version="v1beta1"), body).status == 201
+    assert scene.make(ANNALS_V1, name="b").status == 400
+
+
+def samples(server, name):
+    """Of a webhook; of durations only how many there were."""
+    lines = server.get("/metrics").text.splitlines()
+    found = [line for line in lines if line.startswith("apiserver_admission_webhook_") and f'name="{name}"' in line]
+    return sorted(line for line in found if "_bucket{" not in line and "_sum{" not in line)
+
+
+def test_metrics_count_as_kube_apiservers_do(scene, cluster):
+    names = [f"{kind}.{scene.name}.example.com" for kind in ("denies", "fails", "passes")]
+    for name, answer in zip(names, (webhooks.deny(status={"code": 418}), webhooks.raw(503, ""), webhooks.raw(500, ""))):
+        scene.say(answer, name)
+    scene.configure("Validating", *(scene.webhook(name, objectSelector={"matchLabels": {"ask": name.partition(".")[0]}},
+                                                  failurePolicy="Ignore" if name.startswith("passes") else "Fail") for name in names))
+    for kind in BOTH:
+        assert [scene.make(kind, name=ask, labels={"ask": ask}).status for ask in ("denies", "fails", "passes")] == [418, 500, 201]
+    for name in names:
+        own = samples(cluster.kube, name)
+        assert own and samples(cluster.behind["annals"].replicas[0], name) == own
+
+
+def test_what_is_not_evaluated_is_told(scene, cluster):
+    log = cluster.behind["annals"].replicas[0].stderr
+    name, since = f"told.{scene.name}.example.com", log.mark()
+    conditions = [{"name": "never", "expression": "false"}]
+    scene.configure("Validating", scene.webhook(name, matchConditions=conditions))
+    assert log.wait(f'webhook .{name}. of configuration .* has matchConditions', since)
+    assert scene.make(ANNALS_V1).status == 201
+    assert len(scene.heard(ANNALS_V1, name)) == 1
+    policy = {"metadata": {"name": scene.name}, "spec": {"matchConstraints": {"resourceRules": scene.webhook()["rules"]}, "validations": [{"expression": "true"}]}}
+    policies = f"{webhooks.CONFIGURATIONS}/validatingadmissionpolicies"
+    cluster.make(policies, policy)
+    assert log.wait(f'ValidatingAdmissionPolicy .{scene.name}. means kinds that are served here', since)
+    assert scene.kube.delete(f"{policies}/{scene.name}").status == 200
 
 
 def test_no_webhook_sees_credentials_of_ours(scene):
