@@ -1,6 +1,7 @@
 #include "server/authn.h"
 
 #include "server/front_proxy.h"
+#include "server/refused.h"
 #include "server/tokens.h"
 
 struct authn {
@@ -8,6 +9,7 @@ struct authn {
 	struct watched_file token_file;
 	pthread_rwlock_t lock; /* guards `tokens`: readers hold it for a look-up */
 	struct tokens *tokens;
+	struct refused refused;
 };
 
 /* What one way of authentication says. */
@@ -50,6 +52,7 @@ int authn_new(struct authn **ret, const struct authn_options *options, struct bu
 {
 	struct authn *authn = mem_new(struct authn);
 	authn->options = *options;
+	authn->refused = (struct refused){.on_notice = options->on_notice, .ctx = options->notice_ctx};
 	pthread_rwlock_init(&authn->lock, NULL);
 	if (options->token_file) {
 		int r = watched_file_init(&authn->token_file, options->token_file, load_tokens, authn, options->on_reload, err);
@@ -265,6 +268,7 @@ int authn_request(struct authn *authn, struct http_exchange *x, struct asked *as
 		return 1;
 	}
 	if (is_wrong || !authn->options.anonymous) {
+		refused_tell(&authn->refused, http_peer(x));
 		status_set(st, 401, REASON_UNAUTHORIZED, "Unauthorized");
 		return 1;
 	}

@@ -15,6 +15,8 @@ struct authn_options {
 	const char *token_file; /* CSV: token,user,uid,"group1,group2"; reloaded when it changes. NULL: none */
 	bool anonymous;         /* --anonymous-auth */
 	struct reload_hook on_reload;
+	void (*on_notice)(void *ctx, struct str text); /* for the operator, from any thread; may be NULL */
+	void *notice_ctx;
 };
 
 int authn_new(struct authn **ret, const struct authn_options *options, struct buf *err);

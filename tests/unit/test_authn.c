@@ -341,6 +341,53 @@ static void test_authn__front_proxy_of_another_name_is_not_listened_to(void **st
 	close_scene(&s);
 }
 
+static void note(void *ctx, struct str text)
+{
+	struct buf *notices = ctx;
+	buf_add_str(notices, text);
+	buf_addc(notices, '\n');
+}
+
+static void test_authn__why_a_certificate_is_refused_is_told_now_and_then(void **state _unused_)
+{
+	static const struct {
+		const char *common_name, *problem;
+		bool is_front_proxy;
+		const char *notice;
+	} rows[] = {
+		{"", "It has expired.", false, "401 to 10.0.0.1:1 for its client certificate: It has expired.\n"},
+		{"", "", false, "401 to 10.0.0.1:1 for its client certificate: It names nobody.\n"},
+		{"frontier", "", true,
+			"401 to 10.0.0.1:1 for its client certificate: It is signed by the CA of front proxies, but "
+			"\"frontier\" is "
+			"no name that they may have.\n"},
+		{"front", "", true,
+			"401 to 10.0.0.1:1 for its client certificate: It is a front proxy's, but no header names a user.\n"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct scene s;
+		struct buf notices;
+		struct authn_options options = usual();
+		buf_init(&notices, 4096);
+		options.on_notice = note;
+		options.notice_ctx = &notices;
+		open_scene(&s, options);
+		s.x.peer = (struct http_peer){.address = STR("10.0.0.1:1"),
+			.has_certificate = true,
+			.is_front_proxy = rows[i].is_front_proxy,
+			.trust = &for_both,
+			.common_name = str_of(rows[i].common_name),
+			.problem = str_of(rows[i].problem)};
+		for (unsigned k = 0; k < 3; k++) {
+			assert_int_equal(ask(&s, NULL), 1);
+			assert_int_equal(ask(&s, "Bearer wrong"), 1);
+		}
+		assert_str(buf_str(&notices), rows[i].notice);
+		buf_done(&notices);
+		close_scene(&s);
+	}
+}
+
 static void test_authn__others_are_not_listened_to(void **state _unused_)
 {
 	struct scene s;
@@ -391,6 +438,7 @@ int main(void)
 		TEST(test_authn__front_proxy_goes_before_the_certificate),
 		TEST(test_authn__front_proxy_that_names_nobody_is_401_but_a_token_helps),
 		TEST(test_authn__front_proxy_of_another_name_is_not_listened_to),
+		TEST(test_authn__why_a_certificate_is_refused_is_told_now_and_then),
 		TEST(test_authn__others_are_not_listened_to),
 		TEST(test_authn__certificate_comes_again_until_trust_is_known),
 		TEST(test_authn__broken_token_file_is_refused_at_birth),

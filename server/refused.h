@@ -1,0 +1,16 @@
+/* Tells the operator why a client certificate led to a 401: which authority, date or name is wrong. Once in ten seconds at most, since anybody may
+ * show one. */
+#ifndef SERVER_REFUSED_H
+#define SERVER_REFUSED_H
+
+#include "server/http.h"
+
+struct refused {
+	void (*on_notice)(void *ctx, struct str text); /* NULL: nobody is told. Any thread */
+	void *ctx;
+	_Atomic int64_t next_ms; /* private; monotonic */
+};
+
+void refused_tell(struct refused *r, const struct http_peer *peer);
+
+#endif
