@@ -12,6 +12,7 @@ struct openapi_dialect {
 	const char *ref_prefix; /* "#/definitions/" */
 	bool wraps_refs;        /* a reference with siblings goes into allOf */
 	bool has_one_of;
+	bool is_merged; /* behind a kube-apiserver: with its own document */
 };
 
 struct openapi_builder {

@@ -373,13 +373,22 @@ static struct json *gvks_everywhere(struct openapi_builder *b, const char *kind)
 	return gvks;
 }
 
+/* A kube-apiserver has these kinds, too. It keeps ours beside its own under another name; with the same kinds in both, client-go, which takes
+ * the whole document as a schema, takes none of it (managedfields.NewGVKParser: "duplicate entry for /v1, Kind=DeleteOptions"). */
+static void put_common_gvks(struct openapi_builder *b, struct json *schema, struct json *gvks)
+{
+	if (b->is_standalone || !b->dialect->is_merged) {
+		put_gvks(b, schema, gvks);
+	}
+}
+
 struct json *openapi_define_options(struct openapi_builder *b)
 {
 	struct json *schema = claim_definition(b, type_delete_options.definition);
 
 	if (schema) {
 		put_structure(b, schema, &type_delete_options);
-		put_gvks(b, schema, gvks_everywhere(b, "DeleteOptions"));
+		put_common_gvks(b, schema, gvks_everywhere(b, "DeleteOptions"));
 	}
 	return openapi_ref(b, type_delete_options.definition);
 }
@@ -391,7 +400,7 @@ struct json *openapi_define_status(struct openapi_builder *b)
 
 	if (schema) {
 		put_structure(b, schema, &type_status);
-		put_gvks(b, schema, one_gvk(b, &core, "Status"));
+		put_common_gvks(b, schema, one_gvk(b, &core, "Status"));
 	}
 	return openapi_ref(b, type_status.definition);
 }

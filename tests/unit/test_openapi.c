@@ -243,6 +243,33 @@ static void test_openapi__hides_what_the_mode_hides(void **state _unused_)
 	openapi_free(aggregated);
 }
 
+static bool has_gvks(const struct json *document, const char *definition)
+{
+	const struct json *schema = json_gets(json_gets(document, "definitions"), definition);
+	assert_non_null(schema);
+	return json_gets(schema, "x-kubernetes-group-version-kind") != NULL;
+}
+
+/* Of what two servers have, only one may say that it is that kind: their documents are merged. */
+static void test_openapi__aggregated_document_claims_only_its_own_kinds(void **state)
+{
+	struct fixture *f = *state;
+	struct json *alone = find_json(f, "/openapi/v2"), *document;
+	struct openapi_answer answer;
+	size_t at;
+	struct openapi *aggregated = openapi_new(false, STR("v1"));
+	openapi_find(&answer, aggregated, STR("/openapi/v2"), STR(""), STR("application/json"));
+	assert_int_equal(json_parse(&document, &f->arena, bytes_str(answer.body), JSON_LIMITS_DEFAULT, &at), 0);
+	assert_true(has_gvks(document, "dev.annals.v1.ControllerRevision"));
+	static const char *const common[] = {
+		"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status"};
+	for (size_t i = 0; i < ARRAY_SIZE(common); i++) {
+		assert_true(has_gvks(alone, common[i]));
+		assert_false(has_gvks(document, common[i]));
+	}
+	openapi_free(aggregated);
+}
+
 #define PROTOBUF_OLD "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 #define PROTOBUF "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
@@ -339,6 +366,7 @@ int main(void)
 		WITH_FIXTURE(test_openapi__index_leads_to_the_documents),
 		WITH_FIXTURE(test_openapi__content_decides_the_hash),
 		TEST(test_openapi__hides_what_the_mode_hides),
+		WITH_FIXTURE(test_openapi__aggregated_document_claims_only_its_own_kinds),
 		WITH_FIXTURE(test_openapi__v2_form_by_accept),
 		WITH_FIXTURE(test_openapi__binary_form_says_the_same),
 		WITH_FIXTURE(test_openapi__compressed_copy_is_the_same),
