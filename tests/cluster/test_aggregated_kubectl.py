@@ -179,6 +179,9 @@ def test_kubectl__documents_are_merged(cluster):
         return "/apis/annals.dev/v1/namespaces/{namespace}/controllerrevisions" in cluster.kube.get("/openapi/v2").json["paths"]
 
     processes.retry_until(merged, "our paths in /openapi/v2", interval=0.2)
+    definitions = cluster.kube.get("/openapi/v2").json["definitions"]
+    claims = [str(gvk) for definition in definitions.values() for gvk in definition.get("x-kubernetes-group-version-kind", [])]
+    assert len(claims) == len(set(claims)), "who takes the document as a schema refuses kinds that come twice"
     paths = cluster.kube.get("/openapi/v3").json["paths"]
     assert {"apis/annals.dev/v1", "apis/annals.dev/v1beta1"} <= set(paths)
     document = cluster.kube.get(paths["apis/annals.dev/v1"]["serverRelativeURL"]).json

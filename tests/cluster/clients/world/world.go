@@ -30,13 +30,17 @@ func Config(t testing.TB) *rest.Config {
 	config.QPS = -1
 	config.ContentType = "application/json"
 	config.UserAgent = "clients"
-	return config
+	return doorOf(config)
 }
 
-// Protobuf is Config as typed clients have it by default: bodies in protobuf, and answers where the server has them.
+// Protobuf is Config as typed clients have it by default: bodies in protobuf, and answers where the server has them. They cannot be led
+// through another door.
 func Protobuf(t testing.TB) *rest.Config {
 	t.Helper()
 	config := Config(t)
+	if isLed() {
+		return config
+	}
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	return config

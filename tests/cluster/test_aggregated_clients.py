@@ -1,0 +1,60 @@
+"""client-go and controller-runtime through kube-apiserver: the programs of test_clients.py, led to our group (clients/world/door.go) while everything
+else that they need is kube-apiserver's own."""
+
+import os
+import re
+
+import pytest
+
+import alone
+import programs
+import truth
+from test_clients import judge
+
+CLIENTGO, CONTROLLERS = programs.Go("clientgo"), programs.Go("controllers")
+# Tests of other kinds, of documents that are not led elsewhere, of bodies in protobuf, which cannot be, of limits, and of a field that can be
+# selected here.
+LEFT_OUT = re.compile(r"TestTyped_|TestOpenAPI_|TestDiscovery_|TestEvents_|TestReviews_|TestForms_|InProtobuf$|_tooManyRequests|_retryAfter|TestList_selectors")
+NAMES = [(suite, name) for suite in (CLIENTGO, CONTROLLERS) for name in suite.names() if not LEFT_OUT.search(name)]
+
+
+@pytest.fixture(scope="session")
+def env(cluster):
+    if "annals" not in cluster.behind:
+        pytest.skip("tests/cluster/build.sh has not been run")
+    annals = cluster.behind["annals"]
+
+    def restart():
+        annals.replicas[0].stop()
+        annals.start_replica(0)
+
+    control = alone.Control({"restart": restart, "cut": annals.doorway.cut, "compact": truth.Gateway(annals.etcd.endpoint).compact_as_replica})
+    yield {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": str(cluster.folder), "CLIENTS_DOOR": "annals.dev/v1", "ANNALS_CONTROL": control.url}
+    control.close()
+
+
+def is_alone(name):
+    return name.startswith("TestInterrupted_")
+
+
+@pytest.fixture(scope="session")
+def outcomes(env, request):
+    """outcomes(suite): those of all chosen tests that need not be alone, which run when the first is asked for."""
+    chosen, done = {}, {}
+    for item in request.session.items:
+        if item.module is request.node.items[0].module or "outcomes" in item.fixturenames:
+            params = getattr(item, "callspec", None)
+            if params and "way" not in params.params and "suite" in params.params and not is_alone(params.params["name"]):
+                chosen.setdefault(params.params["suite"], []).append(params.params["name"])
+
+    def of(suite):
+        if suite not in done:
+            done[suite] = suite.run(chosen[suite], env)
+        return done[suite]
+
+    return of
+
+
+@pytest.mark.parametrize("suite,name", [pytest.param(suite, name, id=f"{suite.name}-{name}") for suite, name in NAMES])
+def test_client__works_through_kube_apiserver(suite, name, outcomes, env):
+    judge(suite.run([name], env) if is_alone(name) else outcomes(suite), name)
