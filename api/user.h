@@ -2,7 +2,7 @@
 #ifndef API_USER_H
 #define API_USER_H
 
-#include "base/str.h"
+#include "base/json.h"
 
 #define USER_ANONYMOUS STR("system:anonymous")
 #define GROUP_AUTHENTICATED STR("system:authenticated")
@@ -38,5 +38,9 @@ static inline bool user_in_group(const struct user *u, struct str group)
 	}
 	return false;
 }
+
+/* Texts stay the user's. */
+struct json *user_info_json(const struct user *u, struct arena *a);  /* authentication.k8s.io/v1 UserInfo */
+struct json *user_extra_json(const struct user *u, struct arena *a); /* {key: [value, ...], ...} */
 
 #endif

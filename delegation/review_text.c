@@ -184,39 +184,12 @@ static void path_attributes(struct buf *out, const struct authz_attributes *at)
 	buf_addc(out, '}');
 }
 
-static bool is_first_of_key(const struct user *u, size_t at)
+static void extra_member(struct buf *out, const struct user *u, struct arena *a)
 {
-	for (size_t i = 0; i < at; i++) {
-		if (str_eq(u->extra[i].key, u->extra[at].key)) {
-			return false;
-		}
+	if (u->n_extra) {
+		begin_member(out, "extra");
+		json_encode(out, user_extra_json(u, a));
 	}
-	return true;
-}
-
-/* Rows of one key are the items of one list. */
-static void extra_member(struct buf *out, const struct user *u)
-{
-	if (!u->n_extra) {
-		return;
-	}
-	begin_member(out, "extra");
-	buf_addc(out, '{');
-	for (size_t i = 0; i < u->n_extra; i++) {
-		if (!is_first_of_key(u, i)) {
-			continue;
-		}
-		buf_adds(out, i ? "," : "");
-		json_encode_string(out, u->extra[i].key);
-		BUF_LITERAL(out, ":[");
-		for (size_t k = i; k < u->n_extra; k++) {
-			if (str_eq(u->extra[k].key, u->extra[i].key)) {
-				add_item(out, u->extra[k].value);
-			}
-		}
-		buf_addc(out, ']');
-	}
-	buf_addc(out, '}');
 }
 
 bool access_body(struct buf *out, const struct authz_attributes *at, struct arena *a)
@@ -229,7 +202,7 @@ bool access_body(struct buf *out, const struct authz_attributes *at, struct aren
 	}
 	text_member(out, "user", at->user->name);
 	list_member(out, "groups", at->user->groups, at->user->n_groups);
-	extra_member(out, at->user);
+	extra_member(out, at->user, a);
 	text_member(out, "uid", at->user->uid);
 	return BUF_LITERAL(out, "}}");
 }

@@ -22,43 +22,6 @@ static struct json *name_door(const struct door *door, const char *last, const c
 	return j;
 }
 
-static struct json *groups_of(const struct user *u, struct arena *a)
-{
-	struct json *groups = json_array(a);
-	for (size_t i = 0; i < u->n_groups; i++) {
-		json_append(a, groups, json_string(a, u->groups[i]));
-	}
-	return groups;
-}
-
-static struct json *extra_of(const struct user *u, struct arena *a)
-{
-	struct json *extra = json_object(a);
-	for (size_t i = 0; i < u->n_extra; i++) {
-		struct json *values = json_get(extra, u->extra[i].key);
-		if (!values) {
-			values = json_array(a);
-			json_add(a, extra, u->extra[i].key, values);
-		}
-		json_append(a, values, json_string(a, u->extra[i].value));
-	}
-	return extra;
-}
-
-static struct json *user_info(const struct user *u, struct arena *a)
-{
-	struct json *j = json_object(a);
-	add_text(a, j, "username", u->name);
-	add_text(a, j, "uid", u->uid);
-	if (u->n_groups) {
-		json_add(a, j, STR("groups"), groups_of(u, a));
-	}
-	if (u->n_extra) {
-		json_add(a, j, STR("extra"), extra_of(u, a));
-	}
-	return j;
-}
-
 static struct json *shown(const struct object *o, const struct door *door, struct arena *a)
 {
 	return o ? object_to_json(o, door, a) : json_null(a);
@@ -78,7 +41,7 @@ static struct json *request_of(const struct webhook_question *q, const struct do
 	add_text(a, j, "name", q->name);
 	add_text(a, j, "namespace", q->ns);
 	json_add(a, j, STR("operation"), text(a, q->operation));
-	json_add(a, j, STR("userInfo"), user_info(q->user, a));
+	json_add(a, j, STR("userInfo"), user_info_json(q->user, a));
 	json_add(a, j, STR("object"), shown(object, door, a));
 	json_add(a, j, STR("oldObject"), shown(q->old, door, a));
 	json_add(a, j, STR("dryRun"), json_bool(a, q->is_dry_run));

@@ -17,16 +17,6 @@ static void add_text(struct arena *a, struct json *o, const char *name, struct s
 	}
 }
 
-static struct json *text_list(struct arena *a, const struct str *texts, size_t n)
-{
-	struct json *list = json_array(a);
-
-	for (size_t i = 0; i < n; i++) {
-		json_append(a, list, json_string(a, texts[i]));
-	}
-	return list;
-}
-
 /* What is put in place of the question's own status. */
 static void set_status(struct request *q, struct object *o, struct json *status)
 {
@@ -185,42 +175,11 @@ static int answer_rules(struct request *q, struct object *o)
 
 /* ---- who is somebody? ---- */
 
-/* Keys may repeat: each has a list of values. */
-static struct json *extra_of(const struct user *user, struct arena *a)
-{
-	struct json *extra = json_object(a);
-
-	for (size_t i = 0; i < user->n_extra; i++) {
-		struct json *values = json_get(extra, user->extra[i].key);
-		if (!values) {
-			values = json_array(a);
-			json_set(a, extra, user->extra[i].key, values);
-		}
-		json_append(a, values, json_string(a, user->extra[i].value));
-	}
-	return extra;
-}
-
-static struct json *user_info(const struct user *user, struct arena *a)
-{
-	struct json *info = json_object(a), *extra = extra_of(user, a);
-
-	add_text(a, info, "username", user->name);
-	add_text(a, info, "uid", user->uid);
-	if (user->n_groups > 0) {
-		json_add(a, info, STR("groups"), text_list(a, user->groups, user->n_groups));
-	}
-	if (extra->n > 0) {
-		json_add(a, info, STR("extra"), extra);
-	}
-	return info;
-}
-
 static int answer_self(struct request *q, struct object *o)
 {
 	struct json *status = json_object(q->a);
 
-	json_add(q->a, status, STR("userInfo"), user_info(q->user, q->a));
+	json_add(q->a, status, STR("userInfo"), user_info_json(q->user, q->a));
 	o->meta = (struct meta){.creation_timestamp = write_now(q)};
 	set_status(q, o, status);
 	return 0;
@@ -238,7 +197,7 @@ static int answer_token(struct request *q, struct object *o)
 	}
 	if (authn_token(q->server->authn, token, &user, q->a)) {
 		json_add(q->a, status, STR("authenticated"), json_bool(q->a, true));
-		json_add(q->a, status, STR("user"), user_info(user, q->a));
+		json_add(q->a, status, STR("user"), user_info_json(user, q->a));
 	} else {
 		json_add(q->a, status, STR("user"), json_object(q->a));
 		add_text(q->a, status, "error", STR("invalid bearer token"));

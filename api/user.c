@@ -1,0 +1,45 @@
+#include "api/user.h"
+
+static void add_text(struct arena *a, struct json *object, const char *name, struct str value)
+{
+	if (value.n) {
+		json_add(a, object, str_of(name), json_string(a, value));
+	}
+}
+
+static struct json *groups_json(const struct user *u, struct arena *a)
+{
+	struct json *groups = json_array(a);
+	for (size_t i = 0; i < u->n_groups; i++) {
+		json_append(a, groups, json_string(a, u->groups[i]));
+	}
+	return groups;
+}
+
+struct json *user_extra_json(const struct user *u, struct arena *a)
+{
+	struct json *extra = json_object(a);
+	for (size_t i = 0; i < u->n_extra; i++) {
+		struct json *values = json_get(extra, u->extra[i].key);
+		if (!values) {
+			values = json_array(a);
+			json_add(a, extra, u->extra[i].key, values);
+		}
+		json_append(a, values, json_string(a, u->extra[i].value));
+	}
+	return extra;
+}
+
+struct json *user_info_json(const struct user *u, struct arena *a)
+{
+	struct json *info = json_object(a);
+	add_text(a, info, "username", u->name);
+	add_text(a, info, "uid", u->uid);
+	if (u->n_groups) {
+		json_add(a, info, STR("groups"), groups_json(u, a));
+	}
+	if (u->n_extra) {
+		json_add(a, info, STR("extra"), user_extra_json(u, a));
+	}
+	return info;
+}
