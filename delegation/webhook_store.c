@@ -2,7 +2,10 @@
 
 #include <pthread.h>
 
-enum { NOTICES_MAX = 64 << 10 };
+enum {
+	NOTICES_MAX = 64 << 10,
+	RETRY_MAX_MS = 4000, /* as for namespaces: a stale configuration lets through what should not be */
+};
 
 struct followed {
 	struct webhook_store *store;
@@ -172,6 +175,8 @@ static void follow(struct webhook_store *s, enum webhook_phase phase)
 	f->informer = informer_new(&(struct informer_options){
 		.client = s->options.client,
 		.resource = {STR("admissionregistration.k8s.io"), STR("v1"), str_of(plurals[phase])},
+		.no_managers = true,
+		.retry_max_ms = RETRY_MAX_MS,
 		.handlers = {on_add, on_update, on_delete, on_synced, on_problem},
 		.ctx = f,
 	});
