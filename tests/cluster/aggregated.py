@@ -7,6 +7,7 @@ to its replicas. kube-apiserver finds that port as a Service: localhost is all i
 import base64
 import dataclasses
 import itertools
+import json
 import os
 import pathlib
 
@@ -30,6 +31,17 @@ rules:
 NAMESPACES = "/api/v1/namespaces"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 APISERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+
+
+def audited(log, audit_id):
+    """The event of a request that is over, once it is in the log."""
+
+    def find():
+        with open(log, encoding="utf-8") as lines:
+            whole = (json.loads(line) for line in lines if f'"auditID":"{audit_id}"' in line and line.endswith("\n"))
+            return [event for event in whole if event["stage"] == "ResponseComplete"]
+
+    return processes.retry_until(find, f"{audit_id} in {log}")[-1]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -2,10 +2,10 @@
 
 import datetime
 import http.client
-import json
 import uuid
 
 import processes
+from aggregated import audited
 
 CLIENT = "extendedKeyUsage=clientAuth"
 CA_CONFIG = """\
@@ -74,12 +74,6 @@ def with_chain(identity, *more):
     return longer, key
 
 
-def events(log, audit_id):
-    with open(log, encoding="utf-8") as lines:
-        whole = (json.loads(line) for line in lines if f'"auditID":"{audit_id}"' in line and line.endswith("\n"))
-        return [event for event in whole if event["stage"] == "ResponseComplete"]
-
-
 class Line:
     """One connection straight to a replica, kept alive, and never made anew."""
 
@@ -104,8 +98,7 @@ class Line:
         """(status, whom audit says it was)"""
         audit_id = str(uuid.uuid4())
         status = self.status(*headers, ("Audit-ID", audit_id))
-        event = processes.retry_until(lambda: events(self.replica.audit_log, audit_id), f"{audit_id} in the log")[-1]
-        return status, event["user"]
+        return status, audited(self.replica.audit_log, audit_id)["user"]
 
     def wait(self, status, *headers):
         processes.retry_until(lambda: self.status(*headers) == status, f"{status} on the same connection", interval=0.02)

@@ -7,7 +7,7 @@ import uuid
 import pytest
 
 import processes
-from aggregated import KUBES_OWN, NAMESPACES, RBAC
+from aggregated import KUBES_OWN, NAMESPACES, RBAC, audited
 
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
@@ -142,12 +142,6 @@ def test_rbac__can_i(place):
 # ---- who is asking, as audit tells it ----
 
 
-def events(log, audit_id):
-    with open(log, encoding="utf-8") as lines:
-        whole = (json.loads(line) for line in lines if f'"auditID":"{audit_id}"' in line and line.endswith("\n"))
-        return [event for event in whole if event["stage"] == "ResponseComplete"]
-
-
 class Asked:
     """What the logs of kube-apiserver and of what is behind it say of a request, if it got there."""
 
@@ -158,7 +152,7 @@ class Asked:
         self.logs = {"kube": place.cluster.audit_log, "behind": place.behind.replicas[0].audit_log}
 
     def event(self, where):
-        return processes.retry_until(lambda: events(self.logs[where], self.audit_id), f"{self.audit_id} in {where}'s log")[-1]
+        return audited(self.logs[where], self.audit_id)
 
 
 def test_audit__shows_the_user_behind_the_proxy(place):

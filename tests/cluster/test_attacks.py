@@ -8,8 +8,8 @@ import pytest
 
 import aggregated
 import processes
-from aggregated import FRONT_NAME, RBAC
-from attacks import CLIENT, Line, events, issue_dated, say, self_signed, with_chain, with_uids
+from aggregated import FRONT_NAME, RBAC, audited
+from attacks import CLIENT, Line, issue_dated, say, self_signed, with_chain, with_uids
 
 MASTER = [("X-Remote-User", "boss"), ("X-Remote-Group", "system:masters")]
 MASTERS = ["system:masters", "system:authenticated"]
@@ -68,7 +68,7 @@ def test_front_proxy__does_not_pass_on_what_users_say(cluster, behind, name):
     audit_id = str(uuid.uuid4())
     headers = {**dict(MASTER), "X-Remote-Extra-Why": "forged", "X-Remote-Uid": "forged", "X_Remote_User": "boss", "Audit-ID": audit_id}
     assert way.get(path, headers=headers).status == 200
-    user = processes.retry_until(lambda: events(behind.replicas[0].audit_log, audit_id), f"{audit_id} in the log")[-1]["user"]
+    user = audited(behind.replicas[0].audit_log, audit_id)["user"]
     assert names(user) == (name, ["system:authenticated"]) and "forged" not in str(user)
 
 
@@ -381,9 +381,9 @@ def test_start__without_the_right_to_read_trust(own):
     try:
         replica = aggregated.Replica(behind.program, folder, behind.etcd, own, behind.kubeconfig, behind.serving, wait=False)
         assert replica.stderr.wait("is forbidden.*a RoleBinding in kube-system to the Role extension-apiserver-authentication-reader")
-        readyz = replica.anonymous.get("/readyz?verbose")
-        assert readyz.status == 500
-        assert "whose certificates to believe has not been read yet" in readyz.text
+        missing = "whose certificates to believe has not been read yet"
+        processes.retry_until(lambda: missing in replica.anonymous.get("/readyz?verbose").text, missing)
+        assert not replica.is_ready()
     finally:
         own.make(binding.rpartition("/")[0], {name: was[name] for name in ("subjects", "roleRef")} | {"metadata": {"name": was["metadata"]["name"]}})
     replica.wait_ready()
