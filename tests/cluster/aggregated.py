@@ -11,6 +11,8 @@ import json
 import os
 import pathlib
 
+import pytest
+
 import doorway
 import kube
 import processes
@@ -94,6 +96,13 @@ SAMPLE = Program("wardle", (SAMPLE_APISERVER,), takes_port_0=False, listening=r"
                  rules=(NAMESPACES_RULE, ADMISSION_RULE, FLOW_RULE),
                  kind=Kind("wardle.example.com", ("v1beta1", "v1alpha1"), "Flunder", "flunders",
                            {"spec": {"flunderReference": "one", "referenceType": "Flunder"}}, {"spec": {"flunderReference": "two"}}))
+
+
+def programs():
+    """Those that are here; skips the test where there is no kube-apiserver."""
+    if not kube.KUBE_APISERVER.exists():
+        pytest.skip("tests/cluster/build.sh has not been run")
+    return (ANNALS, SAMPLE) if SAMPLE_APISERVER.exists() else (ANNALS,)
 
 
 class Replica(processes.Server):

@@ -72,7 +72,7 @@ def alone(certificates):
 def cluster(certificates):
     import aggregated
 
-    programs = [program for program in (aggregated.ANNALS, aggregated.SAMPLE) if pathlib.Path(program.command[0]).exists()]
+    programs = aggregated.programs()
     yield from shared(lambda path, certificates: aggregated.Cluster(path, certificates, *programs), certificates)
 
 

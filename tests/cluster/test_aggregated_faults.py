@@ -27,9 +27,8 @@ NAMESPACES = aggregated.NAMESPACES
 def cluster(certificates):
     """One to be hurt: annals with two replicas, and sample-apiserver."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
-    programs = [program for program in (aggregated.ANNALS, aggregated.SAMPLE) if pathlib.Path(program.command[0]).exists()]
     try:
-        hurt = aggregated.Cluster(path, certificates, *programs, n_replicas=2)
+        hurt = aggregated.Cluster(path, certificates, *aggregated.programs(), n_replicas=2)
         yield hurt
         hurt.stop()
         troubles = [trouble for process in hurt.everything for trouble in process.troubles()]
