@@ -6,21 +6,22 @@ enum { TIMEOUT_MS = 10 * 1000 };
 
 #define PATH "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 #define CONFIG "extension-apiserver-authentication"
-#define WATCHED(group, resource)                                                                                 \
-	{GRANT_SERVER, "get", group, resource, NULL, NULL}, {GRANT_SERVER, "list", group, resource, NULL, NULL}, \
-	{                                                                                                        \
-		GRANT_SERVER, "watch", group, resource, NULL, NULL                                               \
+#define ADMISSION "admissionregistration.k8s.io"
+#define READ(grant, group, resource, ns, name)                                                 \
+	{grant, "get", group, resource, ns, name}, {grant, "list", group, resource, ns, name}, \
+	{                                                                                      \
+		grant, "watch", group, resource, ns, name                                      \
 	}
 
 const struct doctor_need doctor_needs[] = {
 	{GRANT_DELEGATOR, "create", "authentication.k8s.io", "tokenreviews", NULL, NULL},
 	{GRANT_DELEGATOR, "create", "authorization.k8s.io", "subjectaccessreviews", NULL, NULL},
-	{GRANT_READER, "get", "", "configmaps", "kube-system", CONFIG},
-	{GRANT_READER, "list", "", "configmaps", "kube-system", CONFIG},
-	{GRANT_READER, "watch", "", "configmaps", "kube-system", CONFIG},
-	WATCHED("", "namespaces"),
-	WATCHED("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
-	WATCHED("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+	READ(GRANT_READER, "", "configmaps", "kube-system", CONFIG),
+	READ(GRANT_SERVER, "", "namespaces", NULL, NULL),
+	READ(GRANT_SERVER, ADMISSION, "mutatingwebhookconfigurations", NULL, NULL),
+	READ(GRANT_SERVER, ADMISSION, "validatingwebhookconfigurations", NULL, NULL),
+	READ(GRANT_POLICIES, ADMISSION, "mutatingadmissionpolicies", NULL, NULL),
+	READ(GRANT_POLICIES, ADMISSION, "validatingadmissionpolicies", NULL, NULL),
 };
 const size_t doctor_n_needs = ARRAY_SIZE(doctor_needs);
 
@@ -47,6 +48,25 @@ static struct str bind(struct report *r, const struct deployment *d, const char 
 		report_text(r, "%s " STR_FMT "%s %s " STR_FMT, kind, STR_ARG(name), suffix, role, STR_ARG(subject_flag(r, d))));
 }
 
+/* As a manifest: `kubectl create clusterrole` refuses resources that a cluster does not have. */
+static struct str server_role(struct report *r, const struct deployment *d)
+{
+	return report_text(r,
+		STR_FMT
+		" apply -f - <<END\n"
+		"apiVersion: rbac.authorization.k8s.io/v1\n"
+		"kind: ClusterRole\n"
+		"metadata: {name: annals}\n"
+		"rules:\n"
+		"- {apiGroups: [''], resources: [namespaces], verbs: [get, list, watch]}\n"
+		"- apiGroups: [" ADMISSION "]\n"
+		"  resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations, mutatingadmissionpolicies, "
+		"validatingadmissionpolicies]\n"
+		"  verbs: [get, list, watch]\n"
+		"END",
+		STR_ARG(d->kubectl));
+}
+
 static struct str mend_of(struct report *r, const struct deployment *d, enum doctor_grant grant)
 {
 	switch (grant) {
@@ -55,13 +75,7 @@ static struct str mend_of(struct report *r, const struct deployment *d, enum doc
 	case GRANT_READER:
 		return bind(r, d, "rolebinding", "-auth-reader", "--namespace=kube-system --role=" CONFIG "-reader");
 	default:
-		return report_text(r, STR_FMT "\n" STR_FMT,
-			STR_ARG(apply(r, d,
-				STR("clusterrole annals --verb=get,list,watch "
-				    "--resource=namespaces,mutatingwebhookconfigurations.admissionregistration.k8s.io,"
-				    "validatingwebhookconfigurations.admissionregistration.k8s.io,"
-				    "validatingadmissionpolicies.admissionregistration.k8s.io,"
-				    "mutatingadmissionpolicies.admissionregistration.k8s.io"))),
+		return report_text(r, STR_FMT "\n" STR_FMT, STR_ARG(server_role(r, d)),
 			STR_ARG(bind(r, d, "clusterrolebinding", "", "--clusterrole=annals")));
 	}
 }
@@ -96,16 +110,20 @@ static struct str missing(struct report *r, enum doctor_grant grant, const bool 
 
 void judge_access(struct report *r, const struct deployment *d, const bool *is_allowed)
 {
-	static const char *const names[N_GRANTS] = {
-		[GRANT_DELEGATOR] = "asking kube-apiserver who users are and what they may do",
-		[GRANT_READER] = "reading whom to believe",
-		[GRANT_SERVER] = "following namespaces and webhooks",
+	static const struct {
+		const char *what;
+		enum severity severity; /* of its lack */
+	} grants[N_GRANTS] = {
+		[GRANT_DELEGATOR] = {"asking kube-apiserver who users are and what they may do", SEVERITY_ERROR},
+		[GRANT_READER] = {"reading whom to believe", SEVERITY_ERROR},
+		[GRANT_SERVER] = {"following namespaces and webhooks", SEVERITY_ERROR},
+		[GRANT_POLICIES] = {"warning of policies that it does not run", SEVERITY_WARNING},
 	};
 	for (enum doctor_grant grant = 0; grant < N_GRANTS; grant++) {
-		struct str subject = report_text(r, "RBAC: %s", names[grant]), not_allowed = missing(r, grant, is_allowed);
-		if (not_allowed.n) {
-			report_add(r, SEVERITY_ERROR, subject, mend_of(r, d, grant), STR_FMT " may not " STR_FMT,
-				STR_ARG(d->user), STR_ARG(not_allowed));
+		struct str subject = report_text(r, "RBAC: %s", grants[grant].what), lack = missing(r, grant, is_allowed);
+		if (lack.n) {
+			report_add(r, grants[grant].severity, subject, mend_of(r, d, grant), STR_FMT " may not " STR_FMT,
+				STR_ARG(d->user), STR_ARG(lack));
 		} else {
 			report_add(r, SEVERITY_OK, subject, NO_MEND, STR_FMT " may", STR_ARG(d->user));
 		}

@@ -5,7 +5,7 @@
 #include "cli/doctor_cluster.h"
 
 /* Which binding gives a permission. */
-enum doctor_grant { GRANT_DELEGATOR, GRANT_READER, GRANT_SERVER, N_GRANTS };
+enum doctor_grant { GRANT_DELEGATOR, GRANT_READER, GRANT_SERVER, GRANT_POLICIES, N_GRANTS };
 
 struct doctor_need {
 	enum doctor_grant grant;

@@ -127,7 +127,7 @@ def test_doctor__finds_nothing_wrong_with_what_works(behind):
     assert seen.status == 0 and not seen.errors, seen.all
     for what in ("APIService v1.annals.dev: Available", "APIService v1beta1.annals.dev: Available",
                  r"certificate that localhost port \d+ serves: it is for: annals.annals-system.svc", "discovery of annals.dev/v1: . resources",
-                 "kube-apiserver: its clock agrees", "RBAC: asking", "RBAC: reading", "RBAC: following", "front proxies have a CA of their own",
+                 "kube-apiserver: its clock agrees", "RBAC: asking", "RBAC: reading", "RBAC: following", "RBAC: warning of policies", "front proxies have a CA of their own",
                  r'requestheader-username-headers .*\["X-Remote-User"\]', "no policy and no match condition"):
         assert seen.of("ok", what), what
     assert seen.of("warning", "caBundle of .* expires at .*, in 29 days")  # that of the tests is good for 30
