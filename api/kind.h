@@ -4,6 +4,7 @@
 #define API_KIND_H
 
 #include "api/object.h"
+#include "api/reference.h"
 
 /* Verbs as discovery and authorization name them. */
 enum verb {
@@ -153,6 +154,13 @@ struct kind {
 	size_t n_selectable;
 	const struct subresource *subresources;
 	size_t n_subresources;
+
+	/* What its objects refer to (api/reference.h), and the computed fields of that, ending with a NULL prefix. How many. */
+	const struct reference_field *reference_fields;
+	size_t (*references)(const struct object *o, struct reference ret[REFERENCES_MAX]);
+	/* Is the object not to be created unless what it refers to is there and stays? NULL: never. */
+	bool (*needs_references)(const struct object *o);
+	bool is_protected; /* may always be referred to, with the finalizer or without */
 
 	unsigned index; /* set by registration: dense, for tables by kind */
 };

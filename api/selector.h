@@ -36,12 +36,13 @@ int label_selector_read(struct label_selector *ret, const struct json *object, s
 size_t labels_read(const struct label **ret, const struct json *object, struct arena *a);
 struct str label_selector_string(const struct label_selector *s, struct arena *a); /* canonical text, sorted by key */
 
-enum { FIELD_TERM_NAME = -1, FIELD_TERM_NAMESPACE = -2 };
+/* COMPUTED: the term's path names a reference (api/reference.h), whose value is "true" where there is one. */
+enum { FIELD_TERM_NAME = -1, FIELD_TERM_NAMESPACE = -2, FIELD_TERM_COMPUTED = -3 };
 
 struct field_term {
 	struct str path, value;
 	bool is_not;
-	int field; /* FIELD_TERM_NAME, FIELD_TERM_NAMESPACE, else index into kind->selectable */
+	int field; /* FIELD_TERM_*, else index into kind->selectable */
 };
 
 struct field_selector {
@@ -55,8 +56,13 @@ int field_selector_parse(struct field_selector *ret, struct str text, const stru
 /* Its terms, whatever the fields are called: `field` is not set. False: it cannot be read. */
 bool field_selector_read(struct field_selector *ret, struct str text, struct arena *a);
 bool field_selector_is_readable(struct str text, struct arena *a);
-/* values[i]: of kind->selectable[i]; may be NULL when the kind has none. */
-bool field_selector_matches(const struct field_selector *s, struct str name, struct str ns, const struct str *values);
+/* values[i]: of kind->selectable[i]; may be NULL when the kind has none. computed: the paths of its references, sorted. */
+struct field_values {
+	const struct str *values, *computed;
+	size_t n_computed;
+};
+bool field_selector_matches(const struct field_selector *s, struct str name, struct str ns, const struct field_values *values);
+bool field_values_has(const struct field_values *values, struct str computed);
 /* Whether a term demands one value of a field, as metadata.name=x does: what a look-up can start from. */
 bool field_selector_requires(const struct field_selector *s, int field, struct str *ret_value);
 

@@ -170,6 +170,18 @@ static struct str kinds_path(const struct door *door, struct str path)
 	return STR("");
 }
 
+/* PREFIX and a name. */
+static bool find_computed(const struct parser *p, struct str path, int *ret)
+{
+	for (const struct reference_field *f = p->kind->reference_fields; f && f->prefix; f++) {
+		if (str_starts(path, str_of(f->prefix)) && path.n > strlen(f->prefix)) {
+			*ret = FIELD_TERM_COMPUTED;
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool find_field(const struct parser *p, struct str path, int *ret)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(common_fields); i++) {
@@ -185,7 +197,7 @@ static bool find_field(const struct parser *p, struct str path, int *ret)
 			return true;
 		}
 	}
-	return false;
+	return find_computed(p, path, ret);
 }
 
 /* Kinds with fields of their own name all they know, and upstream's cluster-scoped ones (Namespace) do not name
@@ -253,14 +265,31 @@ int field_selector_parse(struct field_selector *ret, struct str text, const stru
 	return 0;
 }
 
-bool field_selector_matches(const struct field_selector *s, struct str name, struct str ns, const struct str *values)
+bool field_values_has(const struct field_values *values, struct str computed)
+{
+	return values->n_computed > 0 &&
+		bsearch(&computed, values->computed, values->n_computed, sizeof(computed), compare_texts) != NULL;
+}
+
+static struct str value_of(const struct field_term *t, struct str name, struct str ns, const struct field_values *values)
+{
+	switch (t->field) {
+	case FIELD_TERM_NAME:
+		return name;
+	case FIELD_TERM_NAMESPACE:
+		return ns;
+	case FIELD_TERM_COMPUTED:
+		return field_values_has(values, t->path) ? STR("true") : STR("");
+	default:
+		return values->values[t->field];
+	}
+}
+
+bool field_selector_matches(const struct field_selector *s, struct str name, struct str ns, const struct field_values *values)
 {
 	for (size_t i = 0; i < s->n; i++) {
 		const struct field_term *t = &s->v[i];
-		struct str value = t->field == FIELD_TERM_NAME ? name
-			: t->field == FIELD_TERM_NAMESPACE     ? ns
-							       : values[t->field];
-		if (str_eq(value, t->value) == t->is_not) {
+		if (str_eq(value_of(t, name, ns, values), t->value) == t->is_not) {
 			return false;
 		}
 	}

@@ -1,5 +1,6 @@
 #include "server/write.h"
 
+#include "server/write_references.h"
 #include "storage/keys.h"
 
 static void write_decide(struct request *q);
@@ -67,23 +68,30 @@ static struct storage_compare guard(struct str key, int64_t mod_revision)
 
 static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 {
-	struct storage_txn *txn = &q->txn;
+	bool refers = q->route.kind->references || w->guards_references;
+	size_t n_more_compares = refers ? REFERENCES_COMPARES_MAX : 0, n_more_steps = refers ? REFERENCES_STEPS_MAX : 0;
+	struct storage_compare *compares = arena_array(q->a, struct storage_compare, 2 + n_more_compares);
+	struct storage_step *success = arena_array(q->a, struct storage_step, 1 + n_more_steps);
+	size_t n_compares = 0, n_success = 0;
 
-	w->compares[0] = guard(w->key, w->present ? w->present->mod_revision : 0);
-	w->failure[0] = (struct storage_step){.kind = STEP_GET, .key = w->key};
-	w->success[0] = w->decision == DECIDE_REMOVE
-				? (struct storage_step){.kind = STEP_DELETE, .key = w->key}
-				: (struct storage_step){.kind = STEP_PUT, .key = w->key, .value = w->stored, .lease = lease};
-	*txn = (struct storage_txn){.compares = w->compares,
-				    .n_compares = 1,
-				    .success = w->success,
-				    .n_success = 1,
-				    .failure = w->failure,
-				    .n_failure = 1};
+	compares[n_compares++] = guard(w->key, w->present ? w->present->mod_revision : 0);
 	if (w->guards_namespace) {
-		w->compares[1] = guard(w->namespace_key, w->namespace_revision);
-		txn->n_compares = 2;
+		compares[n_compares++] = guard(w->namespace_key, w->namespace_revision);
 	}
+	success[n_success++] = w->decision == DECIDE_REMOVE
+		? (struct storage_step){.kind = STEP_DELETE, .key = w->key}
+		: (struct storage_step){.kind = STEP_PUT, .key = w->key, .value = w->stored, .lease = lease};
+	if (refers) {
+		n_compares += references_guards(q, w, compares + n_compares);
+		n_success += references_steps(q, w, success + n_success);
+	}
+	w->failure[0] = (struct storage_step){.kind = STEP_GET, .key = w->key};
+	q->txn = (struct storage_txn){.compares = compares,
+		.n_compares = n_compares,
+		.success = success,
+		.n_success = n_success,
+		.failure = w->failure,
+		.n_failure = 1};
 }
 
 /* The failure branch brought the object as it is now. */
@@ -117,8 +125,8 @@ static void write_again(struct request *q, struct write *w)
 		reply_status(q);
 	} else if (++w->attempts >= WRITE_ATTEMPTS_MAX) {
 		write_conflict(q);
-	} else if (w->guards_namespace) {
-		/* The namespace may be what changed: the cache must see at least what the transaction saw. */
+	} else if (w->guards_namespace || w->guards_references) {
+		/* Another object may be what changed: the cache must see at least what the transaction saw. */
 		request_wait_fresh(q, write_reload);
 	} else {
 		write_decide(q);
@@ -203,6 +211,9 @@ static void write_decide_once(struct request *q, struct write *w)
 	w->guards_namespace = false;
 	q->n_warnings = w->n_warnings;
 	w->decision = w->decide(q, w);
+	if (w->decision != DECIDE_REFUSE && !asked_is_noted(&q->asked) && references_check(q, w)) {
+		w->decision = DECIDE_REFUSE;
+	}
 }
 
 static void write_decide(struct request *q)

@@ -33,8 +33,9 @@ struct write {
 	void (*finish)(struct request *q, struct write *w);
 	/* private */
 	struct str key, namespace_key, stored; /* stored: the value being written */
-	struct storage_compare compares[2];
-	struct storage_step success[1], failure[2];
+	bool guards_references;                /* something about references is a guard, too */
+	int64_t *needed; /* mod revisions of what the new object refers to, if those must stay; else NULL */
+	struct storage_step failure[1];
 };
 
 #define WRITE_ATTEMPTS_MAX 64

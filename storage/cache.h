@@ -40,6 +40,8 @@ struct cached {
 	const struct label *labels;   /* sorted by key */
 	size_t n_labels;
 	const struct str *values;     /* kind->selectable, same order */
+	const struct str *computed;   /* paths of its references (api/reference.h), sorted */
+	size_t n_computed;
 	bool is_deleting;
 	/* private: the rest is in the same allocation */
 	uint32_t size;                /* bytes of the allocation */

@@ -3,7 +3,7 @@
 
 /* ---- terms ---- */
 
-enum term_space { TERM_LABEL = 1, TERM_LABEL_EXISTS, TERM_FIELD };
+enum term_space { TERM_LABEL = 1, TERM_LABEL_EXISTS, TERM_FIELD, TERM_COMPUTED };
 
 /* str_hash() is keyed; this only keeps (space, a, b) apart. Never UINT64_MAX, so that term + 1 is the end of a term's range. */
 static uint64_t term_mix(uint64_t space, uint64_t a, uint64_t b)
@@ -40,6 +40,11 @@ uint64_t term_field(size_t field, struct str value)
 	return term_mix(TERM_FIELD, field, str_hash(value));
 }
 
+uint64_t term_computed(struct str path)
+{
+	return term_mix(TERM_COMPUTED, str_hash(path), 0);
+}
+
 /* The terms of one object: sorted, each once. */
 struct terms {
 	uint64_t few[64];
@@ -56,7 +61,7 @@ static int term_cmp(const void *a, const void *b)
 
 static size_t terms_max(const struct cached *o)
 {
-	return o->n_labels * 2 + o->kind->n_selectable;
+	return o->n_labels * 2 + o->kind->n_selectable + o->n_computed;
 }
 
 /* Empty field values are not indexed: most objects have them, nobody looks for them. In any order; how many. */
@@ -74,6 +79,9 @@ static size_t terms_collect(uint64_t *out, const struct cached *o)
 		if (o->values[i].n > 0) {
 			out[n++] = term_field(i, o->values[i]);
 		}
+	}
+	for (size_t i = 0; i < o->n_computed; i++) {
+		out[n++] = term_computed(o->computed[i]);
 	}
 	return n;
 }

@@ -33,7 +33,9 @@ bool cache_filter_matches(const struct cache_filter *f, const struct cached *o)
 	if (f->labels && !label_selector_matches(f->labels, o->labels, o->n_labels)) {
 		return false;
 	}
-	return !f->fields || field_selector_matches(f->fields, o->name, o->ns, o->values);
+	return !f->fields ||
+		field_selector_matches(
+			f->fields, o->name, o->ns, &(struct field_values){o->values, o->computed, o->n_computed});
 }
 
 /* ---- keys ---- */
@@ -128,6 +130,10 @@ static bool plan_requirement(struct plan *p, const struct roots *r, const struct
 
 static bool plan_field(struct plan *p, const struct roots *r, const struct bounds *b, const struct field_term *t)
 {
+	if (t->field == FIELD_TERM_COMPUTED && !t->is_not && str_is(t->value, "true")) {
+		plan_add(p, r, b, term_computed(t->path));
+		return true;
+	}
 	if (t->is_not || t->field < 0 || t->value.n == 0) {
 		return false;
 	}

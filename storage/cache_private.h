@@ -70,6 +70,7 @@ struct range roots_term_range(const struct roots *r, uint64_t term, struct str f
 uint64_t term_label(struct str key, struct str value);
 uint64_t term_label_exists(struct str key);
 uint64_t term_field(size_t field, struct str value);
+uint64_t term_computed(struct str path);
 
 struct cache_snapshot {
 	_Atomic uint32_t refs;

@@ -198,9 +198,14 @@ static struct str building_str(struct building *b, struct str s)
 struct draft {
 	struct cached o;
 	const struct label *labels;
-	struct str *values;
+	struct str *values; /* and behind them what is computed */
 	struct str key;
 };
+
+static size_t n_values(const struct cached *o)
+{
+	return o->kind->n_selectable + o->n_computed;
+}
 
 static size_t tail_size(const struct draft *d, const struct splice *s)
 {
@@ -212,7 +217,7 @@ static size_t tail_size(const struct draft *d, const struct splice *s)
 		size += str_is_within(d->labels[i].key, s->from) ? 0 : d->labels[i].key.n;
 		size += str_is_within(d->labels[i].value, s->from) ? 0 : d->labels[i].value.n;
 	}
-	for (size_t i = 0; i < d->o.kind->n_selectable; i++) {
+	for (size_t i = 0; i < n_values(&d->o); i++) {
 		size += str_is_within(d->values[i], s->from) ? 0 : d->values[i].n;
 	}
 	return size;
@@ -232,8 +237,8 @@ static void building_key(struct building *b, const struct draft *d)
 
 static struct cached *draft_build(const struct draft *d, const struct splice *s)
 {
-	size_t n_values = d->o.kind->n_selectable;
-	size_t head = sizeof(struct cached) + d->o.n_labels * sizeof(struct label) + n_values * sizeof(struct str);
+	size_t n = n_values(&d->o);
+	size_t head = sizeof(struct cached) + d->o.n_labels * sizeof(struct label) + n * sizeof(struct str);
 	size_t size = head + splice_size(s) + tail_size(d, s);
 	struct cached *o = mem_alloc(size);
 	struct label *labels = (struct label *)(void *)(o + 1);
@@ -253,12 +258,34 @@ static struct cached *draft_build(const struct draft *d, const struct splice *s)
 		labels[i].key = building_str(&b, d->labels[i].key);
 		labels[i].value = building_str(&b, d->labels[i].value);
 	}
-	for (size_t i = 0; i < n_values; i++) {
+	for (size_t i = 0; i < n; i++) {
 		values[i] = building_str(&b, d->values[i]);
 	}
 	o->labels = labels;
 	o->values = values;
+	o->computed = values + d->o.kind->n_selectable;
 	return o;
+}
+
+/* The paths of the object's references, sorted, each once. */
+static size_t draft_compute(struct str *ret, const struct object *object, struct arena *a)
+{
+	struct reference references[REFERENCES_MAX];
+	size_t n = object->kind->references ? object->kind->references(object, references) : 0, n_ret = 0, at;
+
+	for (size_t i = 0; i < n; i++) {
+		struct str path = arena_printf(a, "%s" STR_FMT, references[i].field->prefix, STR_ARG(references[i].name));
+
+		for (at = n_ret; at > 0 && str_cmp(ret[at - 1], path) >= 0; at--) {
+		}
+		if (at < n_ret && str_eq(ret[at], path)) {
+			continue;
+		}
+		memmove(ret + at + 1, ret + at, (n_ret - at) * sizeof(*ret));
+		ret[at] = path;
+		n_ret++;
+	}
+	return n_ret;
 }
 
 static void draft_fill(struct draft *d, const struct object *object, struct arena *a)
@@ -268,10 +295,11 @@ static void draft_fill(struct draft *d, const struct object *object, struct aren
 	d->o.uid = object->meta.uid;
 	d->o.is_deleting = meta_is_deleting(&object->meta);
 	d->o.n_labels = labels_read(&d->labels, object->meta.labels, a);
-	d->values = arena_array(a, struct str, kind->n_selectable + 1);
+	d->values = arena_array(a, struct str, kind->n_selectable + (kind->references ? REFERENCES_MAX : 0) + 1);
 	for (size_t i = 0; i < kind->n_selectable; i++) {
 		d->values[i] = kind->selectable[i].value(object, a);
 	}
+	d->o.n_computed = draft_compute(d->values + kind->n_selectable, object, a);
 }
 
 /* kube-apiserver writes resourceVersion behind uid; where there is none it comes first. What was never stored (dry run) has none.

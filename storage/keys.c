@@ -2,6 +2,7 @@
 
 #define OBJECTS "/objects/"
 #define CORE "core"
+#define REFERENCES "/references/"
 
 struct str key_object(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name)
 {
@@ -14,6 +15,21 @@ struct str key_object(struct arena *a, struct str prefix, struct str group, stru
 struct str key_objects_prefix(struct arena *a, struct str prefix)
 {
 	return arena_printf(a, STR_FMT OBJECTS, STR_ARG(prefix));
+}
+
+struct str key_references(
+	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name)
+{
+	struct str dir = group.n ? group : STR(CORE);
+	return arena_printf(a, STR_FMT REFERENCES STR_FMT "/" STR_FMT "/" STR_FMT "/" STR_FMT "/", STR_ARG(prefix),
+		STR_ARG(dir), STR_ARG(resource), STR_ARG(ns), STR_ARG(name));
+}
+
+struct str key_reference(struct arena *a, struct str references, struct str group, struct str resource, struct str name)
+{
+	struct str dir = group.n ? group : STR(CORE);
+	return arena_printf(a, STR_FMT STR_FMT "/" STR_FMT "/" STR_FMT, STR_ARG(references), STR_ARG(dir), STR_ARG(resource),
+		STR_ARG(name));
 }
 
 struct str key_compact(struct arena *a, struct str prefix)

@@ -2,6 +2,8 @@
  *
  *   PREFIX/objects/GROUP/RESOURCE/NAMESPACE/NAME    namespaced objects (GROUP "core" for the empty one)
  *   PREFIX/objects/GROUP/RESOURCE/NAME              cluster-scoped objects
+ *   PREFIX/references/GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME
+ *                                                   that the object named last refers to the one named first (api/reference.h); its uid
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/compact.h)
  *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache.h)
  *
@@ -14,6 +16,10 @@
 
 struct str key_object(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_objects_prefix(struct arena *a, struct str prefix); /* PREFIX/objects/ */
+/* Of all that refer to an object: ends with a slash. */
+struct str key_references(
+	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
+struct str key_reference(struct arena *a, struct str references, struct str group, struct str resource, struct str name);
 struct str key_compact(struct arena *a, struct str prefix);
 struct str key_fence(struct arena *a, struct str prefix);
 

@@ -19,6 +19,14 @@ static const struct type revision_type = {
 	.fields = revision_fields,
 };
 
+/* Who makes it says so at its birth, once for ever. */
+static void protect(struct object *o, struct arena *a)
+{
+	if (str_is(json_text(json_gets(o->meta.labels, "annals.dev/protect")), "true")) {
+		meta_add_finalizer(&o->meta, a, FINALIZER_PROTECTION);
+	}
+}
+
 static void validate_revision(const struct object *o, struct field_errors *errors)
 {
 	const struct json *revision = json_gets(o->fields, "revision");
@@ -167,6 +175,7 @@ static struct kind controllerrevision = {
 	.doc = "One state of a controller's object, kept for history.",
 	.unconditional_update = true,
 	.keeps_generation = true,
+	.prepare_create = protect,
 	.retired_versions = (const char *const[]){"apps/v1beta1", "apps/v1beta2", NULL},
 	.validate = validate,
 	.validate_update = validate_update,

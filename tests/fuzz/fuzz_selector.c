@@ -35,7 +35,7 @@ static void check_fields(struct str text, struct arena *a)
 		CHECK(st.message.n > 0);
 		return;
 	}
-	field_selector_matches(&s, STR("a"), STR("b"), values);
+	field_selector_matches(&s, STR("a"), STR("b"), &(struct field_values){.values = values});
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)

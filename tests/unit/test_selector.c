@@ -196,7 +196,7 @@ static bool field_matches(const struct kind *kind, const struct door *door, cons
 	if (field_selector_parse(&s, str_of(text), kind, door, &arena, &st)) {
 		fail_msg("%s: %s", text, st.message.p);
 	}
-	return field_selector_matches(&s, STR("a"), STR("default"), values);
+	return field_selector_matches(&s, STR("a"), STR("default"), &(struct field_values){.values = values});
 }
 
 static void field_refuses(const struct kind *kind, const struct door *door, const char *text, const char *message)

@@ -1,0 +1,88 @@
+#include "api/condition.h"
+
+#include "api/members.h"
+#include "api/validate.h"
+
+enum { REASON_MAX = 1024, MESSAGE_MAX = 32768 };
+
+const struct type type_condition = {
+	.kind = TYPE_OBJECT,
+	.definition = "io.k8s.apimachinery.pkg.apis.meta.v1.Condition",
+	.go_type = "v1.Condition",
+	.doc = "One thing that was observed about an object.",
+	.fields =
+		(const struct field[]){
+			{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "What was observed, in CamelCase.", NULL, NULL},
+			{"status", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Whether it holds: True, False or Unknown.",
+				NULL, NULL},
+			{"observedGeneration", &type_int64, 0, "metadata.generation of what was looked at.", NULL, NULL},
+			{"lastTransitionTime", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the status last changed.",
+				NULL, NULL},
+			{"reason", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Why, as one word for programs.", NULL, NULL},
+			{"message", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Why, as a sentence for people.", NULL, NULL},
+			{0},
+		},
+};
+
+const struct type list_conditions = {
+	.kind = TYPE_LIST,
+	.elem = &type_condition,
+	.list_type = LIST_MAP,
+	.list_keys = (const char *const[]){"type", NULL},
+};
+
+static void validate_type(struct str path, struct str type, struct field_errors *errors)
+{
+	const char *messages[VALIDATE_MESSAGES_MAX];
+	size_t n = type.n > 0 ? validate_qualified_name(type, messages) : 0;
+	for (size_t i = 0; i < n; i++) {
+		field_invalid_str(errors, path, type, "%s", messages[i]);
+	}
+	if (type.n == 0) {
+		field_required(errors, path, "must be set");
+	}
+}
+
+static void validate_status(struct str path, struct str status, struct field_errors *errors)
+{
+	static const char *const known[] = {"False", "True", "Unknown"};
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (str_is(status, known[i])) {
+			return;
+		}
+	}
+	field_not_supported(errors, path, status, known, ARRAY_SIZE(known));
+}
+
+static void validate_condition(struct str path, const struct json *condition, struct field_errors *errors)
+{
+	struct arena *a = errors->arena;
+	validate_type(field_path(a, path, "type"), member_text(condition, "type"), errors);
+	validate_status(field_path(a, path, "status"), member_text(condition, "status"), errors);
+	if (member_text(condition, "lastTransitionTime").n == 0) {
+		field_required(errors, field_path(a, path, "lastTransitionTime"), "must be set");
+	}
+	if (member_text(condition, "reason").n == 0) {
+		field_required(errors, field_path(a, path, "reason"), "must be set");
+	} else if (member_text(condition, "reason").n > REASON_MAX) {
+		field_too_long(errors, field_path(a, path, "reason"), REASON_MAX);
+	}
+	if (member_text(condition, "message").n > MESSAGE_MAX) {
+		field_too_long(errors, field_path(a, path, "message"), MESSAGE_MAX);
+	}
+}
+
+void validate_conditions(struct str path, const struct json *conditions, struct field_errors *errors)
+{
+	struct map seen;
+	const struct json *condition;
+	list_index(&seen, conditions, "type");
+	for (uint32_t i = 0; (condition = list_item(conditions, i)); i++) {
+		struct str at = field_index(errors->arena, path, i);
+		validate_condition(at, condition, errors);
+		if (map_get(&seen, member_text(condition, "type")) != condition) {
+			field_duplicate(errors, field_path(errors->arena, at, "type"), json_gets(condition, "type"));
+		}
+	}
+	map_done(&seen);
+}

@@ -1,0 +1,12 @@
+/* metav1.Condition: one thing that was observed about an object. */
+#ifndef API_CONDITION_H
+#define API_CONDITION_H
+
+#include "api/schema.h"
+
+extern const struct type type_condition, list_conditions;
+
+/* status.conditions at `path`: type, status, reason and their lengths, as k8s.io/apimachinery ValidateConditions. */
+void validate_conditions(struct str path, const struct json *conditions, struct field_errors *errors);
+
+#endif

@@ -1,0 +1,419 @@
+/* Dependent: needs Providers to stay (seed 004). Which ones never changes. `v1` names any number of objects, `v1beta1` one Provider. */
+#include "api/condition.h"
+#include "api/members.h"
+#include "api/validate.h"
+
+/* ---- schema ---- */
+
+static const struct type type_dependent_reference = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.DependentReference",
+	.go_type = "v1.DependentReference",
+	.doc = "An object of the same namespace.",
+	.fields =
+		(const struct field[]){
+			{"kind", &type_string, FIELD_ALWAYS, "Provider, or ControllerRevision.", NULL, "\"Provider\""},
+			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type list_references = {
+	.kind = TYPE_LIST,
+	.elem = &type_dependent_reference,
+	.list_type = LIST_MAP,
+	.list_keys = (const char *const[]){"kind", "name", NULL},
+};
+
+#define WHEN_MISSING                                                                                                          \
+	{                                                                                                                     \
+		"whenMissing", &type_string, FIELD_ALWAYS,                                                                    \
+			"What becomes of a Dependent that is created while one of them is absent or being deleted: Wait, it " \
+			"is "                                                                                                 \
+			"created and waits; or Refuse, it is not created.",                                                   \
+			NULL, "\"Wait\""                                                                                      \
+	}
+
+static const struct type type_dependent_spec = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.DependentSpec",
+	.go_type = "v1.DependentSpec",
+	.doc = "What a Dependent needs. It cannot be changed.",
+	.fields =
+		(const struct field[]){
+			{"providers", &list_references, FIELD_ALWAYS | FIELD_MANDATORY, "What must stay as long as this does.",
+				NULL, NULL},
+			WHEN_MISSING,
+			{0},
+		},
+};
+
+static const struct type type_dependent_implementation = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.DependentImplementation",
+	.go_type = "v1.DependentImplementation",
+	.doc = "What a Dependent was made into.",
+	.fields =
+		(const struct field[]){
+			{"kind", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its kind.", NULL, NULL},
+			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_dependent_status = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.DependentStatus",
+	.go_type = "v1.DependentStatus",
+	.doc = "What became of a Dependent.",
+	.fields =
+		(const struct field[]){
+			{"phase", &type_string, 0, "Pending, Implemented or Broken.", NULL, NULL},
+			{"implementation", &type_dependent_implementation, FIELD_KEEP_EMPTY, "What it was made into.", NULL,
+				NULL},
+			{"observedGeneration", &type_int64, 0, "metadata.generation of what was looked at.", NULL, NULL},
+			{"conditions", &list_conditions, FIELD_PATCH_MERGE, "What was observed, one for each type.", "type",
+				NULL},
+			{0},
+		},
+};
+
+static const struct type dependent_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.Dependent",
+	.go_type = "v1.Dependent",
+	.doc = "Needs the objects it names: none of them goes before it does.",
+	.fields =
+		(const struct field[]){
+			OBJECT_FIELDS,
+			{"spec", &type_dependent_spec, FIELD_ALWAYS, "What it needs.", NULL, NULL},
+			{"status", &type_dependent_status, FIELD_ALWAYS, "What became of it.", NULL, NULL},
+			{0},
+		},
+};
+
+/* ---- v1beta1 ---- */
+
+static const struct type type_beta_spec = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1beta1.DependentSpec",
+	.go_type = "v1beta1.DependentSpec",
+	.doc = "What a Dependent needs. It cannot be changed.",
+	.fields =
+		(const struct field[]){
+			{"providerName", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The Provider that must stay as long as this does.", NULL, NULL},
+			WHEN_MISSING,
+			{0},
+		},
+};
+
+static const struct type beta_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1beta1.Dependent",
+	.go_type = "v1beta1.Dependent",
+	.doc = "Needs the Provider it names: that does not go before it does.",
+	.fields =
+		(const struct field[]){
+			OBJECT_FIELDS,
+			{"spec", &type_beta_spec, FIELD_ALWAYS, "What it needs.", NULL, NULL},
+			{"status", &type_dependent_status, FIELD_ALWAYS, "What became of it.", NULL, NULL},
+			{0},
+		},
+};
+
+static struct str first_provider(const struct json *hub)
+{
+	const struct json *list = json_gets(json_gets(hub, "spec"), "providers"), *r;
+	for (uint32_t i = 0; (r = list_item(list, i)); i++) {
+		if (str_is(member_text(r, "kind"), "Provider")) {
+			return member_text(r, "name");
+		}
+	}
+	return STR("");
+}
+
+static struct json *with_spec(const struct json *object, struct json *spec, struct arena *a)
+{
+	struct json *changed = json_copy(a, object);
+	json_set(a, changed, STR("spec"), spec);
+	return changed;
+}
+
+static struct json *beta_from_hub(const struct json *hub, struct arena *a)
+{
+	struct json *spec = json_object(a);
+	json_add(a, spec, STR("providerName"), json_string(a, first_provider(hub)));
+	json_add(a, spec, STR("whenMissing"), json_gets(json_gets(hub, "spec"), "whenMissing"));
+	return with_spec(hub, spec, a);
+}
+
+static struct json *one_provider(struct str name, struct arena *a)
+{
+	struct json *list = json_array(a), *reference = json_object(a);
+	json_add(a, reference, STR("kind"), json_string(a, STR("Provider")));
+	json_add(a, reference, STR("name"), json_string(a, name));
+	json_append(a, list, reference);
+	return list;
+}
+
+/* Whoever leaves the name as it was shown leaves all references as they are, those too that this door cannot show. */
+static struct json *beta_to_hub(const struct json *sent, const struct json *stored, struct arena *a)
+{
+	const struct json *beta = json_gets(sent, "spec");
+	struct str name = member_text(beta, "providerName");
+	struct json *spec = json_object(a);
+	bool is_same = stored && str_eq(name, first_provider(stored));
+	json_add(
+		a, spec, STR("providers"), is_same ? json_gets(json_gets(stored, "spec"), "providers") : one_provider(name, a));
+	json_add(a, spec, STR("whenMissing"), json_gets(beta, "whenMissing"));
+	return with_spec(sent, spec, a);
+}
+
+/* ---- rules ---- */
+
+static const struct json *spec_of(const struct object *o)
+{
+	return json_gets(o->fields, "spec");
+}
+
+static const struct json *status_of(const struct object *o)
+{
+	return json_gets(o->fields, "status");
+}
+
+static const struct reference_field reference_fields[] = {
+	{"spec.providers.", "annals.dev", "providers", "Provider"},
+	{"spec.controllerRevisions.", "annals.dev", "controllerrevisions", "ControllerRevision"},
+	{0},
+};
+
+static const struct reference_field *field_of_kind(struct str kind)
+{
+	for (const struct reference_field *f = reference_fields; f->prefix; f++) {
+		if (str_is(kind, f->kind)) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+static size_t references(const struct object *o, struct reference ret[REFERENCES_MAX])
+{
+	const struct json *list = json_gets(spec_of(o), "providers"), *r;
+	size_t n = 0;
+	for (uint32_t i = 0; n < REFERENCES_MAX && (r = list_item(list, i)); i++) {
+		const struct reference_field *f = field_of_kind(member_text(r, "kind"));
+		if (f) {
+			ret[n++] = (struct reference){f, member_text(r, "name")};
+		}
+	}
+	return n;
+}
+
+static bool needs_references(const struct object *o)
+{
+	return str_is(member_text(spec_of(o), "whenMissing"), "Refuse");
+}
+
+static void prepare_create(struct object *o, struct arena *a)
+{
+	json_set(a, o->fields, STR("status"), schema_zero(&type_dependent_status, a));
+}
+
+static void prepare_update(struct object *o, const struct object *old, struct arena *a)
+{
+	json_set(a, o->fields, STR("status"), json_gets(old->fields, "status"));
+}
+
+static bool bumps_generation(const struct object *o, const struct object *old)
+{
+	return !json_equal(spec_of(o), spec_of(old));
+}
+
+static void merge_status(struct object *stored, const struct object *sent, struct arena *a)
+{
+	stored->meta = sent->meta;
+	json_set(a, stored->fields, STR("status"), json_gets(sent->fields, "status"));
+}
+
+/* v1beta1 has one name, and calls it otherwise. */
+static bool is_beta(const struct object *o)
+{
+	return o->door && o->door->type == &beta_type;
+}
+
+static void validate_name(struct str path, struct str name, struct field_errors *errors)
+{
+	const char *messages[VALIDATE_MESSAGES_MAX];
+	if (name.n == 0) {
+		field_required(errors, path, "name is required");
+		return;
+	}
+	size_t n = validate_dns_subdomain(name, messages);
+	for (size_t i = 0; i < n; i++) {
+		field_invalid_str(errors, path, name, "%s", messages[i]);
+	}
+}
+
+static bool is_earlier(const struct json *list, uint32_t i)
+{
+	const struct json *r = list_item(list, i);
+	for (uint32_t k = 0; k < i; k++) {
+		const struct json *other = list_item(list, k);
+		if (str_eq(member_text(other, "name"), member_text(r, "name")) &&
+			str_eq(member_text(other, "kind"), member_text(r, "kind"))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void validate_reference(const struct json *list, uint32_t i, struct field_errors *errors)
+{
+	static const char *const kinds[] = {"ControllerRevision", "Provider"};
+	struct arena *a = errors->arena;
+	const struct json *r = list_item(list, i);
+	struct str path = field_index(a, STR("spec.providers"), i);
+	if (!field_of_kind(member_text(r, "kind"))) {
+		field_not_supported(errors, field_path(a, path, "kind"), member_text(r, "kind"), kinds, ARRAY_SIZE(kinds));
+	}
+	validate_name(field_path(a, path, "name"), member_text(r, "name"), errors);
+	if (is_earlier(list, i)) {
+		field_duplicate(errors, path, r);
+	}
+}
+
+static void validate_references(const struct json *list, struct field_errors *errors)
+{
+	uint32_t n = json_is(list, JSON_ARRAY) ? list->n : 0;
+	if (n == 0) {
+		field_required(errors, STR("spec.providers"), "a Dependent names at least one object that it needs");
+	}
+	if (n > REFERENCES_MAX) {
+		field_forbidden(errors, STR("spec.providers"), "must have at most %d items", REFERENCES_MAX);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		validate_reference(list, i, errors);
+	}
+}
+
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	static const char *const choices[] = {"Refuse", "Wait"};
+	struct str when_missing = member_text(spec_of(o), "whenMissing");
+	const struct json *list = json_gets(spec_of(o), "providers");
+	if (is_beta(o)) {
+		validate_name(STR("spec.providerName"), member_text(list_item(list, 0), "name"), errors);
+	} else {
+		validate_references(list, errors);
+	}
+	if (!str_is(when_missing, choices[0]) && !str_is(when_missing, choices[1])) {
+		field_not_supported(errors, STR("spec.whenMissing"), when_missing, choices, ARRAY_SIZE(choices));
+	}
+}
+
+static void refuse_change(
+	const struct object *o, const struct object *old, const char *name, const char *path, struct field_errors *errors)
+{
+	const struct json *now = json_gets(spec_of(o), name);
+	if (!json_equal(now, json_gets(spec_of(old), name))) {
+		field_invalid(errors, str_of(path), now, "field is immutable");
+	}
+}
+
+static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	refuse_change(o, old, "providers", is_beta(o) ? "spec.providerName" : "spec.providers", errors);
+	refuse_change(o, old, "whenMissing", "spec.whenMissing", errors);
+}
+
+static void validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
+{
+	static const char *const phases[] = {"Broken", "Implemented", "Pending"};
+	struct str phase = member_text(status_of(o), "phase");
+	bool is_known = phase.n == 0;
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
+		is_known |= str_is(phase, phases[i]);
+	}
+	if (!is_known) {
+		field_not_supported(errors, STR("status.phase"), phase, phases, ARRAY_SIZE(phases));
+	}
+	validate_conditions(STR("status.conditions"), json_gets(status_of(o), "conditions"), errors);
+}
+
+/* ---- columns ---- */
+
+static void write_providers(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	struct reference all[REFERENCES_MAX];
+	size_t n = references(o, all);
+	struct buf text;
+	buf_init(&text, TEXT_MAX);
+	for (size_t i = 0; i < n; i++) {
+		bool is_provider = all[i].field == &reference_fields[0];
+		buf_printf(&text, "%s%s" STR_FMT, i ? "," : "", is_provider ? "" : "controllerrevision/", STR_ARG(all[i].name));
+	}
+	json_encode_string(out, buf_str(&text));
+	buf_done(&text);
+}
+
+static void write_phase(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	json_encode_string(out, meta_is_deleting(&o->meta) ? STR("Terminating") : member_text(status_of(o), "phase"));
+}
+
+static const struct column columns[] = {
+	COLUMN_NAME,
+	{"Providers", "string", "", "What it needs.", 0, write_providers, false},
+	{"Phase", "string", "", "What became of it: Pending, Implemented, Broken, or Terminating.", 0, write_phase, false},
+	COLUMN_AGE,
+};
+
+static const char *const resets_status[] = {"status", NULL};
+static const char *const resets_spec[] = {"spec", NULL};
+
+static const struct subresource subresources[] = {
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec},
+};
+
+static const struct door doors[] = {
+	{.group = "annals.dev", .version = "v1", .definition = "dev.annals.v1.Dependent"},
+	{.group = "annals.dev",
+		.version = "v1beta1",
+		.definition = "dev.annals.v1beta1.Dependent",
+		.deprecation = "annals.dev/v1beta1 Dependent is deprecated; use annals.dev/v1 Dependent",
+		.type = &beta_type,
+		.from_hub = beta_from_hub,
+		.to_hub = beta_to_hub},
+};
+
+static struct kind dependent = {
+	.kind = "Dependent",
+	.list_kind = "DependentList",
+	.resource = "dependents",
+	.singular = "dependent",
+	.is_namespaced = true,
+	.verbs = VERBS_ALL,
+	.name_rule = NAME_DNS_SUBDOMAIN,
+	.doors = doors,
+	.n_doors = ARRAY_SIZE(doors),
+	.type = &dependent_type,
+	.doc = "Needs the objects it names.",
+	.unconditional_update = true,
+	.reset_fields = resets_status,
+	.prepare_create = prepare_create,
+	.prepare_update = prepare_update,
+	.bumps_generation = bumps_generation,
+	.validate = validate,
+	.validate_update = validate_update,
+	.columns = columns,
+	.n_columns = ARRAY_SIZE(columns),
+	.subresources = subresources,
+	.n_subresources = ARRAY_SIZE(subresources),
+	.reference_fields = reference_fields,
+	.references = references,
+	.needs_references = needs_references,
+};
+KIND_REGISTER(dependent)

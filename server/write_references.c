@@ -1,0 +1,221 @@
+#include "server/write_references.h"
+
+#include "storage/keys.h"
+
+enum { BLOCKERS_NAMED_MAX = 20 };
+
+#define REASON_IN_USE "InUse"
+#define REASON_MISSING "ReferenceMissing"
+
+/* ---- what happens ---- */
+
+static bool is_removed(const struct request *q, const struct write *w)
+{
+	bool is_rehearsed = q->is_dry_run && (q->route.action & (VERB_DELETE | VERB_DELETECOLLECTION));
+
+	return w->decision == DECIDE_REMOVE || is_rehearsed;
+}
+
+/* The rehearsal of a deletion says what would keep the object, although the deletion itself would only begin. */
+static bool loses_protection(const struct request *q, const struct write *w)
+{
+	if (!w->present || (w->decision != DECIDE_PUT && w->decision != DECIDE_REMOVE && !q->is_dry_run)) {
+		return false;
+	}
+	bool was_kept = meta_has_finalizer(&w->present->meta, FINALIZER_PROTECTION);
+	bool is_let_go = is_removed(q, w) || (w->object && !meta_has_finalizer(&w->object->meta, FINALIZER_PROTECTION));
+
+	return (was_kept && is_let_go) || (q->route.kind->is_protected && is_removed(q, w));
+}
+
+static const struct object *born(const struct write *w)
+{
+	return !w->present && w->decision == DECIDE_PUT ? w->object : NULL;
+}
+
+static const struct object *gone(const struct write *w)
+{
+	return w->decision == DECIDE_REMOVE ? w->present : NULL;
+}
+
+static size_t references_of(const struct object *o, struct reference ret[REFERENCES_MAX])
+{
+	return o && o->kind->references ? o->kind->references(o, ret) : 0;
+}
+
+static struct str key_prefix(struct request *q, const char *group, const char *resource, struct str ns, struct str name)
+{
+	return key_references(q->a, q->server->options.prefix, str_of(group), str_of(resource), ns, name);
+}
+
+/* ---- who refers to it ---- */
+
+struct blockers {
+	struct request *q;
+	struct buf names;
+	size_t n;
+};
+
+static void add_blocker(struct blockers *b, const struct cached *o)
+{
+	struct arena *a = b->q->a;
+	const struct kind *k = o->kind;
+
+	if (b->n++ < BLOCKERS_NAMED_MAX) {
+		buf_printf(&b->names, "%s" STR_FMT, b->n > 1 ? ", " : "", STR_ARG(o->name));
+		status_add_cause(&b->q->st, REASON_IN_USE, STR("metadata.finalizers"),
+			arena_printf(
+				a, "%s.%s \"" STR_FMT "\" refers to it", k->resource, k->doors[0].group, STR_ARG(o->name)));
+	}
+}
+
+static void find_blockers(
+	struct blockers *b, const struct kind *kind, const struct reference_field *field, struct str ns, struct str name)
+{
+	struct field_term term = {.path = arena_printf(b->q->a, "%s" STR_FMT, field->prefix, STR_ARG(name)),
+		.value = STR("true"),
+		.field = FIELD_TERM_COMPUTED};
+	struct field_selector selector = {&term, 1};
+	const struct cache_filter filter = {.ns = ns, .fields = &selector};
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(b->q->server->options.cache, kind);
+	const struct cached *o;
+	struct cache_iter it;
+
+	cache_iter_init(&it, s, &filter, STR(""));
+	while ((o = cache_iter_next(&it)) && b->n <= BLOCKERS_NAMED_MAX) {
+		add_blocker(b, o);
+	}
+}
+
+static void find_all_blockers(struct blockers *b, const struct kind *target, struct str name)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		for (const struct reference_field *f = k->reference_fields; f && f->prefix; f++) {
+			if (strcmp(f->resource, target->resource) == 0 && strcmp(f->group, target->doors[0].group) == 0) {
+				find_blockers(b, k, f, request_ns(b->q), name);
+			}
+		}
+	}
+}
+
+static int refuse_in_use(struct request *q, const struct write *w)
+{
+	struct blockers b = {.q = q};
+
+	status_init(&q->st, q->a);
+	buf_init(&b.names, (size_t)1 << 20);
+	find_all_blockers(&b, q->route.kind, w->name);
+	if (b.n > 0) {
+		struct status_cause *causes = q->st.causes;
+		size_t n_causes = q->st.n_causes;
+		status_conflict(&q->st, request_group(q), q->route.resource, w->name, "it is in use by " STR_FMT "%s",
+			STR_ARG(buf_str(&b.names)), b.n > BLOCKERS_NAMED_MAX ? " and others" : "");
+		q->st.causes = causes;
+		q->st.n_causes = n_causes;
+	}
+	buf_done(&b.names);
+	return b.n > 0;
+}
+
+/* ---- what it needs ---- */
+
+static int refuse_missing(struct request *q, const struct write *w, const struct reference *r, const char *how)
+{
+	status_conflict(&q->st, request_group(q), q->route.resource, w->name, "%s.%s \"" STR_FMT "\" %s", r->field->resource,
+		r->field->group, STR_ARG(r->name), how);
+	status_add_cause(&q->st, REASON_MISSING, STR("spec.providers"),
+		arena_printf(q->a, "%s.%s \"" STR_FMT "\" %s", r->field->resource, r->field->group, STR_ARG(r->name), how));
+	return 1;
+}
+
+/* The object as it is now becomes a guard: one that goes meanwhile, or begins to, makes the transaction fail. */
+static int check_needed(struct request *q, struct write *w, const struct reference *r, int64_t *ret_revision)
+{
+	const struct kind *k = kind_by_hub(str_of(r->field->group), str_of(r->field->resource));
+	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, k, request_ns(q), r->name);
+
+	if (!o) {
+		return refuse_missing(q, w, r, "is not there");
+	}
+	*ret_revision = o->revision;
+	return o->is_deleting ? refuse_missing(q, w, r, "is being deleted") : 0;
+}
+
+static int check_all_needed(struct request *q, struct write *w, const struct object *o)
+{
+	struct reference references[REFERENCES_MAX];
+	size_t n = references_of(o, references);
+
+	w->needed = arena_array(q->a, int64_t, n + 1);
+	for (size_t i = 0; i < n; i++) {
+		if (check_needed(q, w, &references[i], &w->needed[i])) {
+			return 1;
+		}
+	}
+	return 0;
+}
+
+int references_check(struct request *q, struct write *w)
+{
+	const struct object *o = born(w);
+
+	w->needed = NULL;
+	w->guards_references = false;
+	if (loses_protection(q, w)) {
+		w->guards_references = true;
+		return refuse_in_use(q, w);
+	}
+	if (o && o->kind->needs_references && o->kind->needs_references(o)) {
+		w->guards_references = true;
+		return check_all_needed(q, w, o);
+	}
+	return 0;
+}
+
+/* ---- the transaction ---- */
+
+static struct storage_compare nothing_below(struct request *q, struct str prefix)
+{
+	return (struct storage_compare){.target = COMPARE_CREATE,
+		.result = COMPARE_EQUAL,
+		.key = prefix,
+		.range_end = storage_prefix_end(q->a, prefix),
+		.number = 0};
+}
+
+size_t references_guards(struct request *q, struct write *w, struct storage_compare *out)
+{
+	struct reference references[REFERENCES_MAX];
+	size_t n = w->needed ? references_of(born(w), references) : 0;
+
+	if (loses_protection(q, w)) {
+		const struct kind *k = q->route.kind;
+		out[0] = nothing_below(q, key_prefix(q, k->doors[0].group, k->resource, request_ns(q), w->name));
+		return 1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct reference_field *f = references[i].field;
+		struct str key = key_object(q->a, q->server->options.prefix, str_of(f->group), str_of(f->resource),
+			request_ns(q), references[i].name);
+		out[i] = (struct storage_compare){
+			.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = w->needed[i]};
+	}
+	return n;
+}
+
+size_t references_steps(struct request *q, struct write *w, struct storage_step *out)
+{
+	struct reference references[REFERENCES_MAX];
+	const struct object *appears = born(w), *o = appears ? appears : gone(w);
+	size_t n = references_of(o, references);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct reference_field *f = references[i].field;
+		struct str of = key_prefix(q, f->group, f->resource, request_ns(q), references[i].name);
+		struct str key = key_reference(q->a, of, str_of(o->kind->doors[0].group), str_of(o->kind->resource), w->name);
+		out[i] = appears ? (struct storage_step){.kind = STEP_PUT, .key = key, .value = o->meta.uid}
+				 : (struct storage_step){.kind = STEP_DELETE, .key = key};
+	}
+	return n;
+}

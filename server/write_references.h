@@ -1,0 +1,17 @@
+/* References between objects within a write (api/reference.h): the index that is kept in the same transaction, and what must not happen while
+ * something refers to an object. */
+#ifndef SERVER_WRITE_REFERENCES_H
+#define SERVER_WRITE_REFERENCES_H
+
+#include "server/write.h"
+
+enum { REFERENCES_COMPARES_MAX = REFERENCES_MAX + 1, REFERENCES_STEPS_MAX = REFERENCES_MAX };
+
+/* Looks at what was decided: 0; or 1 with 409 in q->st, since what loses its protection is referred to, or what a new object needs is not
+ * there. Decided on the cache's view, as everything is; the guards make sure of it. */
+int references_check(struct request *q, struct write *w);
+/* For the transaction that carries the decision out. How many. */
+size_t references_guards(struct request *q, struct write *w, struct storage_compare *out);
+size_t references_steps(struct request *q, struct write *w, struct storage_step *out);
+
+#endif
