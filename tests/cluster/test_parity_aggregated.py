@@ -50,32 +50,24 @@ def without_doubles(document):
     return document
 
 
-def check(want, got, names, listed):
-    if listed is None:
-        if not compare.is_same(want, got):
-            pytest.fail(compare.difference(want, got, names), pytrace=False)
-        return
-    status, why = listed
-    if compare.is_same(want, got):
-        pytest.fail(f"listed as different ({why}), but it is not any more", pytrace=False)
-    found = got.get("status") if isinstance(got, dict) else None
-    wanted = status or (want.get("status") if isinstance(want, dict) else None)
-    if found != wanted:
-        pytest.fail(f"differs otherwise than {why}\n{compare.difference(want, got, names)}", pytrace=False)
+def check(want, got, listed, *names):
+    trouble = compare.trouble(want, got, listed, names)
+    if trouble:
+        pytest.fail(trouble, pytrace=False)
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_parity_aggregated__directly_as_recorded(name, aggregated_parity):
     entry, step = STEPS[name]
     recorded, direct, _ = aggregated_parity.replay(entry)[step]
-    check(recorded, direct, ("recorded", "directly"), DIRECT.get(name))
+    check(recorded, direct, DIRECT.get(name), "recorded", "directly")
 
 
 @pytest.mark.parametrize("name", IDS)
 def test_parity_aggregated__through_the_aggregator_as_directly(name, aggregated_parity):
     entry, step = STEPS[name]
     _, direct, through = aggregated_parity.replay(entry)[step]
-    check(direct, without_doubles(through), ("directly", "through the aggregator"), THROUGH.get(name))
+    check(direct, without_doubles(through), THROUGH.get(name), "directly", "through the aggregator")
 
 
 def test_parity_aggregated__lists_name_steps():

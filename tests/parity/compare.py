@@ -66,3 +66,15 @@ def difference(want, got, names=("kube-apiserver", "annals")):
         return json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False).split("\n")
 
     return "\n".join(difflib.unified_diff(lines(want), lines(got), *names, n=4, lineterm=""))
+
+
+def trouble(want, got, listed, names=("kube-apiserver", "annals")):
+    """What is wrong with an answer, for people; None: nothing. listed: (status or None, why) where it is meant to differ, else None."""
+    if listed is None:
+        return None if is_same(want, got) else difference(want, got, names)
+    status, why = listed
+    if is_same(want, got):
+        return f"listed as a deviation ({why}), but there is none any more"
+    found = got.get("status") if isinstance(got, dict) else None
+    wanted = status or (want.get("status") if isinstance(want, dict) else None)
+    return None if found == wanted else f"deviates otherwise than {why}\n{difference(want, got, names)}"

@@ -19,19 +19,9 @@ MOST_DEVIATIONS = 0.03
 def test_parity__answers_as_recorded(name, replayed):
     entry, step = STEPS[name]
     want, got = replayed(entry)[step]
-    if name in DEVIATIONS:
-        check_deviation(want, got, *DEVIATIONS[name])
-    elif not compare.is_same(want, got):
-        pytest.fail(f"{entry['case'].get('about', '')}\n{compare.difference(want, got)}", pytrace=False)
-
-
-def check_deviation(want, got, status, why):
-    if compare.is_same(want, got):
-        pytest.fail(f"listed as a deviation ({why}), but there is none any more", pytrace=False)
-    found = got.get("status") if isinstance(got, dict) else None
-    wanted = status or (want.get("status") if isinstance(want, dict) else None)
-    if found != wanted:
-        pytest.fail(f"deviates otherwise than {why}\n{compare.difference(want, got)}", pytrace=False)
+    trouble = compare.trouble(want, got, DEVIATIONS.get(name))
+    if trouble:
+        pytest.fail(f"{entry['case'].get('about', '')}\n{trouble}", pytrace=False)
 
 
 def test_parity__deviations_are_steps():
