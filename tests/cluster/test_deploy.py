@@ -237,10 +237,16 @@ def test_users_of_the_cluster_may_what_their_role_says(cluster, installed, aggre
     wait_available(cluster)
     resources = cluster.kube.get("/apis/annals.dev/v1").json["resources"] + cluster.kube.get("/apis/annals.dev/v1beta1").json["resources"]
     assert resources
+
+    def may(verb, resource):
+        said = cluster.kubectl("auth", "can-i", verb, f"{resource['name']}.annals.dev", "-n", namespace, user=(user,)).stdout.strip()
+        assert said in ("yes", "no")
+        return said == "yes"
+
+    processes.retry_until(lambda: may("create" if may_write else "list", resources[0]), "kube-apiserver has heard of roles and binding")
     for resource in resources:
         for verb in resource["verbs"]:
-            may = cluster.kubectl("auth", "can-i", verb, f"{resource['name']}.annals.dev", "-n", namespace, user=(user,)).stdout.strip()
-            assert (may == "yes") == (may_write or verb in ("get", "list", "watch")), (resource["name"], verb, may)
+            assert may(verb, resource) == (may_write or verb in ("get", "list", "watch")), (resource["name"], verb)
 
 
 def asked_of_kube(cluster):
