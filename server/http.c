@@ -61,7 +61,7 @@ struct http_server {
 	struct client_trust *trust; /* likewise */
 	struct keeper *keeper;
 	struct pump *pump;
-	_Atomic bool is_draining, is_cutting;
+	_Atomic bool is_leaving, is_draining, is_cutting;
 	_Atomic uint32_t n_wakers; /* threads that are waking an exchange just now */
 
 	pthread_mutex_t streams_lock;
@@ -340,6 +340,17 @@ void http_add_header(struct http_exchange *x, const char *name, struct str value
 	x->answer_headers_end = &header->next;
 }
 
+static enum stream_kind stream_kind_of(const struct http_exchange *x)
+{
+	return (enum stream_kind)atomic_load_explicit(&x->stream_kind, memory_order_acquire);
+}
+
+static bool is_last_answer(const struct http_exchange *x)
+{
+	bool is_leaving = atomic_load_explicit(&server_of(x)->is_leaving, memory_order_relaxed);
+	return http_is_draining(x) || (is_leaving && stream_kind_of(x) == STREAM_NONE);
+}
+
 static void answer(struct http_exchange *x, unsigned status, struct MHD_Response *response)
 {
 	assert(x->status == 0 && response);
@@ -348,7 +359,7 @@ static void answer(struct http_exchange *x, unsigned status, struct MHD_Response
 	for (struct answer_header *h = x->answer_headers; h; h = h->next) {
 		MHD_add_response_header(response, h->name, h->value);
 	}
-	if (http_is_draining(x)) {
+	if (is_last_answer(x)) {
 		MHD_add_response_header(response, "Connection", "close");
 	}
 }
@@ -421,11 +432,6 @@ void http_reply_bytes(struct http_exchange *x, unsigned status, struct bytes *co
 }
 
 /* Streams. */
-
-static enum stream_kind stream_kind_of(struct http_exchange *x)
-{
-	return (enum stream_kind)atomic_load_explicit(&x->stream_kind, memory_order_acquire);
-}
 
 static void wake_driven(struct http_exchange *x)
 {
@@ -1260,6 +1266,11 @@ static void cut_what_is_left(struct http_server *s)
 	atomic_store_explicit(&s->is_cutting, true, memory_order_release);
 	keeper_cut_all(s->keeper);
 	wake_streams(s);
+}
+
+void http_server_leave(struct http_server *s)
+{
+	atomic_store_explicit(&s->is_leaving, true, memory_order_relaxed);
 }
 
 void http_server_drain(struct http_server *s, int64_t timeout_ms)

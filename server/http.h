@@ -82,6 +82,9 @@ uint16_t http_server_port(const struct http_server *s);
 /* Whom to believe where no file says it: counts from the next request on, also on connections that are there. Any thread; copies. What is
  * garbage believes nobody, and on_notice is told. */
 void http_server_set_trust(struct http_server *s, const struct trust *trust);
+/* From now on each answer but a stream's is the last on its connection: clients that keep connections open go elsewhere, those of load
+ * balancers too, before a drain closes what is idle just when the next request comes. */
+void http_server_leave(struct http_server *s);
 /* Stops accepting; idle connections close; exchanges under way may finish; streams are asked to end (their `read` is called and sees
  * http_is_draining). Returns when all are done or after timeout_ms, then cuts what is left, except suspended exchanges: those wait for
  * their operation. Not from an HTTP thread. */

@@ -275,6 +275,7 @@ void server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms)
 	struct timespec delay = {.tv_sec = delay_ms / 1000, .tv_nsec = delay_ms % 1000 * 1000000};
 
 	atomic_store(&s->is_draining, true);
+	http_server_leave(s->http);
 	while (delay_ms > 0 && nanosleep(&delay, &delay)) {
 	}
 	http_server_drain(s->http, timeout_ms);

@@ -47,7 +47,7 @@ int server_new(struct server **ret, const struct server_options *options, struct
 uint16_t server_port(const struct server *s);
 /* Aggregated mode: whose client certificates to believe from the next request on, where http's options name no file. Any thread; copies. */
 void server_set_trust(struct server *s, const struct trust *trust);
-/* /readyz turns not ok at once (for load balancers), then after delay_ms stops accepting and drains. */
+/* /readyz turns not ok at once (for load balancers), and answers end their connections; then after delay_ms stops accepting and drains. */
 void server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms);
 struct server *server_free(struct server *s);
 /* Standalone: creates the namespaces default, kube-system, kube-public, kube-node-lease where absent. Blocking; 0, or a storage_result with err. */

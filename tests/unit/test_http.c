@@ -692,6 +692,35 @@ static void test_http__drain_lets_everybody_finish(void **state _unused_)
 	buf_done(&body);
 }
 
+static void test_http__leaving_server_sends_connections_away(void **state _unused_)
+{
+	struct client kept, fresh, watching;
+	struct answer a;
+	struct buf body;
+	start(NULL);
+	buf_init(&body, 1 << 20);
+	dial(&kept);
+	assert_answer(&kept, GET("/hello"), 200, "hello\n");
+	http_server_leave(world.server);
+	client_get(&kept, "/hello", &a);
+	assert_true(a.will_close);
+	answer_done(&a);
+	await_end(&kept);
+
+	dial(&fresh);
+	client_get(&fresh, "/hello", &a);
+	assert_int_equal(a.status, 200);
+	assert_true(a.will_close);
+	answer_done(&a);
+	open_stream(&watching);
+	feed(1);
+	assert_true(client_read_chunk(&watching, &body));
+	client_close(&kept);
+	client_close(&fresh);
+	client_close(&watching);
+	buf_done(&body);
+}
+
 static void test_http__drained_server_takes_no_connection(void **state _unused_)
 {
 	start(NULL);
@@ -801,6 +830,7 @@ int main(void)
 		CASE(test_http__new_connection_is_closed_where_all_are_busy),
 		CASE(test_http__crowd_that_speaks_at_once_is_heard),
 		CASE(test_http__drain_lets_everybody_finish),
+		CASE(test_http__leaving_server_sends_connections_away),
 		CASE(test_http__drained_server_takes_no_connection),
 		CASE(test_http__end_cuts_all_but_what_waits_for_its_operation),
 		CASE(test_http__statistics_count),
