@@ -20,6 +20,7 @@ struct trust_follower {
 	struct trust_follower_options options;
 	struct informer *informer; /* NULL before the start */
 	struct arena scratch;      /* the client's thread's */
+	bool is_broken;            /* as was told; likewise */
 	pthread_mutex_t lock;      /* held during callbacks */
 	bool is_stopped;           /* under the lock */
 	_Atomic bool is_known;     /* it has been read, or found to be absent */
@@ -43,10 +44,13 @@ static void tell_problems(struct trust_follower *f, const struct json *config_ma
 	} else if (problems.n > 0) {
 		buf_printf(&text, CONFIG_MAP ": " STR_FMT ": nobody is believed because of that until it is mended",
 			STR_ARG(problems));
-	} else {
-		return;
+	} else if (f->is_broken) {
+		BUF_LITERAL(&text, CONFIG_MAP " is mended: what it says counts");
 	}
-	tell(f, buf_str(&text));
+	f->is_broken = !config_map || problems.n > 0;
+	if (text.n > 0) {
+		tell(f, buf_str(&text));
+	}
 }
 
 static void give(struct trust_follower *f, const struct trust *trust)

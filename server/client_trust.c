@@ -14,6 +14,7 @@ struct half {
 	struct client_trust *owner;
 	struct watched_file file; /* path NULL: none, and what is set counts */
 	struct buf pem;
+	bool is_broken; /* as was told; of the one who looks */
 };
 
 struct client_trust {
@@ -97,9 +98,10 @@ static void on_reload(void *ctx, const char *path, const char *problem)
 	if (problem) {
 		half_set(h, STR(""), &ignored);
 	}
-	if (t->on_reload.report) {
+	if (t->on_reload.report && (problem || h->is_broken)) {
 		t->on_reload.report(t->on_reload.ctx, path, problem);
 	}
+	h->is_broken = problem != NULL;
 }
 
 static int half_open(struct half *h, struct client_trust *t, const char *path, const char *what, struct buf *err)

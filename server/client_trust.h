@@ -22,7 +22,7 @@ struct verifier;
 struct client_trust_options {
 	const char *client_ca_file, *front_ca_file; /* PEM bundles, or NULL */
 	const struct trust *front; /* with front_ca_file: names and headers of front proxies; copied. NULL: none */
-	struct reload_hook on_reload;
+	struct reload_hook on_reload; /* of trouble, and of its end */
 };
 
 /* 0, or -errno with a sentence in err. */

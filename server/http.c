@@ -1113,8 +1113,10 @@ static void on_trust_file(void *ctx, const char *path, const char *problem)
 	buf_init(&text, 8192);
 	if (problem) {
 		buf_printf(&text, "%s: %s; nobody is believed because of it until it is mended", path, problem);
-		tell(ctx, buf_str(&text));
+	} else {
+		buf_printf(&text, "%s is mended: what it says counts", path);
 	}
+	tell(ctx, buf_str(&text));
 }
 
 void http_server_set_trust(struct http_server *s, const struct trust *trust)

@@ -353,6 +353,8 @@ def test_run_time__config_map_deleted(own, trust):
 def test_run_time__garbage_is_told(trust):
     trust.change(requestheader_allowed_names="[", client_ca_file=None)
     assert trust.tells("client-ca-file is missing; requestheader-allowed-names is no list of strings: nobody is believed because of that")
+    trust.restore()
+    assert trust.tells("extension-apiserver-authentication is mended: what it says counts")
 
 
 def test_run_time__trust_stays_while_kube_apiserver_is_away(own, trust):

@@ -81,6 +81,7 @@ def test_file_of_front_proxies__is_followed_on_a_live_connection(server, certifi
         created = server.post(revisions(), {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": "seen"}, "data": {}, "revision": 1})
         assert created.status == 201
         assert next(event["object"]["metadata"]["name"] for event in watch) == "seen"
+    assert server.stderr.wait(f"{file} is mended: what it says counts")
     for problem in ("no certificate in", "cannot read"):
         assert server.stderr.wait(f"{problem} {file}.*nobody is believed because of it until it is mended")
 
