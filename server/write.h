@@ -34,6 +34,7 @@ struct write {
 	/* private */
 	struct str key, namespace_key, stored; /* stored: the value being written */
 	bool guards_references;                /* something about references is a guard, too */
+	int64_t unreferenced;                  /* the revision at which nothing referred to what loses its protection */
 	int64_t *needed; /* mod revisions of what the new object refers to, if those must stay; else NULL */
 	struct storage_step failure[1];
 };

@@ -4,6 +4,12 @@
 
 enum { BLOCKERS_NAMED_MAX = 20 };
 
+#ifdef BROKEN_REFERENCE_GUARDS
+#define HAS_NO_GUARDS true
+#else
+#define HAS_NO_GUARDS false
+#endif
+
 #define REASON_IN_USE "InUse"
 #define REASON_MISSING "ReferenceMissing"
 
@@ -19,7 +25,7 @@ static bool is_removed(const struct request *q, const struct write *w)
 /* The rehearsal of a deletion says what would keep the object, although the deletion itself would only begin. */
 static bool loses_protection(const struct request *q, const struct write *w)
 {
-	if (!w->present || (w->decision != DECIDE_PUT && w->decision != DECIDE_REMOVE && !q->is_dry_run)) {
+	if (HAS_NO_GUARDS || !w->present || (w->decision != DECIDE_PUT && w->decision != DECIDE_REMOVE && !q->is_dry_run)) {
 		return false;
 	}
 	bool was_kept = meta_has_finalizer(&w->present->meta, FINALIZER_PROTECTION);
@@ -43,9 +49,24 @@ static size_t references_of(const struct object *o, struct reference ret[REFEREN
 	return o && o->kind->references ? o->kind->references(o, ret) : 0;
 }
 
-static struct str key_prefix(struct request *q, const char *group, const char *resource, struct str ns, struct str name)
+static struct str references_to(struct request *q, const struct reference *r)
 {
-	return key_references(q->a, q->server->options.prefix, str_of(group), str_of(resource), ns, name);
+	const struct reference_field *f = r->field;
+
+	return key_references(q->a, q->server->options.prefix, str_of(f->group), str_of(f->resource), request_ns(q), r->name);
+}
+
+static struct str referenced(struct request *q, const char *group, const char *resource, struct str name)
+{
+	return key_referenced(q->a, q->server->options.prefix, str_of(group), str_of(resource), request_ns(q), name);
+}
+
+/* That of the object which is written. */
+static struct str referenced_self(struct request *q, const struct write *w)
+{
+	const struct kind *k = q->route.kind;
+
+	return referenced(q, k->doors[0].group, k->resource, w->name);
 }
 
 /* ---- who refers to it ---- */
@@ -54,6 +75,7 @@ struct blockers {
 	struct request *q;
 	struct buf names;
 	size_t n;
+	int64_t revision; /* of what was looked at */
 };
 
 static void add_blocker(struct blockers *b, const struct cached *o)
@@ -81,6 +103,7 @@ static void find_blockers(
 	const struct cached *o;
 	struct cache_iter it;
 
+	b->revision = MIN(b->revision, cache_snapshot_revision(s));
 	cache_iter_init(&it, s, &filter, STR(""));
 	while ((o = cache_iter_next(&it)) && b->n <= BLOCKERS_NAMED_MAX) {
 		add_blocker(b, o);
@@ -99,9 +122,9 @@ static void find_all_blockers(struct blockers *b, const struct kind *target, str
 	}
 }
 
-static int refuse_in_use(struct request *q, const struct write *w)
+static int refuse_in_use(struct request *q, struct write *w)
 {
-	struct blockers b = {.q = q};
+	struct blockers b = {.q = q, .revision = INT64_MAX - 1};
 
 	status_init(&q->st, q->a);
 	buf_init(&b.names, (size_t)1 << 20);
@@ -115,6 +138,7 @@ static int refuse_in_use(struct request *q, const struct write *w)
 		q->st.n_causes = n_causes;
 	}
 	buf_done(&b.names);
+	w->unreferenced = b.revision;
 	return b.n > 0;
 }
 
@@ -175,13 +199,18 @@ int references_check(struct request *q, struct write *w)
 
 /* ---- the transaction ---- */
 
-static struct storage_compare nothing_below(struct request *q, struct str prefix)
+static struct storage_compare not_since(struct str key, int64_t revision)
 {
-	return (struct storage_compare){.target = COMPARE_CREATE,
-		.result = COMPARE_EQUAL,
-		.key = prefix,
-		.range_end = storage_prefix_end(q->a, prefix),
-		.number = 0};
+	return (struct storage_compare){.target = COMPARE_MOD, .result = COMPARE_LESS, .key = key, .number = revision + 1};
+}
+
+static struct storage_compare as_it_was(struct request *q, const struct reference *r, int64_t revision)
+{
+	const struct reference_field *f = r->field;
+	struct str key =
+		key_object(q->a, q->server->options.prefix, str_of(f->group), str_of(f->resource), request_ns(q), r->name);
+
+	return (struct storage_compare){.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = revision};
 }
 
 size_t references_guards(struct request *q, struct write *w, struct storage_compare *out)
@@ -190,32 +219,42 @@ size_t references_guards(struct request *q, struct write *w, struct storage_comp
 	size_t n = w->needed ? references_of(born(w), references) : 0;
 
 	if (loses_protection(q, w)) {
-		const struct kind *k = q->route.kind;
-		out[0] = nothing_below(q, key_prefix(q, k->doors[0].group, k->resource, request_ns(q), w->name));
+		out[0] = not_since(referenced_self(q, w), w->unreferenced);
 		return 1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct reference_field *f = references[i].field;
-		struct str key = key_object(q->a, q->server->options.prefix, str_of(f->group), str_of(f->resource),
-			request_ns(q), references[i].name);
-		out[i] = (struct storage_compare){
-			.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = w->needed[i]};
+		out[i] = as_it_was(q, &references[i], w->needed[i]);
 	}
 	return n;
+}
+
+static struct storage_step put(struct str key, struct str value)
+{
+	return (struct storage_step){.kind = STEP_PUT, .key = key, .value = value};
+}
+
+static struct storage_step drop(struct str key)
+{
+	return (struct storage_step){.kind = STEP_DELETE, .key = key};
 }
 
 size_t references_steps(struct request *q, struct write *w, struct storage_step *out)
 {
 	struct reference references[REFERENCES_MAX];
 	const struct object *appears = born(w), *o = appears ? appears : gone(w);
-	size_t n = references_of(o, references);
+	size_t n = references_of(o, references), n_out = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct reference_field *f = references[i].field;
-		struct str of = key_prefix(q, f->group, f->resource, request_ns(q), references[i].name);
-		struct str key = key_reference(q->a, of, str_of(o->kind->doors[0].group), str_of(o->kind->resource), w->name);
-		out[i] = appears ? (struct storage_step){.kind = STEP_PUT, .key = key, .value = o->meta.uid}
-				 : (struct storage_step){.kind = STEP_DELETE, .key = key};
+		const struct reference *r = &references[i];
+		struct str key = key_reference(
+			q->a, references_to(q, r), str_of(o->kind->doors[0].group), str_of(o->kind->resource), w->name);
+		out[n_out++] = appears ? put(key, o->meta.uid) : drop(key);
+		if (appears) {
+			out[n_out++] = put(referenced(q, r->field->group, r->field->resource, r->name), o->meta.uid);
+		}
 	}
-	return n;
+	if (gone(w) && loses_protection(q, w)) {
+		out[n_out++] = drop(referenced_self(q, w));
+	}
+	return n_out;
 }

@@ -25,6 +25,14 @@ struct str key_references(
 		STR_ARG(dir), STR_ARG(resource), STR_ARG(ns), STR_ARG(name));
 }
 
+struct str key_referenced(
+	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name)
+{
+	struct str dir = group.n ? group : STR(CORE);
+	return arena_printf(a, STR_FMT "/referenced/" STR_FMT "/" STR_FMT "/" STR_FMT "/" STR_FMT, STR_ARG(prefix),
+		STR_ARG(dir), STR_ARG(resource), STR_ARG(ns), STR_ARG(name));
+}
+
 struct str key_reference(struct arena *a, struct str references, struct str group, struct str resource, struct str name)
 {
 	struct str dir = group.n ? group : STR(CORE);

@@ -4,6 +4,7 @@
  *   PREFIX/objects/GROUP/RESOURCE/NAME              cluster-scoped objects
  *   PREFIX/references/GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME
  *                                                   that the object named last refers to the one named first (api/reference.h); its uid
+ *   PREFIX/referenced/GROUP/RESOURCE/NAMESPACE/NAME when something last came to refer to that object: the key's mod revision
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/compact.h)
  *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache.h)
  *
@@ -20,6 +21,7 @@ struct str key_objects_prefix(struct arena *a, struct str prefix); /* PREFIX/obj
 struct str key_references(
 	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_reference(struct arena *a, struct str references, struct str group, struct str resource, struct str name);
+struct str key_referenced(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_compact(struct arena *a, struct str prefix);
 struct str key_fence(struct arena *a, struct str prefix);
 
