@@ -68,7 +68,7 @@ class Watcher:
     """A member of a crew; each step is a connection to some server. start: how it learns what exists: "list", "watch-list" or "zero".
     Now and then it begins again at some place where it has been, to be told everything a second time."""
 
-    doors = DOORS
+    Session, doors = session.Session, DOORS
 
     def __init__(self, world, number, form, start):
         self.world, self.form, self.start = world, form, start
@@ -99,7 +99,7 @@ class Watcher:
         self.segments.append(self.segment)
 
     def _start_list(self):
-        asking = session.Session(self.world, self.random.randrange(len(self.world.servers)))
+        asking = self.Session(self.world, self.random.randrange(len(self.world.servers)))
         query = {name: value for name, value in self._query().items() if name.endswith("Selector")}
         reply = asking.ask("GET", f"{self._path()}?{urllib.parse.urlencode(query)}")
         asking.close()
