@@ -3,19 +3,18 @@
 #include "admission/rules.h"
 
 #include "api/digest.h"
+#include "api/history.h"
 #include "api/patch_tree.h"
-
-#define ANNOTATION STR("annals.dev/digest")
 
 static struct json *shown_digest(const struct object *o)
 {
-	return o ? json_get(o->meta.annotations, ANNOTATION) : NULL;
+	return o ? json_get(o->meta.annotations, ANNOTATION_DIGEST) : NULL;
 }
 
 static void set_annotation(struct meta *m, struct arena *a, struct json *value)
 {
 	m->annotations = m->annotations ? open_copy(a, m->annotations) : json_object(a);
-	open_set(a, m->annotations, ANNOTATION, value);
+	open_set(a, m->annotations, ANNOTATION_DIGEST, value);
 }
 
 static struct json *compute(const struct json *data, struct arena *a)

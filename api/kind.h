@@ -3,6 +3,7 @@
 #ifndef API_KIND_H
 #define API_KIND_H
 
+#include "api/history.h"
 #include "api/object.h"
 #include "api/reference.h"
 
@@ -160,6 +161,8 @@ struct kind {
 	size_t (*references)(const struct object *o, struct reference ret[REFERENCES_MAX]);
 	/* Is the object not to be created unless what it refers to is there and stays? NULL: never. */
 	bool (*needs_references)(const struct object *o);
+	/* Where its objects are in the history of their controllers (api/history.h); false: in none. NULL: the kind is no history. */
+	bool (*history)(const struct object *o, struct history_place *ret);
 	bool is_protected; /* may always be referred to, with the finalizer or without */
 
 	unsigned index; /* set by registration: dense, for tables by kind */

@@ -1,5 +1,6 @@
 #include "server/write.h"
 
+#include "server/write_history.h"
 #include "server/write_references.h"
 #include "storage/keys.h"
 
@@ -69,7 +70,8 @@ static struct storage_compare guard(struct str key, int64_t mod_revision)
 static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 {
 	bool refers = q->route.kind->references || w->guards_references;
-	size_t n_more_compares = refers ? REFERENCES_COMPARES_MAX : 0, n_more_steps = refers ? REFERENCES_STEPS_MAX : 0;
+	size_t n_more_compares = (refers ? REFERENCES_COMPARES_MAX : 0) + HISTORY_COMPARES_MAX;
+	size_t n_more_steps = (refers ? REFERENCES_STEPS_MAX : 0) + HISTORY_STEPS_MAX;
 	struct storage_compare *compares = arena_array(q->a, struct storage_compare, 2 + n_more_compares);
 	struct storage_step *success = arena_array(q->a, struct storage_step, 1 + n_more_steps);
 	size_t n_compares = 0, n_success = 0;
@@ -85,13 +87,15 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 		n_compares += references_guards(q, w, compares + n_compares);
 		n_success += references_steps(q, w, success + n_success);
 	}
+	n_compares += history_guards(q, w, compares + n_compares);
+	n_success += history_steps(q, w, success + n_success);
 	w->failure[0] = (struct storage_step){.kind = STEP_GET, .key = w->key};
 	q->txn = (struct storage_txn){.compares = compares,
 		.n_compares = n_compares,
 		.success = success,
-		.n_success = n_success,
+		.n_success = q->is_dry_run ? 0 : n_success,
 		.failure = w->failure,
-		.n_failure = 1};
+		.n_failure = 1 + history_looks(q, w, w->failure + 1)};
 }
 
 /* The failure branch brought the object as it is now. */
@@ -116,9 +120,18 @@ static void write_conflict(struct request *q)
 	reply_status(q);
 }
 
+/* The object itself was as decided on, and the failure branch says what was not. */
+static int write_refuse_found(struct request *q, struct write *w)
+{
+	const struct storage_step *got = &w->failure[0];
+	int64_t revision = got->n_kvs > 0 ? got->kvs[0].mod_revision : 0;
+
+	return revision == (w->present ? w->present->mod_revision : 0) && history_refuse(q, w, w->failure + 1);
+}
+
 static void write_again(struct request *q, struct write *w)
 {
-	int r = write_take_present(q, w);
+	int r = write_refuse_found(q, w) || write_take_present(q, w);
 
 	storage_op_clear(&q->txn.op);
 	if (r) {
@@ -149,6 +162,10 @@ static void write_txn_done(struct request *q)
 	}
 	if (!q->txn.succeeded) {
 		write_again(q, w);
+		return;
+	}
+	if (q->is_dry_run) {
+		w->finish(q, w);
 		return;
 	}
 	w->revision = q->txn.op.revision;
@@ -188,7 +205,8 @@ static bool write_encode(struct request *q, struct write *w)
 static void write_carry_out(struct request *q, struct write *w)
 {
 	timing_pass(q, STEP_ADMITTED);
-	if (q->is_dry_run) {
+	history_note(q, w);
+	if (q->is_dry_run && w->history.n_free == 0) {
 		w->finish(q, w);
 		return;
 	}

@@ -8,6 +8,17 @@
 
 #include "server/request.h"
 
+enum { HISTORY_LOOKS_MAX = 2 };
+
+/* What a write changes in the history of a controller (api/history.h). */
+struct write_history {
+	bool was_in, is_in; /* a history, before and after */
+	struct history_place before, after;
+	struct str digest;                  /* of the state, which never changes */
+	struct str free[HISTORY_LOOKS_MAX]; /* directories of the index in which nothing may be: a guard, too */
+	size_t n_free;
+};
+
 enum decision {
 	DECIDE_REFUSE,       /* q->st says why */
 	DECIDE_KEEP,         /* nothing to change: answer `present` */
@@ -36,7 +47,8 @@ struct write {
 	bool guards_references;                /* something about references is a guard, too */
 	int64_t unreferenced;                  /* the revision at which nothing referred to what loses its protection */
 	int64_t *needed; /* mod revisions of what the new object refers to, if those must stay; else NULL */
-	struct storage_step failure[1];
+	struct write_history history; /* write_history.h's */
+	struct storage_step failure[1 + HISTORY_LOOKS_MAX];
 };
 
 #define WRITE_ATTEMPTS_MAX 64

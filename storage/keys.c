@@ -3,6 +3,7 @@
 #define OBJECTS "/objects/"
 #define CORE "core"
 #define REFERENCES "/references/"
+#define HISTORY "/history/"
 
 struct str key_object(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name)
 {
@@ -38,6 +39,45 @@ struct str key_reference(struct arena *a, struct str references, struct str grou
 	struct str dir = group.n ? group : STR(CORE);
 	return arena_printf(a, STR_FMT STR_FMT "/" STR_FMT "/" STR_FMT, STR_ARG(references), STR_ARG(dir), STR_ARG(resource),
 		STR_ARG(name));
+}
+
+static struct str escape(struct arena *a, struct str s)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char *p = arena_text(a, 3 * s.n + 1), *end = p;
+
+	for (size_t i = 0; i < s.n; i++) {
+		unsigned char c = (unsigned char)s.p[i];
+		if (c <= ' ' || c == '/' || c == '%') {
+			*end++ = '%';
+			*end++ = digits[c >> 4];
+			*end++ = digits[c & 15];
+		} else {
+			*end++ = s.p[i];
+		}
+	}
+	return (struct str){p, (size_t)(end - p)};
+}
+
+struct str key_history(struct arena *a, struct str prefix, struct str ns, struct str owner)
+{
+	struct str dir = escape(a, owner);
+	return arena_printf(a, STR_FMT HISTORY STR_FMT "/" STR_FMT "/", STR_ARG(prefix), STR_ARG(ns), STR_ARG(dir));
+}
+
+struct str key_history_digest(struct arena *a, struct str history, struct str digest)
+{
+	return arena_printf(a, STR_FMT "digest/" STR_FMT "/", STR_ARG(history), STR_ARG(digest));
+}
+
+struct str key_history_number(struct arena *a, struct str history, int64_t number)
+{
+	return arena_printf(a, STR_FMT "number/%lld/", STR_ARG(history), (long long)number);
+}
+
+struct str key_below(struct arena *a, struct str directory, struct str name)
+{
+	return arena_printf(a, STR_FMT STR_FMT, STR_ARG(directory), STR_ARG(name));
 }
 
 struct str key_compact(struct arena *a, struct str prefix)

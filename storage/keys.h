@@ -4,6 +4,8 @@
  *   PREFIX/objects/GROUP/RESOURCE/NAME              cluster-scoped objects
  *   PREFIX/references/GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME
  *                                                   that the object named last refers to the one named first (api/reference.h); its uid
+ *   PREFIX/history/NAMESPACE/UID/digest/DIGEST/NAME  that the revision NAME, whose controller has that uid, holds the state of that digest
+ *   PREFIX/history/NAMESPACE/UID/number/NUMBER/NAME  that it has that number (api/history.h); both: its own uid
  *   PREFIX/referenced/GROUP/RESOURCE/NAMESPACE/NAME when something last came to refer to that object: the key's mod revision
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/compact.h)
  *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache.h)
@@ -21,6 +23,12 @@ struct str key_objects_prefix(struct arena *a, struct str prefix); /* PREFIX/obj
 struct str key_references(
 	struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_reference(struct arena *a, struct str references, struct str group, struct str resource, struct str name);
+/* Of all that is the history of an owner, of one state in it, of one number: end with a slash. In the uid, which clients choose, slashes,
+ * percent signs, blanks and control characters are escaped. */
+struct str key_history(struct arena *a, struct str prefix, struct str ns, struct str owner);
+struct str key_history_digest(struct arena *a, struct str history, struct str digest);
+struct str key_history_number(struct arena *a, struct str history, int64_t number);
+struct str key_below(struct arena *a, struct str directory, struct str name);
 struct str key_referenced(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_compact(struct arena *a, struct str prefix);
 struct str key_fence(struct arena *a, struct str prefix);

@@ -27,6 +27,19 @@ static void protect(struct object *o, struct arena *a)
 	}
 }
 
+static bool find_place(const struct object *o, struct history_place *ret)
+{
+	struct owner_reference owner;
+
+	if (!meta_controller(&o->meta, &owner)) {
+		return false;
+	}
+	ret->owner = owner.uid;
+	ret->number = 0;
+	json_to_int64(json_gets(o->fields, "revision"), &ret->number);
+	return true;
+}
+
 static void validate_revision(const struct object *o, struct field_errors *errors)
 {
 	const struct json *revision = json_gets(o->fields, "revision");
@@ -177,6 +190,7 @@ static struct kind controllerrevision = {
 	.keeps_generation = true,
 	.prepare_create = protect,
 	.retired_versions = (const char *const[]){"apps/v1beta1", "apps/v1beta2", NULL},
+	.history = find_place,
 	.validate = validate,
 	.validate_update = validate_update,
 	.columns = columns,

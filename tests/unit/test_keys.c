@@ -27,6 +27,18 @@ static void test_keys__namespaced_and_cluster_scoped(void **state)
 		"/annals/objects/core/namespaces/default");
 }
 
+static void test_keys__history_of_an_owner(void **state)
+{
+	struct arena *a = *state;
+	struct str history = key_history(a, STR("/annals"), STR("ns"), STR("12-ab"));
+	assert_str(history, "/annals/history/ns/12-ab/");
+	assert_str(key_below(a, key_history_digest(a, history, STR("bcd")), STR("web-1")),
+		"/annals/history/ns/12-ab/digest/bcd/web-1");
+	assert_str(key_below(a, key_history_number(a, history, 7), STR("web-1")), "/annals/history/ns/12-ab/number/7/web-1");
+	assert_str(key_history(a, STR("/annals"), STR("ns"), (struct str){"a/b%c\0d e", 9}),
+		"/annals/history/ns/a%2Fb%25c%00d%20e/");
+}
+
 static void test_keys__fixed_ones(void **state)
 {
 	struct arena *a = *state;
@@ -91,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		ARENA_TEST(test_keys__namespaced_and_cluster_scoped),
+		ARENA_TEST(test_keys__history_of_an_owner),
 		ARENA_TEST(test_keys__fixed_ones),
 		ARENA_TEST(test_keys__split_is_the_way_back),
 		TEST(test_keys__split_refuses_other_shapes),
