@@ -102,10 +102,6 @@ class Hooks:
         with self.lock:
             return [heard for heard in self.reviews[path] if path.startswith(PROBE) or heard.review["request"].get("name") != "probe"]
 
-    def forget(self, path):
-        with self.lock:
-            self.reviews.pop(path, None)
-
     def never(self, review):
         """An answer that does not come while the server is there."""
         self.released.wait(processes.PATIENCE)
@@ -123,7 +119,7 @@ class Hooks:
                  for kind in kinds]
         return {"name": name, "clientConfig": self.at(path), "rules": rules, "sideEffects": "None", "admissionReviewVersions": ["v1"], **more}
 
-    def configure(self, client, phase, name, namespace, kinds, *webhooks, client_of=None):
+    def configure(self, client, phase, name, namespace, kinds, *webhooks):
         """Returns Configuration once each of the kinds is under it. client: of kube-apiserver."""
         own = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}
         probe = self.webhook("probe.example.com", f"{PROBE}/{name}", kinds, objectSelector={"matchLabels": {"example.com/probe": name}})
@@ -133,7 +129,7 @@ class Hooks:
         made = client.post(configuration.path, body)
         assert made.status == 201, made
         for kind in kinds:
-            configuration.wait_known(namespace, kind, client_of(kind) if client_of else client)
+            configuration.wait_known(namespace, kind)
         return configuration
 
 
@@ -141,14 +137,14 @@ class Configuration:
     def __init__(self, hooks, client, path, name):
         self.hooks, self.client, self.path, self.name = hooks, client, path, name
 
-    def _is_known(self, namespace, kind, client):
+    def _is_known(self, namespace, kind):
         probe = kind.body("probe", labels={"example.com/probe": self.name})
-        client.post(f"{kind.path(namespace)}?dryRun=All", probe)
+        self.client.post(f"{kind.path(namespace)}?dryRun=All", probe)
         groups = [heard.review["request"]["requestResource"]["group"] for heard in self.hooks.heard(f"{PROBE}/{self.name}")]
         return kind.group in groups
 
-    def wait_known(self, namespace, kind, client):
-        processes.retry_until(lambda: self._is_known(namespace, kind, client), f"webhooks {self.name} are asked about {kind.group}")
+    def wait_known(self, namespace, kind):
+        processes.retry_until(lambda: self._is_known(namespace, kind), f"webhooks {self.name} are asked about {kind.group}")
 
     def remove(self):
         assert self.client.delete(f"{self.path}/{self.name}").status == 200

@@ -1,6 +1,7 @@
 """Admission webhooks of the cluster for kinds behind it. kube-apiserver, asked for a kind of its own under the same configuration, is the
 measure: what the client gets, and what the webhook is asked."""
 
+import concurrent.futures
 import itertools
 import json
 import re
@@ -34,7 +35,7 @@ class Scene:
     """A namespace with a configuration for kube-apiserver's own kind and ours."""
 
     def __init__(self, cluster, server):
-        self.cluster, self.kube, self.server = cluster, cluster.kube, server
+        self.kube, self.server = cluster.kube, server
         self.namespace = cluster.make_namespace()
         self.name = f"scene-{next(NUMBERS)}"
         self.configurations = []
@@ -51,16 +52,13 @@ class Scene:
 
     def configure(self, phase, *hooks):
         name = f"{self.name}-{phase.lower()}"
-        self.configurations.append(self.server.configure(self.kube, phase, name, self.namespace, BOTH, *hooks, client_of=self.client))
+        self.configurations.append(self.server.configure(self.kube, phase, name, self.namespace, BOTH, *hooks))
 
     def heard(self, kind, name="one.example.com"):
         return [heard for heard in self.server.heard(self.path(name)) if heard.review["request"]["requestResource"]["group"] == kind.group]
 
-    def client(self, _kind):
-        return self.kube
-
     def make(self, kind, name="a", query="", **metadata):
-        return self.client(kind).post(kind.path(self.namespace) + query, compact(kind.body(name, **metadata)))
+        return self.kube.post(kind.path(self.namespace) + query, compact(kind.body(name, **metadata)))
 
     def close(self):
         for configuration in self.configurations:
@@ -192,11 +190,12 @@ def test_all_operations_are_shown_to_webhooks(scene):
     one = lambda kind: f"{kind.path(scene.namespace)}/a"
     changed = {**ANNALS_V1.content, "revision": 3}
     steps = [lambda kind: scene.make(kind, labels={"a": "b"}),
-             lambda kind: scene.client(kind).put(f"{one(kind)}?fieldValidation=Ignore", compact({**kind.body("a"), **changed})),
-             lambda kind: scene.client(kind).patch(f"{one(kind)}?fieldManager=me", {"metadata": {"annotations": {"x": "y"}}}),
-             lambda kind: scene.client(kind).delete(f"{one(kind)}?propagationPolicy=Background"),
+             lambda kind: scene.kube.put(f"{one(kind)}?fieldValidation=Ignore", compact({**kind.body("a"), **changed})),
+             lambda kind: scene.kube.patch(f"{one(kind)}?fieldManager=me", {"metadata": {"annotations": {"x": "y"}}}),
+             lambda kind: scene.kube.delete(f"{one(kind)}?propagationPolicy=Background"),
              lambda kind: scene.make(kind, name="b"),
-             lambda kind: scene.client(kind).delete(f"{kind.path(scene.namespace)}/b", {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})]
+             lambda kind: scene.kube.delete(f"{kind.path(scene.namespace)}/b",
+                                           {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})]
     for n, step in enumerate(steps, 1):
         assert compare(scene, step, n).status in (200, 201)
 
@@ -208,18 +207,19 @@ def test_dry_runs_are_shown_to_webhooks_without_effects(scene, effects):
     assert answer.status == 201
 
 
-def test_webhooks_are_asked_with_the_oldest_version_they_know(scene):
+def test_webhooks_are_asked_in_the_first_version_they_name_that_is_known(scene):
     scene.configure("Validating", scene.webhook(admissionReviewVersions=["v7", "v1beta1", "v1"]))
     assert compare(scene, scene.make).status == 201
 
 
 def test_patches_change_what_is_stored(scene):
-    scene.say(webhooks.patch({"op": "add", "path": "/metadata/labels", "value": {"by": "webhook"}}, {"op": "replace", "path": "/revision", "value": 9}))
+    scene.say(webhooks.patch({"op": "add", "path": "/metadata/labels", "value": {"by": "webhook"}},
+                             {"op": "replace", "path": "/revision", "value": 9}))
     scene.configure("Mutating", scene.webhook())
     answer = compare(scene, scene.make)
     assert answer.json["metadata"]["labels"] == {"by": "webhook"} and answer.json["revision"] == 9
     for kind in BOTH:
-        assert scene.client(kind).get(f"{kind.path(scene.namespace)}/a").json["revision"] == 9
+        assert scene.kube.get(f"{kind.path(scene.namespace)}/a").json["revision"] == 9
 
 
 PATCHES = {
@@ -249,7 +249,7 @@ def test_a_patch_may_rename_what_is_new(scene):
     scene.configure("Mutating", scene.webhook())
     assert compare(scene, scene.make).json["metadata"]["name"] == "other"
     for kind in BOTH:
-        codes = [scene.client(kind).get(f"{kind.path(scene.namespace)}/{name}").status for name in ("a", "other")]
+        codes = [scene.kube.get(f"{kind.path(scene.namespace)}/{name}").status for name in ("a", "other")]
         assert codes == [404, 200]
         answer = scene.make(kind, name="b")
         assert answer.status == 409 and '"other" already exists' in answer.json["message"]
@@ -260,7 +260,7 @@ def test_a_patch_may_not_rename_what_is_there(scene):
         scene.make(kind)
     scene.say(webhooks.patch({"op": "replace", "path": "/metadata/name", "value": "other"}))
     scene.configure("Mutating", scene.webhook())
-    answer = compare(scene, lambda kind: scene.client(kind).patch(f"{kind.path(scene.namespace)}/a", {"metadata": {"labels": {"a": "b"}}}))
+    answer = compare(scene, lambda kind: scene.kube.patch(f"{kind.path(scene.namespace)}/a", {"metadata": {"labels": {"a": "b"}}}))
     assert answer.status == 422
 
 
@@ -330,7 +330,7 @@ def test_deleted_collections_are_shown_one_by_one(scene):
             assert scene.make(kind, name=name).status == 201
     scene.configure("Validating", scene.webhook())
     for kind in BOTH:
-        assert scene.client(kind).delete(kind.path(scene.namespace)).status == 200
+        assert scene.kube.delete(kind.path(scene.namespace)).status == 200
     own, ours = ({old_name(heard): asked(heard, kind) for heard in scene.heard(kind)} for kind in BOTH)
     assert set(own) == {"a", "b"} and ours == own
 
@@ -340,14 +340,14 @@ def test_a_denial_within_a_collection_is_shown(scene):
         assert scene.make(kind).status == 201
     scene.say(webhooks.deny(status={"message": "mine", "code": 403}))
     scene.configure("Validating", scene.webhook(rules=[{**rule, "operations": ["DELETE"]} for rule in scene.webhook()["rules"]]))
-    assert compare(scene, lambda kind: scene.client(kind).delete(kind.path(scene.namespace))).status == 403
+    assert compare(scene, lambda kind: scene.kube.delete(kind.path(scene.namespace))).status == 403
 
 
 def test_an_apply_is_what_it_does(scene):
     scene.configure("Validating", scene.webhook())
     for n, revision in enumerate((1, 2), 1):
         def apply(kind, revision=revision):
-            return scene.client(kind).patch(f"{kind.path(scene.namespace)}/a?fieldManager=me&force=true", compact({**kind.body("a"), "revision": revision}),
+            return scene.kube.patch(f"{kind.path(scene.namespace)}/a?fieldManager=me&force=true", compact({**kind.body("a"), "revision": revision}),
                                             kind="application/apply-patch+yaml")
         assert compare(scene, apply, n).status in (200, 201)
 
@@ -357,7 +357,7 @@ def test_generated_names_are_not_known_yet(scene):
     for kind in BOTH:
         body = kind.body("")
         body["metadata"] = {"generateName": "gen-"}
-        assert scene.client(kind).post(kind.path(scene.namespace), compact(body)).status == 201
+        assert scene.kube.post(kind.path(scene.namespace), compact(body)).status == 201
     own, ours = ([asked(heard, kind) for heard in scene.heard(kind)] for kind in BOTH)
     assert len(own) == 1 and ours == own
 
@@ -389,7 +389,8 @@ def test_a_ca_that_was_taken_back_is_not_believed_any_more(scene, cluster):
     changed["webhooks"][1]["clientConfig"] = scene.server.at(scene.path(), ca=cluster.front.ca)
     assert configuration.client.put(f"{configuration.path}/{configuration.name}", changed).status == 200
     for kind in BOTH:
-        processes.retry_until(lambda kind=kind: scene.make(kind, name="b", query="?dryRun=All", labels={"ask": "it"}).status == 500, "the new CA counts")
+        try_it = lambda kind=kind: scene.make(kind, name="b", query="?dryRun=All", labels={"ask": "it"})
+        processes.retry_until(lambda: try_it().status == 500, "the new CA counts")
 
 
 def test_configurations_that_go_are_forgotten(scene):
@@ -406,7 +407,7 @@ def test_another_version_of_the_same_object_is_shown_to_who_wants_that(scene):
     scene.say(webhooks.patch({"op": "replace", "path": "/revision", "value": 9}))
     scene.configure("Mutating", scene.webhook(matchPolicy="Equivalent"))
     body = {**ANNALS_V1.body("a"), "apiVersion": "annals.dev/v1beta1"}
-    answer = scene.client(ANNALS_V1).post(ANNALS_V1.path(scene.namespace, version="v1beta1"), body)
+    answer = scene.kube.post(ANNALS_V1.path(scene.namespace, version="v1beta1"), body)
     assert answer.status == 201 and answer.json["revision"] == 9 and answer.json["apiVersion"] == "annals.dev/v1beta1"
     request = scene.heard(ANNALS_V1)[0].review["request"]
     assert request["kind"]["version"] == request["resource"]["version"] == "v1" and request["object"]["apiVersion"] == "annals.dev/v1"
@@ -417,7 +418,7 @@ def test_another_version_is_not_shown_to_who_wants_only_one(scene):
     scene.say(webhooks.deny())
     scene.configure("Validating", scene.webhook(matchPolicy="Exact"))
     body = {**ANNALS_V1.body("a"), "apiVersion": "annals.dev/v1beta1"}
-    assert scene.client(ANNALS_V1).post(ANNALS_V1.path(scene.namespace, version="v1beta1"), body).status == 201
+    assert scene.kube.post(ANNALS_V1.path(scene.namespace, version="v1beta1"), body).status == 201
     assert scene.make(ANNALS_V1, name="b").status == 400
 
 
@@ -449,11 +450,30 @@ def test_what_is_not_evaluated_is_told(scene, cluster):
     assert log.wait(f'webhook .{name}. of configuration .* has matchConditions', since)
     assert scene.make(ANNALS_V1).status == 201
     assert len(scene.heard(ANNALS_V1, name)) == 1
-    policy = {"metadata": {"name": scene.name}, "spec": {"matchConstraints": {"resourceRules": scene.webhook()["rules"]}, "validations": [{"expression": "true"}]}}
+    policy = {"metadata": {"name": scene.name}, "spec": {"matchConstraints": {"resourceRules": scene.webhook()["rules"]},
+                                                         "validations": [{"expression": "true"}]}}
     policies = f"{webhooks.CONFIGURATIONS}/validatingadmissionpolicies"
     cluster.make(policies, policy)
     assert log.wait(f'ValidatingAdmissionPolicy .{scene.name}. means kinds that are served here', since)
     assert scene.kube.delete(f"{policies}/{scene.name}").status == 200
+
+
+def test_many_writes_at_once_are_each_shown_once(scene):
+    """Each with what the one before has made of it, and none with that of another."""
+    names = [f"object-{n}" for n in range(100)]
+    def label(review):
+        return webhooks.patch({"op": "add", "path": "/metadata/labels", "value": {"is": review["request"]["name"]}})(review)
+
+    scene.say(label, "a.example.com")
+    scene.configure("Validating", *(scene.webhook(f"{letter}.example.com") for letter in "bcd"))
+    scene.configure("Mutating", scene.webhook("a.example.com"))
+    with concurrent.futures.ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda name: scene.make(ANNALS_V1, name=name), names))
+    assert [(answer.status, answer.json["metadata"]["labels"]["is"]) for answer in answers] == [(201, name) for name in names]
+    for letter in "abcd":
+        requests = [heard.review["request"] for heard in scene.heard(ANNALS_V1, f"{letter}.example.com")]
+        assert sorted(request["name"] for request in requests) == sorted(names)
+        assert letter == "a" or all(request["object"]["metadata"]["labels"]["is"] == request["name"] for request in requests)
 
 
 def test_no_webhook_sees_credentials_of_ours(scene):
