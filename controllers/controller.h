@@ -25,9 +25,12 @@ struct controller {
 	void (*stop)(void *state);
 	/* Its i-th queue, for metrics; NULL: no more. */
 	struct workqueue *(*queue)(void *state, size_t i);
+	/* More metrics of its own, as Prometheus' text; NULL: none. */
+	void (*write_metrics)(void *state, struct buf *out);
 };
 
 extern const struct controller namespace_controller, claim_protection_controller;
+extern const struct controller provider_finalization_controller, dependent_controller;
 
 /* All there are; NULL ends them. */
 extern const struct controller *const all_controllers[];

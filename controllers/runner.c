@@ -208,6 +208,16 @@ static void write_queues(struct runner *r, struct buf *out, size_t metric)
 	}
 }
 
+static void write_own(struct runner *r, struct buf *out)
+{
+	for (size_t i = 0; i < r->n_running; i++) {
+		const struct running *c = &r->running[i];
+		if (c->controller->write_metrics) {
+			c->controller->write_metrics(c->state, out);
+		}
+	}
+}
+
 static void write_head(struct buf *out, const char *name, const char *type, const char *help)
 {
 	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
@@ -220,6 +230,7 @@ void runner_write_metrics(struct runner *r, struct buf *out)
 		write_head(out, queue_metrics[i].name, queue_metrics[i].type, queue_metrics[i].help);
 		write_queues(r, out, i);
 	}
+	write_own(r, out);
 	pthread_mutex_unlock(&r->lock);
 	if (r->leader) {
 		write_head(out, "leader_election_master_status", "gauge", "1 where this process holds the lease");

@@ -5,6 +5,8 @@ const struct controller *const all_controllers[] = {
 	&garbage_collector,
 	&namespace_controller,
 	&claim_protection_controller,
+	&provider_finalization_controller,
+	&dependent_controller,
 	NULL,
 };
 

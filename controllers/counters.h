@@ -1,0 +1,27 @@
+/* What a controller counts, for metrics; any thread. A table of names says what its numbers mean. */
+#ifndef CONTROLLERS_COUNTERS_H
+#define CONTROLLERS_COUNTERS_H
+
+#include "base/buf.h"
+
+#include <stdatomic.h>
+
+enum { COUNTERS_MAX = 8 };
+
+struct counter_name {
+	const char *name, *help;
+};
+
+struct counters {
+	_Atomic uint64_t n[COUNTERS_MAX];
+};
+
+static inline void count(struct counters *c, unsigned which)
+{
+	atomic_fetch_add_explicit(&c->n[which], 1, memory_order_relaxed);
+}
+
+/* Prometheus' text. */
+void counters_write(struct counters *c, const struct counter_name *names, size_t n, struct buf *out);
+
+#endif

@@ -1,0 +1,240 @@
+/* Makes Dependents real, while what they refer to is there, and undoes it before they go (seed 004's controller of Dependents). */
+#include "controllers/dependent_look.h"
+#include "controllers/dependent_plan.h"
+#include "controllers/workers.h"
+
+enum {
+	WORKERS = 4,
+	RETRY_FIRST_MS = 5,
+	RETRY_LAST_MS = 60 * 1000,
+};
+
+static const struct resource dependents_resource = {{"annals.dev", 10}, {"v1", 2}, {"dependents", 10}};
+
+static const struct counter_name counted[] = {
+	[PROVIDER_GETS] = {"annals_dependent_provider_gets_total", "Reads of what Dependents refer to, from the server"},
+	[SPARED_GETS] = {"annals_dependent_spared_gets_total",
+		"Times that another Dependent's implementation was answer enough"},
+	[IMPLEMENTED] = {"annals_dependent_implemented_total", "Implementations made, or found as they should be"},
+	[WITHDRAWN] = {"annals_dependent_withdrawn_total", "Implementations undone"},
+};
+
+/* The state, and who works on it. */
+struct dependent_controller_state {
+	struct dependents_state s;
+	struct workers workers;
+};
+
+static void notice(struct dependents_state *s, bool is_problem, struct str text)
+{
+	s->env->on_notice(s->env->ctx, dependent_controller.name, is_problem, text);
+}
+
+static bool has_synced(const struct dependents_state *s)
+{
+	bool has = informer_has_synced(s->dependents);
+	for (size_t i = 0; has && i < PROVIDED_KINDS_MAX && s->provided[i].informer; i++) {
+		has = informer_has_synced(s->provided[i].informer);
+	}
+	return has;
+}
+
+static void work(void *ctx, struct str key)
+{
+	struct dependents_state *s = ctx;
+	struct str ns, name;
+	if (has_synced(s) && str_cut(key, '/', &ns, &name) && dependent_look(s, ns, name)) {
+		workqueue_forget(s->queue, key);
+	} else {
+		workqueue_retry(s->queue, key);
+	}
+}
+
+/* ---- what happens ---- */
+
+static void enqueue(struct dependents_state *s, const struct item *item)
+{
+	_cleanup_(buf_done) struct buf key;
+	buf_init(&key, PROVIDED_KEY_MAX);
+	buf_printf(&key, STR_FMT "/" STR_FMT, STR_ARG(item->namespace), STR_ARG(item->name));
+	workqueue_add(s->queue, buf_str(&key));
+}
+
+static void on_dependent_add(void *ctx, struct item *dependent, bool is_initial _unused_)
+{
+	struct dependents_state *s = ctx;
+	dependents_put(&s->index, dependent);
+	enqueue(s, dependent);
+}
+
+static void on_dependent_update(void *ctx, struct item *old, struct item *dependent)
+{
+	struct dependents_state *s = ctx;
+	dependents_put(&s->index, dependent);
+	if (!str_eq(old->uid, dependent->uid)) {
+		holdings_release(&s->holdings, old);
+	}
+	enqueue(s, dependent);
+}
+
+/* One that went without being let go here is not relied on any longer than this. */
+static void on_dependent_delete(void *ctx, struct item *dependent, bool is_guess _unused_)
+{
+	struct dependents_state *s = ctx;
+	dependents_remove(&s->index, dependent->namespace, dependent->name);
+	holdings_release(&s->holdings, dependent);
+}
+
+static void on_implementation_update(void *ctx, struct item *old _unused_, struct item *implementation)
+{
+	enqueue(ctx, implementation); /* which has the Dependent's name */
+}
+
+static void on_implementation_delete(void *ctx, struct item *implementation, bool is_guess _unused_)
+{
+	enqueue(ctx, implementation);
+}
+
+static void enqueue_referrer(void *ctx, const struct item *dependent)
+{
+	enqueue(ctx, dependent);
+}
+
+static void provided_changed(const struct provided_watch *w, const struct item *item, bool is_gone)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, PROVIDED_KEY_MAX);
+	struct str key = provided_key(&text, w->kind, item->namespace, item->name);
+	if (is_gone) {
+		holdings_forget(&w->s->holdings, key);
+	}
+	dependents_each(&w->s->index, key, enqueue_referrer, w->s);
+}
+
+static void on_provided_add(void *ctx, struct item *item, bool is_initial _unused_)
+{
+	provided_changed(ctx, item, false);
+}
+
+static void on_provided_update(void *ctx, struct item *old, struct item *item)
+{
+	provided_changed(ctx, item, !str_eq(old->uid, item->uid));
+}
+
+static void on_provided_delete(void *ctx, struct item *item, bool is_guess _unused_)
+{
+	provided_changed(ctx, item, true);
+}
+
+static void on_problem(void *ctx, struct str problem)
+{
+	notice(ctx, true, problem);
+}
+
+static void on_provided_problem(void *ctx, struct str problem)
+{
+	const struct provided_watch *w = ctx;
+	notice(w->s, true, problem);
+}
+
+/* ---- its life ---- */
+
+/* Of what is constant, metadata is enough to know when it comes and goes. */
+static void watch_provided(struct dependents_state *s)
+{
+	for (size_t i = 0; i < PROVIDED_KINDS_MAX && provided_kinds[i].kind; i++) {
+		struct provided_watch *w = &s->provided[i];
+		w->s = s;
+		w->kind = &provided_kinds[i];
+		w->informer = informer_new(&(struct informer_options){
+			.client = s->env->client,
+			.resource = w->kind->resource,
+			.metadata_only = w->kind->is_constant,
+			.no_managers = true,
+			.handlers = {.on_add = on_provided_add,
+				.on_update = on_provided_update,
+				.on_delete = on_provided_delete,
+				.on_problem = on_provided_problem},
+			.ctx = w,
+		});
+	}
+}
+
+static void watch_dependents(struct dependents_state *s)
+{
+	s->dependents = informer_new(&(struct informer_options){
+		.client = s->env->client,
+		.resource = dependents_resource,
+		.no_managers = true,
+		.handlers = {.on_add = on_dependent_add,
+			.on_update = on_dependent_update,
+			.on_delete = on_dependent_delete,
+			.on_problem = on_problem},
+		.ctx = s,
+	});
+	s->implementations = informer_new(&(struct informer_options){
+		.client = s->env->client,
+		.resource = s->implementer->resource,
+		.label_selector = str_of(s->implementer->label_selector),
+		.metadata_only = true,
+		.handlers = {.on_update = on_implementation_update,
+			.on_delete = on_implementation_delete,
+			.on_problem = on_problem},
+		.ctx = s,
+	});
+}
+
+static void *start(const struct controller_env *env)
+{
+	struct dependent_controller_state *c = mem_new(struct dependent_controller_state);
+	struct dependents_state *s = &c->s;
+	s->env = env;
+	s->implementer = &configmap_implementer;
+	s->queue = workqueue_new("dependent", RETRY_FIRST_MS, RETRY_LAST_MS);
+	dependents_init(&s->index);
+	holdings_init(&s->holdings);
+	watch_provided(s);
+	watch_dependents(s);
+	c->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
+	if (workers_start(&c->workers, WORKERS)) {
+		notice(s, true, STR("cannot start a thread: nothing will be done"));
+	}
+	return c;
+}
+
+static void stop(void *state)
+{
+	struct dependent_controller_state *c = state;
+	struct dependents_state *s = &c->s;
+	workers_stop(&c->workers);
+	informer_free(s->implementations);
+	informer_free(s->dependents);
+	for (size_t i = 0; i < PROVIDED_KINDS_MAX; i++) {
+		informer_free(s->provided[i].informer);
+	}
+	holdings_done(&s->holdings);
+	dependents_done(&s->index);
+	workqueue_free(s->queue);
+	mem_free(c);
+}
+
+static struct workqueue *queue(void *state, size_t i)
+{
+	struct dependent_controller_state *c = state;
+	return i == 0 ? c->s.queue : NULL;
+}
+
+static void write_metrics(void *state, struct buf *out)
+{
+	struct dependent_controller_state *c = state;
+	counters_write(&c->s.counters, counted, ARRAY_SIZE(counted), out);
+}
+
+const struct controller dependent_controller = {
+	.name = "dependent-controller",
+	.alias = "dependent",
+	.start = start,
+	.stop = stop,
+	.queue = queue,
+	.write_metrics = write_metrics,
+};

@@ -1,0 +1,107 @@
+#include "controllers/holdings.h"
+
+#include "client/store.h"
+
+enum { HOLDINGS_MAX = 10 * 1000 * 1000 }; /* as many as an informer keeps */
+
+struct holding {
+	struct item *object;
+	struct map holders; /* "NAMESPACE/NAME" of Dependents */
+};
+
+void holdings_init(struct holdings *h)
+{
+	pthread_mutex_init(&h->lock, NULL);
+	map_init(&h->by_provided, HOLDINGS_MAX);
+}
+
+static void holding_free(struct holding *g)
+{
+	if (g) {
+		item_unref(g->object);
+		map_done(&g->holders);
+		mem_free(g);
+	}
+}
+
+void holdings_done(struct holdings *h)
+{
+	for (struct map_entry *e = map_next(&h->by_provided, NULL); e; e = map_next(&h->by_provided, e)) {
+		holding_free(e->value);
+	}
+	map_done(&h->by_provided);
+	pthread_mutex_destroy(&h->lock);
+}
+
+struct item *holdings_get(struct holdings *h, struct str provided_key)
+{
+	pthread_mutex_lock(&h->lock);
+	const struct holding *g = map_get(&h->by_provided, provided_key);
+	struct item *object = g ? item_ref(g->object) : NULL;
+	pthread_mutex_unlock(&h->lock);
+	return object;
+}
+
+static struct holding *make(struct holdings *h, struct str provided_key, struct item *object)
+{
+	struct holding *g = mem_new(struct holding);
+	g->object = item_ref(object);
+	map_init(&g->holders, HOLDINGS_MAX);
+	map_set(&h->by_provided, provided_key, g, NULL);
+	return g;
+}
+
+static void take_newer(struct holding *g, struct item *object)
+{
+	if (object->version > g->object->version) {
+		item_unref(g->object);
+		g->object = item_ref(object);
+	}
+}
+
+void holdings_add(struct holdings *h, struct str provided_key, struct item *object, const struct item *dependent)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, PROVIDED_KEY_MAX);
+	struct str key = store_key(&text, dependent->namespace, dependent->name);
+
+	pthread_mutex_lock(&h->lock);
+	struct holding *g = map_get(&h->by_provided, provided_key);
+	g = g ? g : make(h, provided_key, object);
+	take_newer(g, object);
+	map_set(&g->holders, key, g, NULL);
+	pthread_mutex_unlock(&h->lock);
+}
+
+/* Under the lock. */
+static void forget(struct holdings *h, struct str provided_key)
+{
+	holding_free(map_remove(&h->by_provided, provided_key));
+}
+
+void holdings_release(struct holdings *h, const struct item *dependent)
+{
+	struct provided provided[REFERENCES_MAX];
+	size_t n = provided_of(dependent->object, provided);
+	_cleanup_(buf_done) struct buf text, to;
+	buf_init(&text, PROVIDED_KEY_MAX);
+	buf_init(&to, PROVIDED_KEY_MAX);
+	struct str key = store_key(&text, dependent->namespace, dependent->name);
+
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < n; i++) {
+		struct str of = provided_key(&to, provided[i].kind, dependent->namespace, provided[i].name);
+		struct holding *g = map_get(&h->by_provided, of);
+		if (g && map_remove(&g->holders, key) && !g->holders.n) {
+			forget(h, of);
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+}
+
+void holdings_forget(struct holdings *h, struct str provided_key)
+{
+	pthread_mutex_lock(&h->lock);
+	forget(h, provided_key);
+	pthread_mutex_unlock(&h->lock);
+}

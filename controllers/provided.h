@@ -1,0 +1,36 @@
+/* What Dependents name in spec.providers, as controllers see it: kinds, references, and keys for queues and maps. */
+#ifndef CONTROLLERS_PROVIDED_H
+#define CONTROLLERS_PROVIDED_H
+
+#include "api/reference.h"
+#include "client/item.h"
+#include "client/rest.h"
+
+/* A kind whose objects may be named. */
+struct provided_kind {
+	const char *kind;         /* "Provider" */
+	struct resource resource; /* providers of annals.dev/v1 */
+	const char *field;        /* the computed field that selects who refers to it, but for the name: "spec.providers." */
+	const char *const *data;  /* where an object has what it provides: names of members, NULL-terminated */
+	bool is_constant;         /* and that never changes: what was read once can be relied on */
+};
+
+/* An object that is named; of the namespace of whoever names it. */
+struct provided {
+	const struct provided_kind *kind;
+	struct str name;
+};
+
+enum { PROVIDED_KEY_MAX = 4096 };
+
+extern const struct provided_kind provided_kinds[]; /* a NULL kind ends them */
+
+/* What the Dependent names. How many. */
+size_t provided_of(const struct json *dependent, struct provided ret[REFERENCES_MAX]);
+const struct json *provided_data(const struct provided_kind *kind, const struct json *object); /* NULL: none */
+
+/* "providers/NAMESPACE/NAME", which out is made to hold. */
+struct str provided_key(struct buf *out, const struct provided_kind *kind, struct str namespace, struct str name);
+bool provided_parse_key(struct str key, const struct provided_kind **ret_kind, struct str *ret_namespace, struct str *ret_name);
+
+#endif

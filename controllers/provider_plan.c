@@ -1,0 +1,27 @@
+#include "controllers/provider_plan.h"
+
+#include "api/members.h"
+#include "api/reference.h"
+#include "controllers/gc_meta.h"
+
+#ifdef BROKEN_CACHE_NEGATIVES
+#define STEP_ON_NEGATIVE PROVIDER_LET_GO
+#else
+#define STEP_ON_NEGATIVE PROVIDER_ASK
+#endif
+
+enum provider_step provider_next(const struct json *meta, bool is_referred_to_in_cache)
+{
+	if (!gc_meta_is_deleting(meta) || !gc_meta_has_finalizer(meta, FINALIZER_PROTECTION.p) || is_referred_to_in_cache) {
+		return PROVIDER_LEAVE;
+	}
+	return STEP_ON_NEGATIVE;
+}
+
+enum provider_step provider_next_by_list(const struct json *list)
+{
+	const struct json *items = json_gets(list, "items");
+	bool is_empty = json_is(items, JSON_NULL) || (json_is(items, JSON_ARRAY) && items->n == 0);
+	bool is_whole = !member_text(json_gets(list, "metadata"), "continue").n;
+	return is_empty && is_whole ? PROVIDER_LET_GO : PROVIDER_LEAVE;
+}
