@@ -16,7 +16,7 @@ PREFIX = "/annals/"
 REVISIONS = "/annals/objects/annals.dev/controllerrevisions/"
 PATIENCE = 60  # seconds
 
-Change = collections.namedtuple("Change", "revision key value")  # value: the stored object; None: the key is gone
+Change = collections.namedtuple("Change", "revision key value")  # value: the stored object, or the text of another key; None: the key is gone
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -86,8 +86,7 @@ class Gateway:
         return revision
 
     def changes(self, start=1):
-        """All changes from that revision on, in etcd's order; ends only with the connection. Values are None for keys that are not
-        objects."""
+        """All changes from that revision on, in etcd's order; ends only with the connection."""
         connection, response = self._post("/v3/watch", {"create_request": {**everything(), "start_revision": start}})
         try:
             while line := response.readline():
@@ -113,9 +112,12 @@ class Gateway:
 
 def change_of(event):
     kv = event["kv"]
-    key = decode(kv["key"])
-    is_object = event.get("type") != "DELETE" and key.startswith(REVISIONS)
-    return Change(int(kv["mod_revision"]), key, json.loads(decode(kv["value"])) if is_object else None)
+    return Change(int(kv["mod_revision"]), decode(kv["key"]), None if event.get("type") == "DELETE" else value_of(decode(kv.get("value", ""))))
+
+
+def value_of(text):
+    """What is stored of an object is one JSON text."""
+    return json.loads(text) if text.startswith("{") else text
 
 
 class Recorder:

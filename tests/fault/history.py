@@ -1,0 +1,318 @@
+"""Replays etcd's whole history and looks, after each revision, whether what annals promises of several objects at once holds there: who is
+referred to stays, nothing is implemented of what is not there, indexes say what objects say, histories have each state and number once.
+
+A rule is a class with check(past, step): what is wrong after that step, as (sentence, keys). A new one is a line of rules()."""
+
+import collections
+import dataclasses
+import itertools
+
+import truth
+
+OBJECTS, REFERENCES, REFERENCED, HISTORY = (truth.PREFIX + name for name in ("objects/", "references/", "referenced/", "history/"))
+PROVIDERS, DEPENDENTS, REVISIONS = (f"annals.dev/{name}/" for name in ("providers", "dependents", "controllerrevisions"))
+CONFIGMAPS = "core/configmaps/"
+FINALIZER = "annals.dev/provider-protection"
+DIGEST, DUPLICATES, UPSTREAM_DOOR = "annals.dev/digest", "annals.dev/allow-duplicates", "apps/v1"
+MADE_FROM = "annals.dev/made-from"
+RESOURCES = {"Provider": PROVIDERS, "ControllerRevision": REVISIONS}
+
+N_BEFORE, N_AFTER, N_SHOWN = 12, 4, 10  # steps around a violation, and violations
+
+Changed = collections.namedtuple("Changed", "key before after")
+
+
+@dataclasses.dataclass
+class Step:
+    """One revision of etcd: one transaction."""
+
+    revision: int
+    changes: list  # of Changed
+
+    def objects(self, directory=""):
+        """Changed objects; keys without OBJECTS."""
+        for key, before, after in self.changes:
+            if key.startswith(OBJECTS + directory):
+                yield Changed(key.removeprefix(OBJECTS), before, after)
+
+
+class Past:
+    """Everything as it is at a revision. Objects are called by what is behind OBJECTS."""
+
+    def __init__(self):
+        self.keys = {}
+        self.referrers = collections.defaultdict(set)  # {object: Dependents that refer to it}
+
+    def take(self, revision, changes):
+        step = Step(revision, [Changed(change.key, self.keys.get(change.key), change.value) for change in changes])
+        for key, _, after in step.changes:
+            if after is None:
+                self.keys.pop(key, None)
+            else:
+                self.keys[key] = after
+        for dependent, before, after in step.objects(DEPENDENTS):
+            for target in references(dependent, before):
+                self.referrers[target].discard(dependent)
+            for target in references(dependent, after):
+                self.referrers[target].add(dependent)
+        return step
+
+    def get(self, name):
+        return self.keys.get(OBJECTS + name)
+
+
+# ---- what objects say ----
+
+
+def namespace_of(name):
+    return name.split("/")[2]
+
+
+def references(dependent, value):
+    """What a Dependent refers to."""
+    named = value["spec"]["providers"] if value else []
+    return [f"{RESOURCES[reference['kind']]}{namespace_of(dependent)}/{reference['name']}" for reference in named]
+
+
+def is_protected(value):
+    return value is not None and FINALIZER in value["metadata"].get("finalizers", [])
+
+
+def is_deleting(value):
+    return "deletionTimestamp" in value["metadata"]
+
+
+def uid_of(value):
+    return value["metadata"]["uid"] if value else None
+
+
+def controller_of(value):
+    owners = value["metadata"].get("ownerReferences", []) if value else []
+    return next((owner for owner in owners if owner.get("controller")), None)
+
+
+# ---- rules ----
+
+
+class Protection:
+    """What is referred to keeps its finalizer, and a Provider is there as long as a Dependent refers to it that was there before."""
+
+    def check(self, past, step):
+        for name, before, after in itertools.chain(step.objects(PROVIDERS), step.objects(REVISIONS)):
+            is_gone = before is not None and after is None and name.startswith(PROVIDERS)
+            if is_gone or (is_protected(before) and not is_protected(after)):
+                for dependent in sorted(past.referrers[name]):
+                    yield f"{name} {'is removed' if after is None else 'loses its finalizer'} while {dependent} refers to it", [name, dependent]
+
+
+class Needed:
+    """A Dependent of whenMissing=Refuse is born when all is there that it refers to."""
+
+    def check(self, past, step):
+        for dependent, before, after in step.objects(DEPENDENTS):
+            if before is None and after["spec"]["whenMissing"] == "Refuse":
+                for name in references(dependent, after):
+                    target = past.get(name)
+                    if target is None or is_deleting(target):
+                        yield f"{dependent} is born although {name} is {'being deleted' if target else 'not there'}", [dependent, name]
+
+
+class Implementations:
+    """A ConfigMap whose controller is a Dependent, and which says what it was made from, implements it: all Providers are there which that refers
+    to, and they remain those that it was made from. So do revisions that were protected by then."""
+
+    def __init__(self):
+        self.wanted = {}  # {uid of a Dependent: what it refers to}
+        self.relied_on = {}  # {ConfigMap: {what it implements: its uid}}
+
+    def check(self, past, step):
+        for dependent, _, after in step.objects(DEPENDENTS):
+            if after:
+                self.wanted[uid_of(after)] = references(dependent, after)
+        for name, _, after in step.objects(CONFIGMAPS):
+            self.relied_on.pop(name, None)
+            if is_implementation(after):
+                yield from self._see(past, name, after)
+        changed = {name for name, before, after in step.objects() if uid_of(before) != uid_of(after)}
+        for name, targets in self.relied_on.items():
+            for target in sorted(changed & targets.keys()):
+                if uid_of(past.get(target)) != targets[target]:
+                    yield f"{name} implements {target}, which is gone", [name, target]
+
+    def _see(self, past, name, made):
+        controller, made_from = controller_of(made), made_from_of(made)
+        self.relied_on[name] = {}
+        for target in self.wanted[controller["uid"]]:
+            value, wanted = past.get(target), made_from.get(target)
+            if target.startswith(PROVIDERS) and (value is None or uid_of(value) != wanted):
+                dependent = f"{DEPENDENTS}{namespace_of(name)}/{controller['name']}"
+                yield f"{name} implements {target} of uid {wanted}, and there is {uid_of(value) or 'none'}", [name, target, dependent]
+            elif target.startswith(PROVIDERS) or (is_protected(value) and uid_of(value) == wanted):
+                self.relied_on[name][target] = wanted
+
+
+def is_implementation(value):
+    controller = controller_of(value)
+    return controller is not None and controller["kind"] == "Dependent" and MADE_FROM in value["metadata"].get("annotations", {})
+
+
+def made_from_of(value):
+    """{object: its uid}"""
+    parts = [entry.split("/") for entry in value["metadata"]["annotations"][MADE_FROM].split()]
+    return {f"{RESOURCES[kind]}{value['metadata']['namespace']}/{name}": uid for kind, name, uid in parts}
+
+
+class Index:
+    """Keys of a directory are those that the objects ask for: entries(name, object) is {key: text}."""
+
+    def __init__(self, directory, resource, entries):
+        self.directory, self.resource, self.entries = directory, resource, entries
+        self.expected = {}
+
+    def check(self, past, step):
+        touched = {key for key, _, _ in step.changes if key.startswith(self.directory)}
+        for name, before, after in step.objects(self.resource):
+            old, new = self.entries(name, before), self.entries(name, after)
+            touched |= old.keys() | new.keys()
+            for key in old:
+                self.expected.pop(key)
+            self.expected.update(new)
+        for key in sorted(touched):
+            if self.expected.get(key) != past.keys.get(key):
+                yield f"{key} is {past.keys.get(key)}, and objects say {self.expected.get(key)}", [key]
+
+
+def reference_entries(name, value):
+    return {f"{REFERENCES}{target}/{DEPENDENTS}{name.rpartition('/')[2]}": uid_of(value) for target in references(name, value)}
+
+
+def history_entries(name, value):
+    controller = controller_of(value)
+    if controller is None or DIGEST not in value["metadata"].get("annotations", {}):
+        return {}
+    directory, own = f"{HISTORY}{namespace_of(name)}/{controller['uid']}/", name.rpartition("/")[2]
+    return {f"{directory}{place}/{own}": uid_of(value) for place in places_of(value)}
+
+
+def places_of(value):
+    return [f"digest/{value['metadata']['annotations'][DIGEST]}", f"number/{value.get('revision', 0)}"]
+
+
+class Marks:
+    """Who lets an object go compares one key, so whoever comes to refer to it writes that; and it stays as long as anything refers to it."""
+
+    def check(self, past, step):
+        written = {key for key, _, after in step.changes if after is not None}
+        for dependent, before, after in step.objects(DEPENDENTS):
+            for target in references(dependent, after) if before is None else []:
+                if REFERENCED + target not in written:
+                    yield f"{dependent} comes to refer to {target}, which is not marked", [dependent, target, REFERENCED + target]
+        for key, _, after in step.changes:
+            target = key.removeprefix(REFERENCED)
+            if after is None and key.startswith(REFERENCED) and past.referrers[target]:
+                yield f"the mark of {target} is gone while {sorted(past.referrers[target])} refer to it", [target, key]
+
+
+class Unique:
+    """A controller has one revision of each state and each number, but for those made through upstream's door, and those that say so."""
+
+    def __init__(self):
+        self.there = collections.defaultdict(set)  # {place in a history: revisions}
+
+    def check(self, past, step):
+        for name, before, after in step.objects(REVISIONS):
+            old, new = self._places(name, before), self._places(name, after)
+            for place in old - new:
+                self.there[place].discard(name)
+            for place in new - old:
+                if self.there[place] and not may_be_twice(after):
+                    yield f"{name} is the second of {place}", [name, *self.there[place]]
+                self.there[place].add(name)
+
+    def _places(self, name, value):
+        return {key.rpartition("/")[0] for key in history_entries(name, value)}
+
+
+def may_be_twice(value):
+    metadata = value["metadata"]
+    doors = {entry["apiVersion"] for entry in metadata.get("managedFields", [])}
+    return metadata.get("annotations", {}).get(DUPLICATES) == "true" or UPSTREAM_DOOR in doors
+
+
+def rules():
+    """All of them, at the first revision."""
+    return [
+        Protection(), Needed(), Implementations(), Marks(), Unique(),
+        Index(REFERENCES, DEPENDENTS, reference_entries), Index(HISTORY, REVISIONS, history_entries),
+    ]
+
+
+# ---- telling ----
+
+
+def describe(step):
+    def one(changed):
+        if changed.after is None:
+            return f"{changed.key} removed"
+        return f"{changed.key} {'changed' if changed.before else 'made'}: {digest_of(changed.after)}"
+
+    return f"{step.revision:>8}  " + "\n          ".join(map(one, step.changes))
+
+
+def digest_of(value):
+    """What matters of an object here."""
+    if isinstance(value, str):
+        return value
+    metadata = {name: value["metadata"][name] for name in ("uid", "finalizers", "deletionTimestamp", "ownerReferences") if name in value["metadata"]}
+    spec = {name: value["spec"][name] for name in ("providers", "whenMissing") if name in value.get("spec", {})}
+    return {**metadata, **spec}
+
+
+class Violation:
+    """What was wrong after a revision, with what else happened to those keys before and afterwards."""
+
+    def __init__(self, step, sentence, names, earlier):
+        self.revision, self.sentence = step.revision, sentence
+        self.names = [*names, *(OBJECTS + name for name in names)]
+        self.around = [old for old in earlier if self._concerns(old)][-N_BEFORE:] + [step]
+        self.n_after = 0
+
+    def _concerns(self, step):
+        return any(key in self.names for key, _, _ in step.changes)
+
+    def follow(self, step):
+        if step.revision > self.revision and self.n_after < N_AFTER and self._concerns(step):
+            self.around.append(step)
+            self.n_after += 1
+
+    def __str__(self):
+        return "\n".join([f"revision {self.revision}: {self.sentence}", *map(describe, self.around)])
+
+
+def violations(changes, checks=None):
+    """Replays changes, which come in etcd's order: all violations."""
+    past, found, earlier = Past(), [], collections.deque(maxlen=5000)
+    checks = rules() if checks is None else checks
+    for revision, group in itertools.groupby(changes, lambda change: change.revision):
+        step = past.take(revision, group)
+        for violation in found[:N_SHOWN]:
+            violation.follow(step)
+        for rule in checks:
+            found += [Violation(step, sentence, names, earlier) for sentence, names in rule.check(past, step)]
+        earlier.append(step)
+    return found
+
+
+def report(found):
+    shown = "\n\n".join(map(str, found[:N_SHOWN]))
+    return f"{len(found)} violations\n\n{shown}"
+
+
+def everything(gateway):
+    """All changes up to now, without holding them."""
+    end = truth.PREFIX + "checked"
+    last = gateway.put(end, "")
+    for change in gateway.changes():
+        if change.revision == last:
+            return
+        yield change
