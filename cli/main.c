@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 static const struct command *const commands[] = {
-	&command_up, &command_serve, &command_controllers, &command_certs, &command_doctor, &command_version};
+	&command_up, &command_serve, &command_controllers, &command_certs, &command_doctor, &command_fsck, &command_version};
 
 static const struct command *find_command(const char *name)
 {

@@ -1,0 +1,299 @@
+#include "cli/fsck_private.h"
+
+#include <errno.h>
+
+enum { REPAIR_TRIES = 32 }; /* each is lost to somebody who has written the object meanwhile */
+
+/* ---- the indexes ---- */
+
+static bool cut_parts(struct str s, struct str *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool has_more = str_cut(s, '/', &parts[i], &s);
+		if (parts[i].n == 0 || has_more != (i + 1 < n)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static struct str group_of(struct str dir)
+{
+	return str_is(dir, "core") ? STR("") : dir;
+}
+
+static size_t reference_entries(
+	const struct subject *s, struct str prefix, struct arena *a, struct index_entry ret[INDEX_ENTRIES_MAX])
+{
+	struct reference references[REFERENCES_MAX];
+	const struct kind *k = s->id.kind;
+	size_t n = k->references ? k->references(s->object, references) : 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct reference_field *field = references[i].field;
+		struct str of =
+			key_references(a, prefix, str_of(field->group), str_of(field->resource), s->id.ns, references[i].name);
+		ret[i].key = key_reference(a, of, str_of(k->doors[0].group), str_of(k->resource), s->id.name);
+		ret[i].value = s->object->meta.uid;
+	}
+	return n;
+}
+
+/* GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME */
+static bool reference_owner(struct str rest, struct object_id *ret)
+{
+	struct str parts[7];
+	if (!cut_parts(rest, parts, ARRAY_SIZE(parts))) {
+		return false;
+	}
+	*ret = (struct object_id){kind_by_hub(group_of(parts[4]), parts[5]), parts[2], parts[6]};
+	return true;
+}
+
+static size_t history_entries(
+	const struct subject *s, struct str prefix, struct arena *a, struct index_entry ret[INDEX_ENTRIES_MAX])
+{
+	struct history_place place;
+	if (!s->id.kind->history || !s->id.kind->history(s->object, &place)) {
+		return 0;
+	}
+	struct str history = key_history(a, prefix, s->id.ns, place.owner);
+	const struct str directories[] = {
+		key_history_digest(a, history, history_digest(s->object, a)),
+		key_history_number(a, history, place.number),
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
+		ret[i] = (struct index_entry){key_below(a, directories[i], s->id.name), s->object->meta.uid};
+	}
+	return ARRAY_SIZE(directories);
+}
+
+/* NAMESPACE/UID/digest/DIGEST/NAME, NAMESPACE/UID/number/NUMBER/NAME */
+static bool history_owner(struct str rest, struct object_id *ret)
+{
+	struct str parts[5];
+	if (!cut_parts(rest, parts, ARRAY_SIZE(parts)) || (!str_is(parts[2], "digest") && !str_is(parts[2], "number"))) {
+		return false;
+	}
+	*ret = (struct object_id){NULL, parts[0], parts[4]};
+	for (size_t i = 0; i < kind_count() && !ret->kind; i++) {
+		ret->kind = kind_at(i)->history ? kind_at(i) : NULL;
+	}
+	return true;
+}
+
+static const struct fsck_index indexes[] = {
+	{"history", "/history/", history_entries, history_owner},
+	{"references", "/references/", reference_entries, reference_owner},
+};
+
+const struct fsck_index *fsck_index_of(const struct fsck *f, struct str key, struct str *ret_rest)
+{
+	struct str rest = {key.p + f->prefix.n, key.n - f->prefix.n};
+	for (size_t i = 0; i < ARRAY_SIZE(indexes); i++) {
+		struct str directory = str_of(indexes[i].directory);
+		if (str_starts(rest, directory)) {
+			*ret_rest = (struct str){rest.p + directory.n, rest.n - directory.n};
+			return &indexes[i];
+		}
+	}
+	return NULL;
+}
+
+static bool wanted_value(struct fsck *f, const struct fsck_index *index, const struct subject *s, struct arena *a,
+	struct str key, struct str *ret)
+{
+	struct index_entry entries[INDEX_ENTRIES_MAX];
+	size_t n = index->entries(s, f->prefix, a, entries);
+	for (size_t i = 0; i < n; i++) {
+		if (str_eq(entries[i].key, key)) {
+			*ret = entries[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- repairing ---- */
+
+/* An entry and the object it follows from, as they are now. */
+struct pair {
+	struct storage_txn read;
+	struct storage_step steps[2];
+	struct arena arena;
+};
+
+static const struct storage_kv *found(const struct storage_step *step)
+{
+	return step->n_kvs ? &step->kvs[0] : NULL;
+}
+
+static bool read_pair(struct fsck *f, struct pair *p, struct str object_key, struct str entry_key)
+{
+	p->steps[0] = (struct storage_step){.kind = STEP_GET, .key = object_key};
+	p->steps[1] = (struct storage_step){.kind = STEP_GET, .key = entry_key};
+	p->read = (struct storage_txn){.success = p->steps, .n_success = 2};
+	return storage_txn_wait(f->storage, &p->read) == STORAGE_OK;
+}
+
+/* False: the object cannot be read, so nobody can tell. */
+static bool decide_value(struct fsck *f, struct pair *p, const struct fsck_index *index, const struct object_id *id,
+	struct str key, bool *ret_is_wanted, struct str *ret_value)
+{
+	const struct storage_kv *kv = found(&p->steps[0]);
+	struct subject s = {.id = *id};
+	*ret_is_wanted = false;
+	if (!kv) {
+		return true;
+	}
+	if (object_decode_stored(&s.object, id->kind, kv->value, kv->mod_revision, &p->arena)) {
+		return false;
+	}
+	*ret_is_wanted = wanted_value(f, index, &s, &p->arena, key, ret_value);
+	return true;
+}
+
+static struct storage_compare unchanged(const struct storage_step *step)
+{
+	const struct storage_kv *kv = found(step);
+	return (struct storage_compare){
+		.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = step->key, .number = kv ? kv->mod_revision : 0};
+}
+
+/* Guarded by both keys as they were read: whoever has written one of them meanwhile makes this try void. NULL: try again. */
+static const char *settle(struct fsck *f, struct pair *p, bool is_wanted, struct str value, bool *ret_is_repaired)
+{
+	const struct storage_kv *entry = found(&p->steps[1]);
+	struct storage_compare guards[] = {unchanged(&p->steps[0]), unchanged(&p->steps[1])};
+	struct storage_step step = {.kind = is_wanted ? STEP_PUT : STEP_DELETE, .key = p->steps[1].key, .value = value};
+	struct storage_txn write = {.compares = guards, .n_compares = 2, .success = &step, .n_success = 1};
+
+	*ret_is_repaired = true;
+	if (is_wanted ? entry && str_eq(entry->value, value) : !entry) {
+		return "it has become right meanwhile";
+	}
+	enum storage_result r = storage_txn_wait(f->storage, &write);
+	bool is_done = r == STORAGE_OK && write.succeeded;
+	storage_op_clear(&write.op);
+	if (is_done) {
+		return is_wanted ? "written" : "removed";
+	}
+	*ret_is_repaired = false;
+	return r == STORAGE_OK ? NULL : "etcd does not answer";
+}
+
+static const char *try_repair(
+	struct fsck *f, const struct fsck_index *index, const struct object_id *id, struct str key, bool *ret_is_repaired)
+{
+	struct pair p = {0};
+	struct str value = {NULL, 0};
+	bool is_wanted;
+	const char *result = "etcd does not answer";
+	arena_init(&p.arena, (size_t)64 << 20);
+	if (read_pair(f, &p, fsck_object_key(f, &p.arena, id), key)) {
+		bool is_clear = decide_value(f, &p, index, id, key, &is_wanted, &value);
+		result = is_clear ? settle(f, &p, is_wanted, value, ret_is_repaired) : "the object cannot be read";
+	}
+	storage_op_clear(&p.read.op);
+	arena_done(&p.arena);
+	return result;
+}
+
+static const char *repair(
+	struct fsck *f, const struct fsck_index *index, const struct object_id *id, struct str key, bool *ret_is_repaired)
+{
+	const char *result = NULL;
+	for (int i = 0; i < REPAIR_TRIES && !result; i++) {
+		result = try_repair(f, index, id, key, ret_is_repaired);
+	}
+	return result ? result : "the object is written too often: run again";
+}
+
+static void report_entry(
+	struct fsck *f, const struct fsck_index *index, const struct object_id *id, struct str key, struct str found_text)
+{
+	struct fsck_finding finding = {
+		.check = index->name, .subject = fsck_title(&f->page, id), .key = key, .found = found_text};
+	if (f->repairs) {
+		finding.repair = repair(f, index, id, key, &finding.is_repaired);
+	}
+	fsck_report_add(&f->report, &finding);
+}
+
+/* ---- from objects to entries ---- */
+
+static void on_entry(struct fsck *f, struct question *q)
+{
+	const struct storage_range *r = &q->range;
+	if (r->n_kvs == 0) {
+		report_entry(f, q->index, &q->subject->id, q->key,
+			arena_printf(&f->page, "its entry " STR_FMT " is missing", STR_ARG(q->key)));
+	} else if (!str_eq(r->kvs[0].value, q->value)) {
+		report_entry(f, q->index, &q->subject->id, q->key,
+			arena_printf(&f->page, "its entry " STR_FMT " says " STR_FMT " instead of " STR_FMT, STR_ARG(q->key),
+				STR_ARG(r->kvs[0].value), STR_ARG(q->value)));
+	}
+}
+
+static int ask_entries(struct fsck *f, const struct fsck_index *index, const struct subject *s)
+{
+	struct index_entry entries[INDEX_ENTRIES_MAX];
+	size_t n = index->entries(s, f->prefix, &f->page, entries);
+	int r = 0;
+	for (size_t i = 0; i < n && !r; i++) {
+		struct question *q = fsck_question(f, entries[i].key, on_entry);
+		q->index = index;
+		q->subject = s;
+		q->value = entries[i].value;
+		r = fsck_ask(f, q);
+	}
+	return r;
+}
+
+int fsck_check_entries(struct fsck *f, const struct subject *s)
+{
+	int r = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(indexes) && !r; i++) {
+		r = ask_entries(f, &indexes[i], s);
+	}
+	return r;
+}
+
+/* ---- from entries to objects ---- */
+
+/* Whether an entry's value is right is asked from the object's side. */
+static void on_owner(struct fsck *f, struct question *q)
+{
+	const struct storage_range *r = &q->range;
+	struct subject s = {.id = q->id};
+	struct str value;
+	if (r->n_kvs == 0) {
+		report_entry(f, q->index, &q->id, q->key,
+			arena_printf(&f->page, "there is no such object, but the entry " STR_FMT, STR_ARG(q->key)));
+		return;
+	}
+	if (object_decode_stored(&s.object, q->id.kind, r->kvs[0].value, r->kvs[0].mod_revision, &f->page)) {
+		return; /* told as a finding of the object's */
+	}
+	if (!wanted_value(f, q->index, &s, &f->page, q->key, &value)) {
+		report_entry(f, q->index, &q->id, q->key,
+			arena_printf(&f->page, "it has the entry " STR_FMT ", which does not follow from it", STR_ARG(q->key)));
+	}
+}
+
+int fsck_check_entry(struct fsck *f, const struct fsck_index *index, const struct storage_kv *kv, struct str rest)
+{
+	struct object_id id;
+	if (!index->owner(rest, &id)) {
+		fsck_find(f, index->name, kv->key, kv->key, "it is not shaped like an entry of the index");
+		return 0;
+	}
+	if (!id.kind) {
+		fsck_find(f, index->name, kv->key, kv->key, "it is the entry of an object whose kind is not known here");
+		return 0;
+	}
+	struct question *q = fsck_question(f, fsck_object_key(f, &f->page, &id), on_owner);
+	q->index = index;
+	q->id = id;
+	q->key = kv->key;
+	return fsck_ask(f, q);
+}

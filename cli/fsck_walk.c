@@ -1,0 +1,203 @@
+#include "cli/fsck_walk.h"
+
+#include "cli/fsck_private.h"
+
+#include <errno.h>
+
+enum {
+	PAGE_FIRST = 64, /* keys; it shows how large values are */
+	PAGE_MAX = 512,
+	PAGE_BYTES = 1 << 20,
+};
+
+struct str fsck_title(struct arena *a, const struct object_id *id)
+{
+	const char *group = id->kind->doors[0].group;
+	return arena_printf(a, "%s%s%s " STR_FMT "%s" STR_FMT, id->kind->resource, *group ? "." : "", group, STR_ARG(id->ns),
+		id->ns.n ? "/" : "", STR_ARG(id->name));
+}
+
+struct str fsck_object_key(struct fsck *f, struct arena *a, const struct object_id *id)
+{
+	return key_object(a, f->prefix, str_of(id->kind->doors[0].group), str_of(id->kind->resource), id->ns, id->name);
+}
+
+void fsck_find(struct fsck *f, const char *check, struct str subject, struct str key, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	struct str text = arena_vprintf(&f->page, format, ap);
+	va_end(ap);
+	fsck_report_add(&f->report, &(struct fsck_finding){.check = check, .subject = subject, .key = key, .found = text});
+}
+
+/* ---- one key ---- */
+
+static bool read_id(const struct kind *k, struct str rest, struct object_id *ret)
+{
+	struct str ns = {NULL, 0}, name = rest;
+	if (k->is_namespaced && (!str_cut(rest, '/', &ns, &name) || ns.n == 0)) {
+		return false;
+	}
+	*ret = (struct object_id){k, ns, name};
+	return name.n > 0 && !str_contains(name, STR("/"));
+}
+
+static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct str directory)
+{
+	struct subject *s = arena_new(&f->page, struct subject);
+	struct key_parts parts;
+	f->report.n_objects++;
+	if (!key_split(kv->key, directory, &parts)) {
+		fsck_find(f, "shape", kv->key, kv->key, "it is not shaped like the key of an object");
+		return 0;
+	}
+	const struct kind *k = kind_by_hub(parts.group, parts.resource);
+	if (!k) {
+		fsck_find(f, "shape", kv->key, kv->key, "no kind is stored there");
+		return 0;
+	}
+	if (!read_id(k, parts.rest, &s->id)) {
+		fsck_find(f, "shape", kv->key, kv->key, "%s are stored as %s", k->resource,
+			k->is_namespaced ? "NAMESPACE/NAME" : "NAME");
+		return 0;
+	}
+	s->key = kv->key;
+	s->title = fsck_title(&f->page, &s->id);
+	if (object_decode_stored(&s->object, k, kv->value, kv->mod_revision, &f->page)) {
+		fsck_find(f, "value", s->title, kv->key, "its value is no %s", k->kind);
+		return 0;
+	}
+	return fsck_check_object(f, s);
+}
+
+/* GROUP/RESOURCE/NAMESPACE/NAME; it may be there without the object, and without anything that refers to it. */
+static bool is_marker(struct fsck *f, struct str key)
+{
+	struct object_id id;
+	struct key_parts parts;
+	if (!key_split(key, arena_printf(&f->page, STR_FMT "/referenced/", STR_ARG(f->prefix)), &parts)) {
+		return false;
+	}
+	const struct kind *k = kind_by_hub(parts.group, parts.resource);
+	return k && read_id(k, parts.rest, &id);
+}
+
+static bool is_known(struct fsck *f, struct str key)
+{
+	if (is_marker(f, key)) {
+		return true;
+	}
+	return str_eq(key, key_compact(&f->page, f->prefix)) || str_eq(key, key_fence(&f->page, f->prefix));
+}
+
+static int check_key(struct fsck *f, const struct storage_kv *kv)
+{
+	struct str objects = key_objects_prefix(&f->page, f->prefix), rest;
+	f->report.n_keys++;
+	if (str_starts(kv->key, objects)) {
+		return check_object_key(f, kv, objects);
+	}
+	const struct fsck_index *index = fsck_index_of(f, kv->key, &rest);
+	if (index) {
+		return fsck_check_entry(f, index, kv, rest);
+	}
+	if (!is_known(f, kv->key)) {
+		fsck_find(f, "unknown", kv->key, kv->key, "annals writes no such key");
+	}
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+struct page {
+	struct storage_range range;
+	struct str from, end; /* from: in `last` */
+	struct buf last;
+};
+
+static int64_t next_limit(const struct storage_range *r)
+{
+	size_t bytes = 1;
+	for (size_t i = 0; i < r->n_kvs; i++) {
+		bytes += r->kvs[i].value.n;
+	}
+	int64_t fitting = (int64_t)(PAGE_BYTES * r->n_kvs / bytes);
+	return MIN(MAX(fitting, (int64_t)1), (int64_t)PAGE_MAX);
+}
+
+static int fail(struct fsck *f, const struct storage_range *r)
+{
+	if (r->op.result == STORAGE_COMPACTED) {
+		buf_printf(&f->err, "etcd has compacted revision %lld while it was read: run again", (long long)f->revision);
+	} else {
+		buf_printf(&f->err, "cannot read etcd: %s", r->op.message);
+	}
+	return -EIO;
+}
+
+static int check_page(struct fsck *f, const struct storage_range *range)
+{
+	int r = 0;
+	f->revision = f->revision ? f->revision : range->op.revision;
+	for (size_t i = 0; i < range->n_kvs && !r; i++) {
+		r = check_key(f, &range->kvs[i]);
+	}
+	return r ? r : fsck_answer_all(f);
+}
+
+/* The first page names the revision of all. The next begins right behind the last key of this one. */
+static int walk_page(struct fsck *f, struct page *p, int64_t *limit, bool *ret_has_more)
+{
+	p->range = (struct storage_range){.key = p->from, .range_end = p->end, .limit = *limit, .at_revision = f->revision};
+	if (storage_range_wait(f->storage, &p->range) != STORAGE_OK) {
+		return fail(f, &p->range);
+	}
+	int r = check_page(f, &p->range);
+	*ret_has_more = p->range.has_more && p->range.n_kvs > 0;
+	if (*ret_has_more) {
+		struct str last = p->range.kvs[p->range.n_kvs - 1].key;
+		*limit = next_limit(&p->range);
+		buf_clear(&p->last);
+		buf_add_str(&p->last, last);
+		buf_addc(&p->last, '\0');
+		p->from = buf_str(&p->last);
+	}
+	return r;
+}
+
+static int walk(struct fsck *f, struct str directory)
+{
+	struct arena ends;
+	arena_init(&ends, 64 * 1024);
+	struct page p = {.from = directory, .end = storage_prefix_end(&ends, directory)};
+	int64_t limit = PAGE_FIRST;
+	bool has_more = true;
+	int r = 0;
+	buf_init(&p.last, 64 << 20);
+	while (has_more && !r) {
+		r = walk_page(f, &p, &limit, &has_more);
+		storage_op_clear(&p.range.op);
+		arena_clear(&f->page);
+	}
+	buf_done(&p.last);
+	arena_done(&ends);
+	return r;
+}
+
+int fsck_walk(const struct fsck_options *options, struct fsck_report *report, int64_t *ret_revision, struct buf *err)
+{
+	struct fsck f = {
+		.storage = options->storage, .prefix = options->prefix, .repairs = options->repairs, .report = *report};
+	_cleanup_(mem_freep) char *directory = mem_printf(STR_FMT "/", STR_ARG(options->prefix));
+	buf_init(&f.err, 64 * 1024);
+	arena_init(&f.page, (size_t)256 << 20);
+	int r = walk(&f, str_of(directory));
+	buf_add_str(err, buf_str(&f.err));
+	*report = f.report;
+	*ret_revision = f.revision;
+	mem_free(f.uids.slots);
+	arena_done(&f.page);
+	buf_done(&f.err);
+	return r;
+}

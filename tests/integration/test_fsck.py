@@ -1,0 +1,276 @@
+"""annals fsck: what it finds in an etcd that somebody has meddled with, what it repairs, and that it leaves everything else alone."""
+
+import json
+import threading
+
+import pytest
+
+import processes
+
+DEPENDENTS = "/apis/annals.dev/v1/namespaces/default/dependents"
+PROVIDERS = "/apis/annals.dev/v1/namespaces/default/providers"
+ENTRY = "/annals/references/annals.dev/providers/default/{}/annals.dev/dependents/{}"
+
+
+def provider(name):
+    return {"apiVersion": "annals.dev/v1", "kind": "Provider", "metadata": {"name": name}, "spec": {"data": {"a": "b"}}}
+
+
+def dependent(name, *providers):
+    return {"apiVersion": "annals.dev/v1", "kind": "Dependent", "metadata": {"name": name},
+            "spec": {"providers": [{"kind": "Provider", "name": each} for each in providers]}}
+
+
+def fsck(*arguments):
+    return processes.run([processes.BIN, "fsck", *arguments])
+
+
+class World:
+    """An etcd with a server on it, two Providers and two Dependents: d1 of p1 and p2, d2 of p2."""
+
+    def __init__(self, etcd, serve):
+        self.etcd = etcd()
+        self.server = serve(self.etcd.endpoint, "--etcd-compaction-interval=0")
+        processes.retry_until(lambda: self.server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+        for name in ("p1", "p2"):
+            assert self.server.post(PROVIDERS, provider(name)).status == 201
+        self.uids = {}
+        for name, of in (("d1", ["p1", "p2"]), ("d2", ["p2"])):
+            made = self.server.post(DEPENDENTS, dependent(name, *of))
+            assert made.status == 201, made
+            self.uids[name] = made.json["metadata"]["uid"]
+
+    def fsck(self, *arguments):
+        return fsck("--etcd-servers", self.etcd.endpoint, *arguments)
+
+    def findings(self, *arguments):
+        """What is found, as (check, subject); the exit status must go with it."""
+        done = self.fsck("-o", "json", *arguments)
+        report = json.loads(done.stdout)
+        assert done.returncode == (1 if report["findings"] else 0), done
+        assert report["found"] == len(report["findings"])
+        assert report["repaired"] == sum(finding["repaired"] for finding in report["findings"])
+        return [(finding["check"], finding["subject"]) for finding in report["findings"]]
+
+    def put(self, key, value):
+        self.etcd.ctl("put", key, value)
+
+    def stored(self, key):
+        """The values of all keys that begin so, by key."""
+        found = json.loads(self.etcd.ctl("get", "--prefix", key, "-w", "json")).get("kvs", [])
+        import base64
+        return {base64.b64decode(kv["key"]).decode(): base64.b64decode(kv.get("value", "")).decode() for kv in found}
+
+    def change(self, key, change):
+        """Rewrites an object behind the server's back."""
+        thing = json.loads(self.stored(key)[key])
+        change(thing)
+        self.put(key, json.dumps(thing))
+
+
+@pytest.fixture
+def world(etcd, serve):
+    return World(etcd, serve)
+
+
+def object_key(resource, name):
+    return f"/annals/objects/annals.dev/{resource}/default/{name}"
+
+
+def test_fsck__finds_nothing_in_what_the_server_has_written(world):
+    assert world.findings() == []
+    said = world.fsck()
+    assert said.returncode == 0 and "all well" in said.stdout
+
+
+def test_fsck__repairs_a_missing_entry(world):
+    before = world.stored("/annals/references/")
+    world.etcd.ctl("del", ENTRY.format("p1", "d1"))
+    assert world.findings() == [("references", "dependents.annals.dev default/d1")]
+    assert world.findings() != [], "it changes nothing unless told to"
+    objects = world.stored("/annals/objects/")
+    assert "1 repaired" in world.fsck("--repair").stdout
+    assert world.findings() == []
+    assert world.stored("/annals/references/") == before
+    assert world.stored("/annals/objects/") == objects
+
+
+def test_fsck__repairs_an_entry_of_nobody(world):
+    world.put(ENTRY.format("p1", "gone"), "7")
+    world.put(ENTRY.format("p1", "d2"), world.uids["d2"])
+    wrong = [("references", "dependents.annals.dev default/d2"), ("references", "dependents.annals.dev default/gone")]
+    assert world.findings() == wrong
+    assert world.findings("--repair") == wrong
+    assert world.findings() == []
+    assert world.server.get(PROVIDERS + "/p1").status == 200
+
+
+def test_fsck__repairs_an_entry_with_another_uid(world):
+    world.put(ENTRY.format("p2", "d2"), "another")
+    done = world.fsck()
+    assert done.returncode == 1 and "says another instead of " + world.uids["d2"] in done.stdout
+    assert world.findings("--repair") == [("references", "dependents.annals.dev default/d2")]
+    assert world.findings() == []
+    assert world.stored(ENTRY.format("p2", "d2")) == {ENTRY.format("p2", "d2"): world.uids["d2"]}
+
+
+def test_fsck__repairs_the_history_of_a_controller(world):
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "u/1", "controller": True}
+    made = world.server.post("/apis/annals.dev/v1/namespaces/default/controllerrevisions",
+                             {"apiVersion": "annals.dev/v1", "kind": "ControllerRevision", "metadata": {"name": "web-1", "ownerReferences": [owner]},
+                              "revision": 1, "data": {"a": 1}})
+    assert made.status == 201, made
+    right = world.stored("/annals/history/")
+    assert len(right) == 2 and world.findings() == []
+    web = ("history", "controllerrevisions.annals.dev default/web-1")
+    for key in right:
+        world.etcd.ctl("del", key)
+    world.put("/annals/history/default/u%2F1/number/2/web-1", made.json["metadata"]["uid"])
+    world.put("/annals/history/default/u%2F1/number/2/web-2", "x")
+    world.put("/annals/history/default/u%2F1/nothing/2/web-1", "x")
+    wrong = world.findings("--repair")
+    assert sorted(wrong) == [("history", "/annals/history/default/u%2F1/nothing/2/web-1"), web, web, web, ("history", web[1].replace("-1", "-2"))]
+    world.etcd.ctl("del", "/annals/history/default/u%2F1/nothing/2/web-1")
+    assert world.findings() == [] and world.stored("/annals/history/") == right
+
+
+@pytest.mark.parametrize("key", ["/annals/nonsense", "/annals/referenced/annals.dev/providers/p1", "/annals/objectsx/annals.dev/providers/default/p1"])
+def test_fsck__finds_keys_that_are_not_its_own(world, key):
+    world.put(key, "x")
+    assert world.findings("--repair") == [("unknown", key)]
+    assert world.stored(key) == {key: "x"}, "nor does it remove them"
+
+
+@pytest.mark.parametrize("rest", ["annals.dev/providers/p1", "annals.dev/providers/default/a/b", "annals.dev/nothings/default/p1", "core/namespaces/a/b"])
+def test_fsck__finds_keys_out_of_shape(world, rest):
+    world.put("/annals/objects/" + rest, "{}")
+    assert world.findings() == [("shape", "/annals/objects/" + rest)]
+
+
+def test_fsck__leaves_other_prefixes_alone(world):
+    world.put("/annalsx/objects/annals.dev/providers/default/p1", "{}")
+    world.put("/annal", "x")
+    assert world.findings() == []
+    assert "0 keys" in world.fsck("--etcd-prefix=/other").stdout
+
+
+def test_fsck__finds_values_that_are_no_objects(world):
+    world.put(object_key("providers", "p3"), "{")
+    world.put(object_key("providers", "p4"), '{"kind":"Dependent","apiVersion":"annals.dev/v1","metadata":{"name":"p4"}}')
+    assert world.findings() == [("value", "providers.annals.dev default/p3"), ("value", "providers.annals.dev default/p4")]
+
+
+def test_fsck__finds_objects_under_another_name(world):
+    world.change(object_key("providers", "p1"), lambda thing: thing["metadata"].update(name="p9"))
+    assert world.findings() == [("identity", "providers.annals.dev default/p1")]
+
+
+def test_fsck__finds_a_uid_that_two_have(world):
+    uid = json.loads(world.stored(object_key("providers", "p1"))[object_key("providers", "p1")])["metadata"]["uid"]
+    world.change(object_key("providers", "p2"), lambda thing: thing["metadata"].update(uid=uid))
+    assert world.findings() == [("uid", "providers.annals.dev default/p2")]
+
+
+def test_fsck__finds_two_controllers(world):
+    owners = [{"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": name, "controller": True} for name in ("a", "b")]
+
+    def own(metadata, of):  # members are stored in the order of the schema
+        rest = [metadata.pop(name) for name in ("finalizers", "managedFields")]
+        metadata.update(ownerReferences=of, finalizers=rest[0], managedFields=rest[1])
+
+    world.change(object_key("providers", "p1"), lambda thing: own(thing["metadata"], owners[:1]))
+    assert world.findings() == []
+    world.change(object_key("providers", "p2"), lambda thing: own(thing["metadata"], owners))
+    assert world.findings() == [("controller", "providers.annals.dev default/p2")]
+
+
+def test_fsck__finds_what_is_referred_to_without_protection(world):
+    world.server.post(PROVIDERS, provider("unused"))
+    for name in ("p1", "unused"):
+        world.change(object_key("providers", name), lambda thing: thing["metadata"].pop("finalizers"))
+    assert world.findings("--repair") == [("protection", "providers.annals.dev default/p1")]
+    assert world.findings() == [("protection", "providers.annals.dev default/p1")], "objects are not its to repair"
+
+
+def test_fsck__reads_page_after_page(world):
+    """More keys than a page has, values of many sizes, and something wrong on both sides of pages' borders."""
+    for i in range(300):
+        made = dependent(f"many-{i:03}", "p1")
+        made["metadata"]["annotations"] = {"size": "x" * (i % 7) * 20000}
+        assert world.server.post(DEPENDENTS, made).status == 201
+    assert world.findings() == []
+    wrong = [f"many-{i:03}" for i in range(0, 300, 13)]
+    for name in wrong:
+        world.etcd.ctl("del", ENTRY.format("p1", name))
+    assert world.findings("--repair") == [("references", f"dependents.annals.dev default/{name}") for name in wrong]
+    assert world.findings() == []
+
+
+def test_fsck__repairs_while_others_write(world):
+    """Dependents come, change and go, entries vanish and appear out of nothing, and fsck repairs: none of it leaves a wrong entry."""
+    failures, is_over = [], threading.Event()
+
+    def write(n):
+        try:
+            for i in range(60):
+                name = f"w{n}-{i % 5}"
+                answers = [world.server.post(DEPENDENTS, dependent(name, "p1", "p2")),
+                           world.server.patch(f"{DEPENDENTS}/{name}/status", {"status": {"observedGeneration": i}}),
+                           world.server.delete(f"{DEPENDENTS}/{name}") if i % 3 else None]
+                bad = [answer for answer in answers if answer and answer.status not in (200, 201, 409)]
+                failures.extend(bad)
+        except Exception as error:  # pylint: disable=broad-except
+            failures.append(error)
+
+    def meddle():
+        i = 0
+        while not is_over.is_set():
+            i += 1
+            world.etcd.ctl("del", ENTRY.format("p1", f"w{i % 3}-{i % 5}"))
+            world.put(ENTRY.format("p2", f"w{i % 3}-{(i + 1) % 5}"), "wrong")
+
+    writers = [threading.Thread(target=write, args=[n]) for n in range(3)]
+    meddler = threading.Thread(target=meddle)
+    for thread in writers + [meddler]:
+        thread.start()
+    n_repaired = 0
+    while any(thread.is_alive() for thread in writers):
+        n_repaired += json.loads(world.fsck("--repair", "-o", "json").stdout)["repaired"]
+    is_over.set()
+    meddler.join()
+    assert not failures
+    assert n_repaired > 0
+    world.findings("--repair")
+    assert world.findings() == []
+    everyone = {item["metadata"]["name"]: item for item in world.server.get(DEPENDENTS).json["items"]}
+    wanted = {ENTRY.format(each["name"], name): item["metadata"]["uid"] for name, item in everyone.items() for each in item["spec"]["providers"]}
+    assert world.stored("/annals/references/") == wanted
+
+
+def test_fsck__reads_the_directory_of_an_annals_up(up):
+    running = up()
+    assert running.post(PROVIDERS, provider("p1")).status == 201
+    assert running.post(DEPENDENTS, dependent("d1", "p1")).status == 201
+    beside = fsck("--data-dir", running.dir)
+    assert beside.returncode == 0 and "all well" in beside.stdout, beside
+    running.stop()
+    stopped = fsck("--data-dir", running.dir, "-o", "json")
+    assert stopped.returncode == 0, stopped
+    assert json.loads(stopped.stdout)["objects"] >= 2
+    again = up()
+    assert again.get(DEPENDENTS + "/d1").status == 200
+
+
+@pytest.mark.parametrize("arguments", [[], ["--etcd-servers=http://127.0.0.1:1", "--data-dir=/tmp"], ["--data-dir=/tmp", "-o", "yaml"],
+                                       ["--etcd-servers=http://127.0.0.1:1", "--etcd-prefix=annals"], ["--data-dir=/tmp", "more"]])
+def test_fsck__refuses_misuse(arguments):
+    done = fsck(*arguments)
+    assert done.returncode == 2 and "See annals help fsck" in done.stderr
+
+
+def test_fsck__says_when_it_cannot_read(folder):
+    nobody = fsck("--etcd-servers", f"unix://{folder}/nobody:0")
+    assert nobody.returncode == 1 and "cannot read" in nobody.stderr
+    nothing = fsck("--data-dir", folder)
+    assert nothing.returncode == 1 and "no directory of an annals up" in nothing.stderr
+    assert not list(folder.iterdir())
