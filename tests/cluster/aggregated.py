@@ -248,7 +248,7 @@ class Cluster:
                 self.behind[program.name] = Behind(self, program, **behind)
                 self.behind[program.name].start()
             if controllers:
-                self.controllers = shared(kube.controller_manager(self.kubeconfig))
+                self.start_controllers()
         except BaseException:
             self.stop()
             raise
@@ -273,6 +273,9 @@ class Cluster:
                                        f"--proxy-client-key-file={key}", f"--audit-policy-file={self.audit_policy}",
                                        f"--audit-log-path={self.audit_log}", port=self.kube.port if self.kube else 0, wait=wait)
         shared(self.kube)
+
+    def start_controllers(self):
+        self.controllers = shared(kube.controller_manager(self.kubeconfig))
 
     def stop(self):
         if self.controllers:

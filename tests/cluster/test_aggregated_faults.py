@@ -16,7 +16,7 @@ import through
 import truth
 import watchers
 import writers
-from test_aggregated_namespaces import conditions, wait_gone
+from test_aggregated_namespaces import Heap, conditions, wait_gone
 from transitions import Form
 from world import Crew, rounds
 
@@ -256,3 +256,27 @@ def test_faults__fails_closed_without_kube(cluster, annals):
     mend(cluster)
     for number in range(2):
         assert straight(cluster, annals, user, number).get(kind.path("kube-public")).status == 200
+
+
+def test_faults__dependents_are_kept_while_their_owner_cannot_be_asked(cluster, annals):
+    """The garbage collector is started when nobody answers for the owner's kind, and has to ask about it."""
+    heap = Heap(cluster, annals)
+    owner = heap.make(annals.kind.kind, "owner")
+    heap.make("ConfigMap", "dependent", owner)
+    cluster.controllers.kill()
+    kill(annals)
+    tell(annals)
+    cluster.start_controllers()
+    heap.make("ConfigMap", "late", owner)
+    gone = heap.make("ConfigMap", "gone")
+    heap.make("ConfigMap", "collected", gone)
+    heap.delete("ConfigMap", "gone", "Background")
+    heap.becomes("ConfigMap", "collected", None)
+    for number in range(len(annals.replicas)):
+        annals.start_replica(number)
+    mend(cluster)
+    heap.sentinel()
+    assert [heap.words("ConfigMap", name) for name in ("dependent", "late")] == ["owner", "owner"]
+    heap.delete(annals.kind.kind, "owner", "Background")
+    for name in ("dependent", "late"):
+        heap.becomes("ConfigMap", name, None)
