@@ -289,18 +289,18 @@ class Violation:
         return "\n".join([f"revision {self.revision}: {self.sentence}", *map(describe, self.around)])
 
 
-def violations(changes, checks=None):
-    """Replays changes, which come in etcd's order: all violations."""
+def replay(changes, checks=None):
+    """Replays changes, which come in etcd's order, and yields violations as they are met; each goes on to learn what follows it."""
     past, found, earlier = Past(), [], collections.deque(maxlen=5000)
     checks = rules() if checks is None else checks
     for revision, group in itertools.groupby(changes, lambda change: change.revision):
         step = past.take(revision, group)
         for violation in found[:N_SHOWN]:
             violation.follow(step)
-        for rule in checks:
-            found += [Violation(step, sentence, names, earlier) for sentence, names in rule.check(past, step)]
+        new = [Violation(step, sentence, names, earlier) for rule in checks for sentence, names in rule.check(past, step)]
+        found += new
         earlier.append(step)
-    return found
+        yield from new
 
 
 def report(found):

@@ -51,7 +51,7 @@ def gone(writes):
 def found(steps):
     """The steps are revisions 2, 3 ...: (revision, sentence) of each violation."""
     changes = [truth.Change(number, key, value) for number, writes in enumerate(steps, 2) for key, value in writes]
-    return [(violation.revision, violation.sentence) for violation in history.violations(changes)]
+    return [(violation.revision, violation.sentence) for violation in history.replay(changes)]
 
 
 FILLED = configmap("Provider/p/up")
@@ -113,6 +113,6 @@ def test_bad_histories_are_seen_at_their_revision_and_for_their_reason(name):
 
 def test_violations_show_what_happened_around_them():
     changes = [truth.Change(number, key, value) for number, writes in enumerate([provider(), dependent(), BARE, provider()], 2) for key, value in writes]
-    text = history.report(history.violations(changes))
+    text = history.report(list(history.replay(changes)))
     assert text.startswith("1 violations\n\nrevision 4: ")
     assert [line.split()[0] for line in text.splitlines() if line[:8].strip().isdigit()] == ["2", "3", "4", "5"]

@@ -433,9 +433,9 @@ class Certificates:
 class Serve(Server):
     """`annals serve --standalone` on an Etcd, on any free port."""
 
-    def __init__(self, etcd_endpoint, certificates, *flags, wait=True, env=None):
+    def __init__(self, etcd_endpoint, certificates, *flags, wait=True, env=None, binary=BIN):
         cert, key = certificates.server
-        super().__init__([BIN, "serve", "--standalone", f"--etcd-servers={etcd_endpoint}", "--bind-address=127.0.0.1", "--secure-port=0",
+        super().__init__([binary, "serve", "--standalone", f"--etcd-servers={etcd_endpoint}", "--bind-address=127.0.0.1", "--secure-port=0",
                           f"--tls-cert-file={cert}", f"--tls-private-key-file={key}", f"--client-ca-file={certificates.ca}", *flags], env=env)
         listening = self.stderr.wait(r"listening on 127\.0\.0\.1 port (\d+)")
         if not listening:

@@ -1,0 +1,122 @@
+"""Clients that make, refer to, and let go of the same few Providers and revisions, each as if it were alone."""
+
+import itertools
+import json
+import random
+
+import session
+
+NAMESPACE = "default"
+V1, BETA = "annals.dev/v1", "annals.dev/v1beta1"
+PROTECT = {"annals.dev/protect": "true"}
+MERGE = "application/merge-patch+json"
+
+# What a server says to somebody who comes too late, or too early. Anything else but success is a failure of the test.
+REFUSALS = {"NotFound", "Conflict", "AlreadyExists"}
+
+
+class Member:
+    """steps() at random, by its number and the seed of the run. Counts what it was told, by (what it did, outcome)."""
+
+    # (how often, what)
+    HABITS = [
+        (14, "make_provider"), (6, "change_provider"), (4, "remove_provider"), (3, "rehearse_removal"), (6, "let_go"),
+        (16, "make_dependent"), (10, "remove_dependent"), (1, "remove_dependents_of"),
+        (6, "make_revision"), (4, "remove_revision"), (4, "let_revision_go"), (10, "keep_state"), (6, "forget_state"),
+    ]
+
+    def __init__(self, world, number, seed, n_providers=24, n_dependents=60):
+        self.session, self.random = session.Session(world, number % len(world.servers)), random.Random(f"{seed}/{number}")
+        self.providers = [f"p{i}" for i in range(n_providers)]
+        self.dependents = [f"d{i}" for i in range(n_dependents)]
+        self.revisions = [f"r{i}" for i in range(3)]
+        self.successes = self.failures = 0
+        self.is_busy = False
+        self.told = {}
+        self.n = itertools.count()
+
+    def step(self):
+        _, what = self.random.choices(self.HABITS, [habit[0] for habit in self.HABITS])[0]
+        self.is_busy = True
+        reply = getattr(self, "_" + what)()
+        self.is_busy = False
+        self.told[what, reply.outcome] = self.told.get((what, reply.outcome), 0) + 1
+        if reply.outcome in (session.LOST, session.REFUSED):
+            self.failures += 1
+            session.rest_a_moment()
+        else:
+            assert reply.outcome == "ok" or reply.outcome in REFUSALS, f"{what}: {json.dumps(reply.body)}"
+            self.successes += 1
+
+    # ---- asking ----
+
+    def _path(self, resource, name="", door=None, query=""):
+        door = door or self.random.choice([V1, V1, BETA])
+        return f"/apis/{door}/namespaces/{NAMESPACE}/{resource}/{name}".rstrip("/") + query
+
+    def _ask(self, method, resource, name="", body=None, kind="application/json", **more):
+        return self.session.ask(method, self._path(resource, name, **more), body, kind)
+
+    def _provider(self):
+        return self.random.choice(self.providers)
+
+    # ---- Providers ----
+
+    def _make_provider(self):
+        return self._ask("POST", "providers", body={"metadata": {"name": self._provider()}, "spec": {"data": {"n": next(self.n)}}})
+
+    def _change_provider(self):
+        return self._ask("PATCH", "providers", self._provider(), {"spec": {"data": {"n": next(self.n)}}}, MERGE)
+
+    def _remove_provider(self):
+        return self._ask("DELETE", "providers", self._provider())
+
+    def _rehearse_removal(self):
+        return self._ask("DELETE", "providers", self._provider(), query="?dryRun=All")
+
+    def _let_go(self):
+        """Of one that is being deleted or not, as no client should."""
+        return self._ask("PATCH", "providers", self._provider(), {"metadata": {"finalizers": None}}, MERGE)
+
+    # ---- Dependents ----
+
+    def _make_dependent(self):
+        metadata, when = {"name": self.random.choice(self.dependents)}, self.random.choice(["Wait", "Refuse"])
+        if self.random.random() < 0.3:
+            return self._ask("POST", "dependents", door=BETA, body={"metadata": metadata, "spec": {"providerName": self._provider(), "whenMissing": when}})
+        named = [{"kind": "Provider", "name": name} for name in self.random.sample(self.providers, self.random.choice([1, 1, 2, 3]))]
+        if self.random.random() < 0.2:
+            named.append({"kind": "ControllerRevision", "name": self.random.choice(self.revisions)})
+        return self._ask("POST", "dependents", door=V1, body={"metadata": metadata, "spec": {"providers": named, "whenMissing": when}})
+
+    def _remove_dependent(self):
+        return self._ask("DELETE", "dependents", self.random.choice(self.dependents))
+
+    def _remove_dependents_of(self):
+        return self._ask("DELETE", "dependents", query=f"?fieldSelector=spec.providers.{self._provider()}=true")
+
+    # ---- revisions that may be referred to ----
+
+    def _make_revision(self):
+        metadata = {"name": self.random.choice(self.revisions), "labels": self.random.choice([PROTECT, {}])}
+        body = {"metadata": metadata, "revision": 1, "data": {"n": next(self.n)}}
+        return self._ask("POST", "controllerrevisions", body=body)
+
+    def _remove_revision(self):
+        return self._ask("DELETE", "controllerrevisions", self.random.choice(self.revisions))
+
+    def _let_revision_go(self):
+        return self._ask("PATCH", "controllerrevisions", self.random.choice(self.revisions), {"metadata": {"finalizers": None}}, MERGE)
+
+    # ---- histories: revisions of a controller ----
+
+    def _keep_state(self):
+        """Without a look at what there is, and often what is there already."""
+        owner = f"o{self.random.randrange(3)}"
+        owners = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": owner, "uid": f"uid-of-{owner}", "controller": True}]
+        body = {"metadata": {"name": f"h{self.random.randrange(24)}", "ownerReferences": owners},
+                "revision": self.random.randrange(6), "data": {"state": self.random.randrange(6)}}
+        return self._ask("POST", "controllerrevisions", body=body)
+
+    def _forget_state(self):
+        return self._ask("DELETE", "controllerrevisions", f"h{self.random.randrange(24)}")

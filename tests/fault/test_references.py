@@ -1,0 +1,210 @@
+"""Many clients make, refer to and let go of a few objects, directly and with controllers, while everything is killed and dawdles: at every revision
+of etcd's history, what is referred to is there, and indexes are what objects say.
+
+    FAULT_SECONDS=600 REFERENCES_SEED=7 tools/run-tests.py tests/fault -k referred
+"""
+
+import contextlib
+import os
+import pathlib
+import random
+import signal
+import time
+
+import pytest
+
+import crowd
+import history
+import processes
+from relay import Port, Relay, now_and_then
+from world import Crew, World, rounds
+
+UNGUARDED = pathlib.Path(processes.BIN).parent / "tests" / "broken" / "annals-unguarded"
+SEED = os.environ.get("REFERENCES_SEED") or str(random.randrange(10**6))
+N_CLIENTS = 32
+CONTROLLERS = ["provider-finalization-controller", "dependent-controller", "garbage-collector-controller"]
+QUICK = ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"]
+
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{url}", certificate-authority: {ca}}}}}]
+users: [{{name: u, user: {{client-certificate: {cert}, client-key: {key}}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
+
+
+class Turmoil(World):
+    """Servers whose way to etcd dawdles, and controllers whose way to the servers does: two processes, of which one is elected."""
+
+    def __init__(self, folder, certificates):
+        self.ways = []
+        self.controllers = [None, None]
+        super().__init__(folder, certificates)
+        self.doors = [Port(self.ports, now_and_then) for _ in self.controllers]
+        for number in range(len(self.controllers)):
+            self.start_controllers(number)
+
+    def __exit__(self, failure, *more):
+        statuses = [process.stop() for process in self.controllers if process]
+        super().__exit__(failure, *more)
+        assert failure or not any(statuses), f"controllers ended with {statuses}"
+
+    def endpoint(self, number):
+        if number >= len(self.ways):
+            self.ways.append(Relay(self.folder / f"way-{number}", f"{self.folder}/etcd/client:0", now_and_then))
+        return f"unix://{self.ways[number].path}"
+
+    def ports(self):
+        """Of the servers, in any order."""
+        return [server.client.port for server in random.sample(self.servers, len(self.servers))]
+
+    def start_controllers(self, number):
+        config = self.folder / f"kubeconfig-{number}"
+        cert, key = self.certificates.admin
+        config.write_text(KUBECONFIG.format(url=self.doors[number].url, ca=self.certificates.ca, cert=cert, key=key))
+        self.controllers[number] = processes.Process(
+            [processes.BIN, "controllers", "--kubeconfig", config, f"--controllers={','.join(CONTROLLERS)}", "--leader-elect", *QUICK])
+
+
+# ---- troubles ----
+
+
+def kill_server(world, crew, dice):
+    victim = dice.randrange(len(world.servers))
+    world.servers[victim].kill()
+    crew.wait_failures(members=[member for member in crew.members if member.session.number == victim])
+    world.start_server(victim, wait=False)
+
+
+def kill_etcd(world, crew, _dice):
+    world.etcd.kill()
+    crew.wait_failures()
+    world.start_etcd()
+
+
+def pause_etcd(world, crew, _dice):
+    world.pause_etcd()
+    crew.wait_stuck()
+    world.resume_etcd()
+
+
+def kill_controllers(world, crew, dice):
+    """What they have sent may still arrive."""
+    victim = dice.randrange(len(world.controllers))
+    world.controllers[victim].kill()
+    crew.wait_successes(5)
+    world.start_controllers(victim)
+
+
+def pause_controllers(world, crew, dice):
+    """For so long that the other ones are elected; then these go on where they were."""
+    victim = world.controllers[dice.randrange(len(world.controllers))]
+    victim.signal(signal.SIGSTOP)
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        crew.wait_successes(5)
+    victim.signal(signal.SIGCONT)
+
+
+TROUBLES = [kill_server, kill_controllers, kill_etcd, pause_controllers, pause_etcd]
+
+
+@contextlib.contextmanager
+def a_run(world, seed):
+    """Turmoil until every trouble has been there, and for FAULT_SECONDS; the crew, when it is over."""
+    crew, dice = Crew([crowd.Member(world, number, seed) for number in range(N_CLIENTS)]), random.Random(seed)
+    with crew.at_work():
+        for number in rounds(least=len(TROUBLES)):
+            crew.wait_successes(40)
+            TROUBLES[number % len(TROUBLES)](world, crew, dice)
+            crew.wait_successes(5)
+    world.wait_ready()
+    yield crew
+
+
+def told(crew):
+    """{(what, outcome): how often}"""
+    sums = {}
+    for member in crew.members:
+        for what, n in member.told.items():
+            sums[what] = sums.get(what, 0) + n
+    return sums
+
+
+def check_that_much_happened(sums):
+    """A run in which nobody was refused, or nobody got through, shows nothing."""
+    for what in ("make_provider", "remove_provider", "let_go", "make_dependent", "remove_dependent", "make_revision", "let_revision_go"):
+        assert sums.get((what, "ok")), f"{what} never succeeded: {sums}"
+    for what in ("let_go", "make_dependent"):
+        assert sums.get((what, "Conflict")), f"{what} was never refused: {sums}"
+
+
+def test_what_is_referred_to_is_there_at_every_revision(folder, certificates):
+    print(f"REFERENCES_SEED={SEED}")
+    with Turmoil(folder, certificates) as world, a_run(world, SEED) as crew:
+        sums = told(crew)
+        print(sorted(sums.items()))
+        counts = {}
+        found = list(history.replay(counted(history.everything(world.gateway), counts)))
+        print(counts)
+        check_that_much_happened(sums)
+        assert counts.get("implementations"), "nothing was ever implemented"
+        assert not found, history.report(found)
+
+
+def counted(changes, counts):
+    """The changes, as they pass: what there was of them."""
+    for change in changes:
+        counts["revisions"] = change.revision
+        counts["changes"] = counts.get("changes", 0) + 1
+        if change.value and change.key.startswith(history.OBJECTS + history.CONFIGMAPS) and history.is_implementation(change.value):
+            counts["implementations"] = counts.get("implementations", 0) + 1
+        yield change
+
+
+# ---- without a guard ----
+
+
+class Unguarded(World):
+    """Servers that leave one guard out of their transactions (tests/broken/guards.c)."""
+
+    def __init__(self, folder, certificates, guard):
+        self.guard = guard
+        super().__init__(folder, certificates)
+
+    def start_server(self, number, wait=True):
+        env = {**os.environ, "ANNALS_UNGUARDED": self.guard}
+        self.servers[number] = processes.Serve(self.endpoint(number), self.certificates, "--etcd-compaction-interval=0", wait=wait, env=env, binary=UNGUARDED)
+
+
+def until_late(changes):
+    """The changes, as they come, for as long as a broken test may take."""
+    deadline = time.monotonic() + processes.PATIENCE
+    for change in changes:
+        if time.monotonic() > deadline:
+            return
+        yield change
+
+
+# What is missing, and what is seen of that.
+GUARDS = {
+    "protection": "while annals.dev/dependents/",
+    "needed": " is born although ",
+    "marks": "which is not marked",
+    "reference-index": "/references/",
+    "history": " is the second of ",
+    "history-index": "/history/",
+}
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+def test_without_a_guard_it_is_not(folder, certificates, guard):
+    print(f"REFERENCES_SEED={SEED}")
+    with Unguarded(folder, certificates, guard) as world:
+        crew = Crew([crowd.Member(world, number, SEED) for number in range(N_CLIENTS)])
+        with crew.at_work():
+            seen = (violation for violation in history.replay(until_late(world.gateway.changes())) if GUARDS[guard] in violation.sentence)
+            first = next(seen, None)
+        assert first, f"nothing was seen: {told(crew)}"
