@@ -165,14 +165,20 @@ static void spell(char out[DIGEST_SIZE], const unsigned char hash[SHA256_SIZE])
 	out[DIGEST_SIZE - 1] = '\0';
 }
 
-void digest_of(char out[DIGEST_SIZE], const struct json *value, struct arena *a)
+void digest_attempt(char out[DIGEST_SIZE], const struct json *value, unsigned number, struct arena *a)
 {
 	struct buf text;
 	unsigned char hash[SHA256_SIZE];
 	buf_init(&text, TEXT_MAX);
 	bool is_whole = digest_canonical(&text, value, a);
+	is_whole = is_whole && (number == 0 || buf_printf(&text, "%u", number));
 	assert(is_whole); /* at most five times a request's body */
 	sha256(buf_str(&text), hash);
 	buf_done(&text);
 	spell(out, hash);
+}
+
+void digest_of(char out[DIGEST_SIZE], const struct json *value, struct arena *a)
+{
+	digest_attempt(out, value, 0, a);
 }

@@ -14,6 +14,10 @@ bool digest_canonical(struct buf *out, const struct json *value, struct arena *a
 /* The SHA-256 of the canonical text in digits without vowels. The first is a letter, so no beginning of a digest is a number. */
 void digest_of(char out[DIGEST_SIZE], const struct json *value, struct arena *a);
 
+/* The digest of the canonical text with the number behind it, or of itself where that is 0: another short name for the same value, where
+ * the first one is taken. */
+void digest_attempt(char out[DIGEST_SIZE], const struct json *value, unsigned number, struct arena *a);
+
 /* A number in its one spelling. */
 bool digest_number(struct buf *out, struct str lexeme);
 

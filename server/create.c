@@ -3,6 +3,7 @@
 
 #include "api/validate.h"
 #include "server/reviews.h"
+#include "server/snapshot.h"
 
 #define GENERATE_ATTEMPTS_MAX 8 /* kube's maxNameGenerationCreateAttempts */
 
@@ -73,7 +74,7 @@ void verb_create(struct request *q)
 	q->is_dry_run = c->options.dry_run;
 	c->rules.manager = request_manager(q, c->options.field_manager);
 	if (q->route.kind->is_answered) {
-		review_answer(q, c->sent, c->rules.manager);
+		(snapshot_is(q->route.kind) ? snapshot_answer : review_answer)(q, c->sent, c->rules.manager);
 		return;
 	}
 	c->is_generated = c->sent->meta.name.n == 0 && c->sent->meta.generate_name.n > 0;

@@ -30,17 +30,23 @@ static int write_set_present(struct write *w, struct request *q, struct str valu
 	return 0;
 }
 
+static int write_take_cached(struct request *q, struct write *w, const struct cached *o)
+{
+	return o ? write_set_present(w, q, cached_text(o, q->a), o->revision) : write_set_present(w, q, STR(""), 0);
+}
+
 static int write_load_cached(struct request *q, struct write *w)
 {
-	struct cached *o = cache_get(q->server->options.cache, q->route.kind, request_ns(q), w->name);
-	int r;
+	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, q->route.kind, request_ns(q), w->name);
 
-	if (!o) {
-		return write_set_present(w, q, STR(""), 0);
-	}
-	r = write_set_present(w, q, cached_text(o, q->a), o->revision);
-	cached_unref(o);
-	return r;
+	return write_take_cached(q, w, o);
+}
+
+int write_aim(struct request *q, struct write *w, struct str name, const struct cached *o)
+{
+	w->name = arena_dup(q->a, name);
+	w->key = write_key(q, request_ns(q), w->name);
+	return write_take_cached(q, w, o);
 }
 
 static void write_reload(struct request *q)
@@ -70,10 +76,11 @@ static struct storage_compare guard(struct str key, int64_t mod_revision)
 static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 {
 	bool refers = q->route.kind->references || w->guards_references;
+	size_t n_extended = w->extend ? WRITE_OPERATIONS_MAX : 0;
 	size_t n_more_compares = (refers ? REFERENCES_COMPARES_MAX : 0) + HISTORY_COMPARES_MAX;
 	size_t n_more_steps = (refers ? REFERENCES_STEPS_MAX : 0) + HISTORY_STEPS_MAX;
-	struct storage_compare *compares = arena_array(q->a, struct storage_compare, 2 + n_more_compares);
-	struct storage_step *success = arena_array(q->a, struct storage_step, 1 + n_more_steps);
+	struct storage_compare *compares = arena_array(q->a, struct storage_compare, 2 + n_more_compares + n_extended);
+	struct storage_step *success = arena_array(q->a, struct storage_step, 1 + n_more_steps + n_extended);
 	size_t n_compares = 0, n_success = 0;
 
 	compares[n_compares++] = guard(w->key, w->present ? w->present->mod_revision : 0);
@@ -93,9 +100,15 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 	q->txn = (struct storage_txn){.compares = compares,
 		.n_compares = n_compares,
 		.success = success,
-		.n_success = q->is_dry_run ? 0 : n_success,
+		.n_success = n_success,
 		.failure = w->failure,
 		.n_failure = 1 + history_looks(q, w, w->failure + 1)};
+	if (w->extend) {
+		w->extend(q, w, &q->txn);
+	}
+	if (q->is_dry_run) {
+		q->txn.n_success = 0;
+	}
 }
 
 /* The failure branch brought the object as it is now. */
@@ -131,14 +144,14 @@ static int write_refuse_found(struct request *q, struct write *w)
 
 static void write_again(struct request *q, struct write *w)
 {
-	int r = write_refuse_found(q, w) || write_take_present(q, w);
+	int r = (!w->extend && write_refuse_found(q, w)) || write_take_present(q, w);
 
 	storage_op_clear(&q->txn.op);
 	if (r) {
 		reply_status(q);
 	} else if (++w->attempts >= WRITE_ATTEMPTS_MAX) {
 		write_conflict(q);
-	} else if (w->guards_namespace || w->guards_references) {
+	} else if (w->guards_namespace || w->guards_references || w->extend) {
 		/* Another object may be what changed: the cache must see at least what the transaction saw. */
 		request_wait_fresh(q, write_reload);
 	} else {

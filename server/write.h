@@ -42,6 +42,9 @@ struct write {
 	const struct json *delete_options;     /* of a deletion with a body; for webhooks */
 	enum decision (*decide)(struct request *q, struct write *w);
 	void (*finish)(struct request *q, struct write *w);
+	/* May add guards and steps to the transaction, up to WRITE_OPERATIONS_MAX of each. What they rest on was decided on the cache: when a guard
+	 * fails it is read again. NULL: nothing. */
+	void (*extend)(struct request *q, struct write *w, struct storage_txn *txn);
 	/* private */
 	struct str key, namespace_key, stored; /* stored: the value being written */
 	bool guards_references;                /* something about references is a guard, too */
@@ -52,11 +55,14 @@ struct write {
 };
 
 #define WRITE_ATTEMPTS_MAX 64
+#define WRITE_OPERATIONS_MAX 128 /* etcd's --max-txn-ops */
 
 /* Runs until finish() or an error answer. w lives in the request's arena; q->state points to it. */
 void write_run(struct request *q, struct write *w);
 /* For finish: answers w->object. */
 void write_reply(struct request *q, unsigned code, const struct write *w);
+/* For decide: the object shall be this one, as it was seen; o NULL: nothing is there. 0, or 1 with q->st. */
+int write_aim(struct request *q, struct write *w, struct str name, const struct cached *o);
 /* For decide: the object shall have another name, where nothing is. */
 void write_rename(struct request *q, struct write *w, struct str name);
 

@@ -76,6 +76,7 @@ struct blockers {
 	struct buf names;
 	size_t n;
 	int64_t revision; /* of what was looked at */
+	bool counts_only;
 };
 
 static void add_blocker(struct blockers *b, const struct cached *o)
@@ -83,7 +84,7 @@ static void add_blocker(struct blockers *b, const struct cached *o)
 	struct arena *a = b->q->a;
 	const struct kind *k = o->kind;
 
-	if (b->n++ < BLOCKERS_NAMED_MAX) {
+	if (b->n++ < BLOCKERS_NAMED_MAX && !b->counts_only) {
 		buf_printf(&b->names, "%s" STR_FMT, b->n > 1 ? ", " : "", STR_ARG(o->name));
 		status_add_cause(&b->q->st, REASON_IN_USE, STR("metadata.finalizers"),
 			arena_printf(
@@ -120,6 +121,14 @@ static void find_all_blockers(struct blockers *b, const struct kind *target, str
 			}
 		}
 	}
+}
+
+bool references_exist(struct request *q, const struct kind *target, struct str name)
+{
+	struct blockers b = {.q = q, .revision = INT64_MAX - 1, .counts_only = true};
+
+	find_all_blockers(&b, target, name);
+	return b.n > 0;
 }
 
 static int refuse_in_use(struct request *q, struct write *w)
@@ -202,6 +211,11 @@ int references_check(struct request *q, struct write *w)
 static struct storage_compare not_since(struct str key, int64_t revision)
 {
 	return (struct storage_compare){.target = COMPARE_MOD, .result = COMPARE_LESS, .key = key, .number = revision + 1};
+}
+
+struct storage_compare references_none_since(struct request *q, const struct kind *target, struct str name, int64_t revision)
+{
+	return not_since(referenced(q, target->doors[0].group, target->resource, name), revision);
 }
 
 static struct storage_compare as_it_was(struct request *q, const struct reference *r, int64_t revision)

@@ -19,4 +19,9 @@ int references_check(struct request *q, struct write *w);
 size_t references_guards(struct request *q, struct write *w, struct storage_compare *out);
 size_t references_steps(struct request *q, struct write *w, struct storage_step *out);
 
+/* Of another object than the one that is written: does something refer to it, as far as the cache knows; and the guard that nothing has come to
+ * since that revision. */
+bool references_exist(struct request *q, const struct kind *target, struct str name);
+struct storage_compare references_none_since(struct request *q, const struct kind *target, struct str name, int64_t revision);
+
 #endif

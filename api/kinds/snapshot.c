@@ -1,0 +1,151 @@
+/* Snapshot: asks for a controller's state to be kept in its history (seed 000). It is answered, with what became of it in status, and never stored
+ * itself (server/snapshot.c). */
+#include "api/members.h"
+#include "api/where.h"
+
+#include "api/validate.h"
+
+enum { PREFIX_MAX = 253 - 10 }; /* so that a name has room for a beginning of the digest */
+
+static const struct type type_snapshot_spec = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.SnapshotSpec",
+	.go_type = "v1.SnapshotSpec",
+	.doc = "What is to be kept.",
+	.fields =
+		(const struct field[]){
+			{"owner", &type_owner_reference, FIELD_ALWAYS | FIELD_MANDATORY,
+				"Whose state it is: becomes the controller of the revision, so controller must be true.", NULL,
+				NULL},
+			{"labels", &type_string_map, 0, "Labels of the revision, where one is made.", NULL, NULL},
+			{"data", &type_raw, FIELD_ALWAYS | FIELD_MANDATORY, "The state: any JSON object.", NULL, NULL},
+			{"namePrefix", &type_string, 0,
+				"What the name of a new revision begins with; the digest of data follows. By default the "
+				"owner's "
+				"name and "
+				"a dash.",
+				NULL, NULL},
+			{"historyLimit", &type_int32, FIELD_ALWAYS,
+				"How many revisions that nothing needs are kept besides the current one.", NULL, "10"},
+			{0},
+		},
+};
+
+static const struct type type_snapshot_revision = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.SnapshotRevision",
+	.go_type = "v1.SnapshotRevision",
+	.doc = "A ControllerRevision.",
+	.fields =
+		(const struct field[]){
+			{"name", &type_string, FIELD_ALWAYS, "Its name.", NULL, NULL},
+			{"revision", &type_int64, FIELD_ALWAYS, "Its number.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_snapshot_status = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.SnapshotStatus",
+	.go_type = "v1.SnapshotStatus",
+	.doc = "What became of it.",
+	.fields =
+		(const struct field[]){
+			{"result", &type_string, 0,
+				"Unchanged: the newest revision holds that state; RolledBack: an older one does, and is the "
+				"newest "
+				"now; "
+				"Created: a revision was made.",
+				NULL, NULL},
+			{"revision", &type_snapshot_revision, 0, "Which revision holds the state.", NULL, NULL},
+			{"trimmed", &type_string_list, 0, "The revisions that were removed, the oldest first.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type snapshot_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.Snapshot",
+	.go_type = "v1.Snapshot",
+	.doc = "Asks for a controller's state to be kept in its history, which it bounds. It is answered, not stored.",
+	.fields =
+		(const struct field[]){
+			OBJECT_FIELDS,
+			{"spec", &type_snapshot_spec, FIELD_ALWAYS | FIELD_MANDATORY, "What is to be kept.", NULL, NULL},
+			{"status", &type_snapshot_status, FIELD_ALWAYS, "What became of it.", NULL, NULL},
+			{0},
+		},
+};
+
+static void check_owner(struct field_errors *errors, const struct where *at, const struct json *owner)
+{
+	static const char *const needed[] = {"apiVersion", "kind", "name", "uid"};
+	const struct json *controller = json_gets(owner, "controller");
+
+	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
+		check_present(errors, WHERE_NAMED(at, needed[i]), member_text(owner, needed[i]));
+	}
+	if (!controller || !controller->boolean) {
+		refuse_invalid(errors, WHERE(at, "controller"), controller, "must be true: it is whose history this is");
+	}
+}
+
+static void check_data(struct field_errors *errors, const struct where *at, const struct json *data)
+{
+	if (!data || data->kind == JSON_NULL) {
+		refuse_absent(errors, at, "data is mandatory");
+	} else if (data->kind != JSON_OBJECT) {
+		refuse_absent(errors, at, "data must be a valid JSON object");
+	}
+}
+
+/* As the beginning of a name that ends with a letter or digit. */
+static void check_prefix(struct field_errors *errors, const struct where *at, struct str prefix)
+{
+	const char *messages[VALIDATE_MESSAGES_MAX];
+	char name[PREFIX_MAX + 1];
+
+	if (prefix.n > PREFIX_MAX) {
+		refuse_text(errors, at, prefix, "must be no more than 243 characters");
+		return;
+	}
+	if (prefix.n > 0) {
+		memcpy(name, prefix.p, prefix.n);
+	}
+	name[prefix.n] = 'b';
+	if (validate_dns_subdomain((struct str){name, prefix.n + 1}, messages) > 0) {
+		refuse_text(errors, at, prefix, messages[0]);
+	}
+}
+
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	const struct json *spec = json_gets(o->fields, "spec");
+	const struct where at = {.name = STR("spec")};
+
+	check_owner(errors, WHERE(&at, "owner"), json_gets(spec, "owner"));
+	check_labels(errors, WHERE(&at, "labels"), json_gets(spec, "labels"));
+	check_data(errors, WHERE(&at, "data"), json_gets(spec, "data"));
+	check_prefix(errors, WHERE(&at, "namePrefix"), member_text(spec, "namePrefix"));
+	check_not_negative(errors, WHERE(&at, "historyLimit"), json_gets(spec, "historyLimit"));
+}
+
+static const struct door doors[] = {
+	{.group = "annals.dev", .version = "v1", .definition = "dev.annals.v1.Snapshot"},
+};
+
+static struct kind snapshot = {
+	.kind = "Snapshot",
+	.list_kind = "SnapshotList",
+	.resource = "snapshots",
+	.singular = "snapshot",
+	.is_namespaced = true,
+	.verbs = VERB_CREATE,
+	.is_answered = true,
+	.doors = doors,
+	.n_doors = ARRAY_SIZE(doors),
+	.type = &snapshot_type,
+	.doc = "Asks for a controller's state to be kept in its history.",
+	.validate = validate,
+};
+KIND_REGISTER(snapshot)

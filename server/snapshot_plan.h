@@ -1,0 +1,39 @@
+/* What a snapshot does to the history of its controller (seed 000): a pure decision.
+ *
+ * The newest revision that holds the state stays, or becomes the newest by the next number, or there is none and a new one is made. The revision
+ * that holds the state afterwards is the current one. Of the others, those that nothing needs are trimmed down to the limit, the oldest
+ * first. */
+#ifndef SERVER_SNAPSHOT_PLAN_H
+#define SERVER_SNAPSHOT_PLAN_H
+
+#include "base/arena.h"
+
+struct snapshot_past {
+	struct str name, digest;
+	int64_t number, create_revision; /* the order of history: by number, then by birth */
+	bool is_live;                    /* something needs it: it is not trimmed, nor counted */
+	bool is_deleting;
+	const void *ctx; /* the caller's */
+};
+
+enum snapshot_result { SNAPSHOT_UNCHANGED, SNAPSHOT_ROLLED_BACK, SNAPSHOT_CREATED };
+
+enum snapshot_refusal {
+	SNAPSHOT_IS_GOING = 1, /* plan.target holds the state and is being deleted */
+	SNAPSHOT_NO_NUMBER,    /* there is no higher number */
+};
+
+struct snapshot_plan {
+	enum snapshot_result result;
+	const struct snapshot_past *target; /* holds the state; NULL: is to be created */
+	int64_t number;                     /* of what holds the state, afterwards */
+	const struct snapshot_past **trimmed;
+	size_t n_trimmed;
+};
+
+/* Sorts `past`, the oldest first. 0, or a refusal. */
+int snapshot_plan(
+	struct snapshot_plan *ret, struct snapshot_past *past, size_t n, struct str digest, size_t limit, struct arena *a);
+const char *snapshot_result_name(enum snapshot_result r);
+
+#endif

@@ -1,0 +1,207 @@
+"""Snapshots: one state into the history of its controller, which stays within its limit, in one transaction."""
+
+import concurrent.futures
+import json
+import re
+
+import pytest
+
+from objects import ANNALS, APPS, owner, revision, revisions
+
+SNAPSHOTS = "/apis/annals.dev/v1/namespaces/default/snapshots"
+REVISIONS = revisions(door=ANNALS)
+VALUE = re.compile("[bcdfghjklmnpqrstvwxz2456789]+")
+
+
+@pytest.fixture
+def store(etcd):
+    return etcd()
+
+
+@pytest.fixture
+def server(serve, store):
+    return serve(store.endpoint)
+
+
+def body(data, by="web", metadata=None, **spec):
+    return {"metadata": metadata or {}, "spec": {"owner": owner(by), "data": data, **spec}}
+
+
+def snapshot(server, data, by="web", query="", **spec):
+    answer = server.post(SNAPSHOTS + query, body(data, by, **spec))
+    assert answer.status == 201, answer
+    return answer.json["status"]
+
+
+def history(server, by="web"):
+    """(number, name), the oldest first."""
+    items = server.get(f"{REVISIONS}?fieldSelector=controller.uid=uid-of-{by}").json["items"]
+    return sorted((item["revision"], item["metadata"]["name"]) for item in items)
+
+
+def outcome(status):
+    return status["result"], status["revision"]["revision"], len(status.get("trimmed", []))
+
+
+def test_states_are_created_found_again_and_rolled_back_to(server):
+    first = snapshot(server, {"x": 1, "none": None})
+    assert outcome(first) == ("Created", 1, 0)
+    assert outcome(snapshot(server, {"none": {}, "x": 1.0})) == ("Unchanged", 1, 0)
+    assert outcome(snapshot(server, {"x": 2})) == ("Created", 2, 0)
+    back = snapshot(server, {"x": 1})
+    assert outcome(back) == ("RolledBack", 3, 0) and back["revision"]["name"] == first["revision"]["name"]
+    assert outcome(snapshot(server, {"x": 3})) == ("Created", 4, 0)
+    assert [number for number, _ in history(server)] == [2, 3, 4]
+
+
+def test_answer_is_the_snapshot_and_the_revision_is_as_if_posted(server):
+    sent = json.dumps(body({"put": "here"}, labels={"app": "web"}, metadata={"name": "mine"}))
+    sent = sent.replace('{"put": "here"}', '{"b":[1.50,null],"a":"é"}')
+    answer = server.post(f"{SNAPSHOTS}?fieldManager=me", sent)
+    assert answer.status == 201 and answer.json["kind"] == "Snapshot" and answer.json["apiVersion"] == ANNALS
+    assert answer.json["metadata"]["name"] == "mine" and answer.json["spec"]["historyLimit"] == 10
+    assert '"data":{"b":[1.50,null],"a":"é"}' in answer.text
+    made = server.get(f"{REVISIONS}/{answer.json['status']['revision']['name']}")
+    assert '"data":{"b":[1.50,null],"a":"é"}' in made.text
+    metadata = made.json["metadata"]
+    assert metadata["labels"] == {"app": "web"} and metadata["ownerReferences"] == [owner("web")]
+    assert metadata["uid"] and metadata["creationTimestamp"] and metadata["annotations"]["annals.dev/digest"]
+    assert [entry["manager"] for entry in metadata["managedFields"]] == ["me"]
+    assert server.get(f"{SNAPSHOTS}/mine").status == 404 and server.get(SNAPSHOTS).status == 405
+    snapshot(server, {"other": 1}, query="?fieldManager=you")
+    snapshot(server, {"b": [1.5, None], "a": "é"}, query="?fieldManager=you")
+    metadata = server.get(f"{REVISIONS}/{metadata['name']}").json["metadata"]
+    assert sorted(entry["manager"] for entry in metadata["managedFields"]) == ["me", "you"]
+
+
+@pytest.mark.parametrize("prefix, length", [(None, 4 + 54), ("a" * 20 + "-", 63), ("1", 55), ("b" * 53, 63), ("b" * 60, 60 + 54), ("c" * 243, 253)])
+def test_names_are_prefix_and_digest(server, prefix, length):
+    name = snapshot(server, {"x": 1}, **({"namePrefix": prefix} if prefix else {}))["revision"]["name"]
+    digest = server.get(f"{REVISIONS}/{name}").json["metadata"]["annotations"]["annals.dev/digest"]
+    rest = name.removeprefix(prefix or "web-")
+    assert len(name) == length and digest.startswith(rest) and VALUE.fullmatch(rest) and not name.isdigit()
+
+
+def test_taken_names_are_stepped_over(server):
+    rehearsed = snapshot(server, {"x": 1}, query="?dryRun=All")["revision"]["name"]
+    assert server.get(f"{REVISIONS}/{rehearsed}").status == 404
+    names = [rehearsed]
+    for i in range(3):
+        taken = revision(names[-1], 1, {"other": i}, ANNALS, ownerReferences=[owner(f"other{i}")])
+        assert server.post(REVISIONS, taken).status == 201
+        names.append(snapshot(server, {"x": 1}, query="?dryRun=All")["revision"]["name"])
+    made = snapshot(server, {"x": 1})
+    assert outcome(made) == ("Created", 1, 0) and made["revision"]["name"] == names[-1] and len(set(names)) == 4
+    assert snapshot(server, {"x": 1})["revision"]["name"] == names[-1]
+    assert all(VALUE.fullmatch(name.removeprefix("web-")) and len(name) == 58 for name in names)
+
+
+@pytest.mark.parametrize("change, field", [
+    ({"owner": {**owner("web"), "controller": False}}, "spec.owner.controller"), ({"owner": {**owner("web"), "uid": ""}}, "spec.owner.uid"),
+    ({"data": None}, "spec.data"), ({"data": [1]}, "spec.data"), ({"historyLimit": -1}, "spec.historyLimit"),
+    ({"namePrefix": "A"}, "spec.namePrefix"), ({"namePrefix": "a" * 244}, "spec.namePrefix"), ({"labels": {"a b": "c"}}, "spec.labels")])
+def test_wrong_snapshots_are_refused_by_field(server, change, field):
+    refused = server.post(SNAPSHOTS, body(**{"data": {"x": 1}, **{k: v for k, v in change.items() if k != "owner"}}) | (
+        {"spec": {**body({"x": 1})["spec"], **change}} if "owner" in change else {}))
+    assert refused.status == 422, refused
+    assert [cause["field"] for cause in refused.json["details"]["causes"]] == [field]
+
+
+def test_no_snapshots_where_there_is_no_namespace(server):
+    assert server.post(SNAPSHOTS.replace("default", "absent"), body({"x": 1})).status == 404
+    assert history(server) == []
+
+
+def test_history_is_trimmed_to_the_limit_the_oldest_first(server, store):
+    names = [snapshot(server, {"x": i}, historyLimit=2)["revision"]["name"] for i in range(3)]
+    fourth = snapshot(server, {"x": 3}, historyLimit=2)
+    assert outcome(fourth) == ("Created", 4, 1) and fourth["trimmed"] == names[:1]
+    back = snapshot(server, {"x": 1}, historyLimit=0)
+    assert outcome(back) == ("RolledBack", 5, 2) and back["trimmed"] == [names[2], fourth["revision"]["name"]]
+    assert history(server) == [(5, names[1])]
+    assert len(store.ctl("get", "--prefix", "/annals/history/", "--keys-only").split()) == 2
+    snapshot(server, {"x": 9}, historyLimit=1)
+    assert snapshot(server, {"x": 9}, historyLimit=0) == {
+        "result": "Unchanged", "revision": snapshot(server, {"x": 9})["revision"], "trimmed": [names[1]]}
+
+
+def test_what_is_needed_is_spared_and_not_counted(server):
+    made = {what: snapshot(server, {"x": what})["revision"]["name"] for what in ("pod", "hash", "owned", "held", "referred", "idle")}
+    pod = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+    assert server.post("/api/v1/namespaces/default/pods", {"metadata": {"name": "a", "labels": {"controller-revision-hash": made["pod"]}}, **pod}).status == 201
+    server.patch(f"{REVISIONS}/{made['hash']}", {"metadata": {"labels": {"controller-revision-hash": "h1"}}})
+    assert server.post("/api/v1/namespaces/default/pods", {"metadata": {"name": "b", "labels": {"controller-revision-hash": "h1"}}, **pod}).status == 201
+    server.patch(f"{REVISIONS}/{made['owned']}", {"metadata": {"ownerReferences": [owner("web"), owner("pod", controller=False)]}})
+    server.patch(f"{REVISIONS}/{made['held']}", {"metadata": {"finalizers": ["example.com/hold"]}})
+    dependents = SNAPSHOTS.replace("snapshots", "dependents")
+    named = {"providers": [{"kind": "ControllerRevision", "name": made["referred"]}]}
+    assert server.post(dependents, {"metadata": {"name": "d"}, "spec": named}).status == 201
+    last = snapshot(server, {"x": "last"}, historyLimit=0)
+    assert last["trimmed"] == [made["idle"]] and len(history(server)) == 6
+    server.delete("/api/v1/namespaces/default/pods/a?gracePeriodSeconds=0")
+    server.delete(f"{dependents}/d")
+    assert snapshot(server, {"x": "last"}, historyLimit=0)["trimmed"] == [made["pod"], made["referred"]]
+
+
+def test_more_than_one_transaction_can_trim(server):
+    for i in range(100):
+        assert server.post(REVISIONS, revision(f"r{i:03}", i, {"x": i}, ANNALS, ownerReferences=[owner("web")])).status == 201
+    rehearsed = snapshot(server, {"x": "new"}, query="?dryRun=All", historyLimit=3)
+    assert len(rehearsed["trimmed"]) == 97 and len(history(server)) == 100
+    made = snapshot(server, {"x": "new"}, historyLimit=3)
+    assert outcome(made) == ("Created", 100, 97) and made["trimmed"] == [f"r{i:03}" for i in range(97)]
+    assert [number for number, _ in history(server)] == [97, 98, 99, 100]
+
+
+def test_revisions_of_upstream_s_door_are_history_too(server):
+    assert server.post(revisions(), revision("a", 7, {"x": 1}, APPS, ownerReferences=[owner("web")])).status == 201
+    assert snapshot(server, {"x": 1.0}) == {"result": "Unchanged", "revision": {"name": "a", "revision": 7}}
+    assert outcome(snapshot(server, {"x": 2})) == ("Created", 8, 0)
+
+
+def test_state_that_is_being_deleted_is_waited_for(server):
+    name = snapshot(server, {"x": 1})["revision"]["name"]
+    server.patch(f"{REVISIONS}/{name}", {"metadata": {"finalizers": ["example.com/hold"]}})
+    server.delete(f"{REVISIONS}/{name}")
+    refused = server.post(SNAPSHOTS, body({"x": 1}))
+    assert refused.status == 409 and f'"{name}" holds this state and is being deleted' in refused.json["message"]
+    server.patch(f"{REVISIONS}/{name}", {"metadata": {"finalizers": None}})
+    assert outcome(snapshot(server, {"x": 1})) == ("Created", 1, 0)
+
+
+def test_no_number_above_the_highest(server):
+    last = 2**63 - 1
+    assert server.post(REVISIONS, revision("a", last, {"x": 1}, ANNALS, ownerReferences=[owner("web")])).status == 201
+    assert outcome(snapshot(server, {"x": 1})) == ("Unchanged", last, 0)
+    assert server.post(SNAPSHOTS, body({"x": 2})).status == 409
+
+
+def test_many_snapshots_of_one_state_make_one_revision(serve, store):
+    servers = [serve(store.endpoint), serve(store.endpoint)]
+    for state in range(5):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            seen = list(pool.map(lambda i: snapshot(servers[i % 2], {"x": state}), range(200)))
+        assert [status["result"] for status in seen].count("Created") == 1
+        assert {status["result"] for status in seen} == {"Created", "Unchanged"}
+        assert len({status["revision"]["name"] for status in seen}) == 1
+    assert [number for number, _ in history(servers[0])] == [1, 2, 3, 4, 5]
+
+
+def test_many_snapshots_of_many_states_keep_order_and_limit(serve, store):
+    servers = [serve(store.endpoint), serve(store.endpoint)]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        seen = list(pool.map(lambda i: snapshot(servers[i % 2], {"x": i % 7}, historyLimit=3), range(200)))
+    given = [status["revision"]["revision"] for status in seen if status["result"] != "Unchanged"]
+    assert sorted(given) == list(range(1, len(given) + 1))  # each number once
+    assert len(history(servers[0])) <= 4 and history(servers[0])[-1][0] == max(given)
+
+
+def test_transaction_is_seen_as_one(server):
+    """Everything that a snapshot does has one resourceVersion."""
+    first = snapshot(server, {"x": 1}, historyLimit=0)["revision"]["name"]
+    version = server.get(REVISIONS).json["metadata"]["resourceVersion"]
+    second = snapshot(server, {"x": 2}, historyLimit=0)["revision"]["name"]
+    with server.watch(f"{REVISIONS}?watch=1&resourceVersion={version}") as watch:
+        events = [watch.next(), watch.next()]
+    assert {(event["type"], event["object"]["metadata"]["name"]) for event in events} == {("DELETED", first), ("ADDED", second)}
+    assert len({event["object"]["metadata"]["resourceVersion"] for event in events}) == 1
