@@ -20,7 +20,7 @@ class Member:
 
     # (how often, what)
     HABITS = [
-        (14, "make_provider"), (6, "change_provider"), (4, "remove_provider"), (3, "rehearse_removal"), (6, "let_go"),
+        (14, "make_provider"), (6, "change_provider"), (1, "remove_provider"), (1, "rehearse_removal"), (3, "let_go"),
         (16, "make_dependent"), (10, "remove_dependent"), (1, "remove_dependents_of"),
         (6, "make_revision"), (4, "remove_revision"), (4, "let_revision_go"), (10, "keep_state"), (6, "forget_state"),
     ]
@@ -41,9 +41,9 @@ class Member:
         reply = getattr(self, "_" + what)()
         self.is_busy = False
         self.told[what, reply.outcome] = self.told.get((what, reply.outcome), 0) + 1
+        session.rest_a_moment()  # so that controllers, too, get something done
         if reply.outcome in (session.LOST, session.REFUSED):
             self.failures += 1
-            session.rest_a_moment()
         else:
             assert reply.outcome == "ok" or reply.outcome in REFUSALS, f"{what}: {json.dumps(reply.body)}"
             self.successes += 1
