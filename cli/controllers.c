@@ -176,7 +176,7 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_controllers = {
 	.name = "controllers",
 	.usage = "--kubeconfig FILE [--controllers NAME,...] [--leader-elect] [flags]",
-	.summary = "what empties deleted namespaces, as a client of any API server",
+	.summary = "what empties namespaces, collects garbage, and implements Dependents, as a client of any API server",
 	.description = "Runs controllers against the API server of a kubeconfig. `annals up` runs them itself; beside `annals "
 		       "serve`, or a\n"
 		       "kube-apiserver without kube-controller-manager, this does. With --leader-elect several may run: one "

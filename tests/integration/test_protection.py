@@ -177,6 +177,16 @@ def test_controllers_that_start_again_take_up_what_is_there(up, folder):
     await_gone(again, f"{MAPS}/d")
 
 
+def test_namespace_with_both_goes(server):
+    assert server.post("/api/v1/namespaces", {"metadata": {"name": "x"}}).status == 201
+    there = V1.replace("default", "x")
+    for plural, spec in (("providers", {"data": {}}), ("dependents", {"providers": [{"name": "o"}]})):
+        assert server.post(f"{there}/{plural}", {"metadata": {"name": "o"}, "spec": spec}).status == 201
+    retry_until(lambda: server.get(f"{there}/dependents/o").json["status"].get("phase") == "Implemented", "it is implemented")
+    delete(server, "/api/v1/namespaces/x")
+    await_gone(server, "/api/v1/namespaces/x")
+
+
 def test_many_dependents_cost_few_requests(server):
     """As many as there are workers may look at once; not as many as there are Dependents."""
     n, few = 500, 10

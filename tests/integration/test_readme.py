@@ -72,6 +72,14 @@ def test_first_tour(started, home):
     assert (status, '"kind": "NamespaceList"' in said) == (0, True)
 
 
+def test_objects_that_stay(started, home):
+    commands, refusal = blocks("Objects that stay while they are in use")
+    status, said = paste(started, home, commands)
+    assert status == 0
+    assert "primary" in said and refusal.strip() in said
+    processes.retry_until(lambda: started.get("/apis/annals.dev/v1/namespaces/default/providers/colours").status == 404, "the Provider is gone")
+
+
 def flags_in(text):
     """Flags of annals: what stands in backquotes, alone or with its value."""
     return {flag for code in re.findall(r"`([^`]*)`", text) for flag in re.findall(r"(?<!\S)--?([a-z][a-z0-9-]*|v)\b", code)}
