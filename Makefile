@@ -11,7 +11,7 @@ SANITIZED_SUITES = $(NATIVE_SUITES) $(PROCESS_SUITES)
 
 help:
 	@echo 'make run            build, install what is missing, and start "annals up" (ARGS="--port 7443" for its flags)'
-	@echo 'make build          build/annals'
+	@echo 'make build          build/annals, and build/kubectl-annals, the plugin'
 	@echo 'make check          source checks, unit, contract, integration and fault tests, exchanges recorded from kube-apiserver'
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
 	@echo 'make sanitize       the same suites with ASan+UBSan and with TSan (sanitize-address, sanitize-thread)'
@@ -21,7 +21,7 @@ help:
 	@echo 'make clean          removes the build folders'
 
 build: $(BUILD)/build.ninja
-	ninja -C $(BUILD) annals
+	ninja -C $(BUILD) annals kubectl-annals
 
 run:
 	tools/install-deps.sh build run

@@ -21,7 +21,7 @@ struct command {
 };
 
 extern const struct command command_up, command_serve, command_controllers, command_certs, command_doctor, command_fsck,
-	command_version;
+	command_kubectl, command_version;
 
 /* Reads flags; positional arguments are refused. -1: go on; else what to end with, everything having been said. */
 int command_parse(const struct command *command, const struct option *options, int argc, char **argv);

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-static const struct command *const commands[] = {
-	&command_up, &command_serve, &command_controllers, &command_certs, &command_doctor, &command_fsck, &command_version};
+static const struct command *const commands[] = {&command_up, &command_serve, &command_controllers, &command_certs,
+	&command_doctor, &command_fsck, &command_kubectl, &command_version};
 
 static const struct command *find_command(const char *name)
 {
@@ -51,8 +51,18 @@ static bool is_help(const char *name)
 	return strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
 }
 
+/* kubectl finds plugins by their names: kubectl-annals is this program under another one. */
+static bool is_plugin(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return strcmp(slash ? slash + 1 : path, "kubectl-annals") == 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 0 && is_plugin(argv[0])) {
+		return command_kubectl.run(&command_kubectl, argc, argv);
+	}
 	if (argc < 2) {
 		print_overview(stderr);
 		return EXIT_USAGE;

@@ -47,6 +47,16 @@ static unsigned read_verbs(const struct json *names)
 	return all;
 }
 
+static struct str read_short_names(struct discovery *d, const struct json *names)
+{
+	struct str all = {"", 0};
+	for (uint32_t i = 0; i < count(names); i++) {
+		all = arena_printf(
+			&d->arena, STR_FMT "%s" STR_FMT, STR_ARG(all), i ? "," : "", STR_ARG(json_text(names->items[i])));
+	}
+	return all;
+}
+
 static struct api_resource *find_preferred(struct discovery *d, struct str group, struct str plural)
 {
 	for (size_t i = d->n; i > 0 && str_eq(d->resources[i - 1].resource.group, group); i--) {
@@ -73,6 +83,7 @@ static void add_resource(struct discovery *d, struct api_resource r, bool is_pre
 	r.resource.version = arena_dup(&d->arena, r.resource.version);
 	r.resource.plural = arena_dup(&d->arena, r.resource.plural);
 	r.kind = arena_dup(&d->arena, r.kind);
+	r.singular = arena_dup(&d->arena, r.singular);
 	d->resources = mem_realloc_array(d->resources, d->n + 1, sizeof(*d->resources));
 	d->resources[d->n++] = r;
 }
@@ -105,6 +116,8 @@ static void read_version(struct discovery *d, struct str group, const struct jso
 			add_resource(d,
 				(struct api_resource){.resource = {group, version, member_text(r, "resource")},
 					.kind = kind,
+					.singular = member_text(r, "singularResource"),
+					.short_names = read_short_names(d, json_gets(r, "shortNames")),
 					.is_namespaced = str_is(member_text(r, "scope"), "Namespaced"),
 					.verbs = read_verbs(json_gets(r, "verbs"))},
 				false);
@@ -137,6 +150,8 @@ static void read_resources(
 			add_resource(d,
 				(struct api_resource){.resource = {group, version, plural},
 					.kind = member_text(r, "kind"),
+					.singular = member_text(r, "singularName"),
+					.short_names = read_short_names(d, json_gets(r, "shortNames")),
 					.is_namespaced = is_true(json_gets(r, "namespaced")),
 					.verbs = read_verbs(json_gets(r, "verbs"))},
 				is_preferred);

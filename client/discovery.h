@@ -17,7 +17,8 @@ enum api_verb {
 
 struct api_resource {
 	struct resource resource;
-	struct str kind;
+	struct str kind, singular;
+	struct str short_names; /* "sts,statefuls" */
 	bool is_namespaced;
 	bool is_preferred; /* the version to use: the group's preferred one, or the first that has the resource */
 	unsigned verbs;    /* api_verb */

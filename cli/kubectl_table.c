@@ -1,0 +1,54 @@
+#include "api/members.h"
+#include "base/clock.h"
+#include "cli/kubectl.h"
+
+enum { GAP = 3 };
+
+struct str *text_table_row(struct text_table *t)
+{
+	if (t->n == t->cap) {
+		t->cap = t->cap ? t->cap * 2 : 16;
+		t->rows = mem_realloc_array(t->rows, t->cap, sizeof(*t->rows));
+	}
+	memset(t->rows[t->n], 0, sizeof(t->rows[t->n]));
+	return t->rows[t->n++];
+}
+
+static size_t width_of(const struct text_table *t, size_t column)
+{
+	size_t width = 0;
+	for (size_t i = 0; i < t->n; i++) {
+		width = MAX(width, t->rows[i][column].n);
+	}
+	return width;
+}
+
+void text_table_write(const struct text_table *t, struct buf *out)
+{
+	size_t widths[TABLE_COLUMNS_MAX];
+	for (size_t c = 0; c < t->n_columns; c++) {
+		widths[c] = width_of(t, c) + GAP;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		for (size_t c = 0; c + 1 < t->n_columns; c++) {
+			buf_printf(out, "%-*.*s", (int)widths[c], STR_ARG(t->rows[i][c]));
+		}
+		buf_printf(out, STR_FMT "\n", STR_ARG(t->rows[i][t->n_columns - 1]));
+	}
+}
+
+void text_table_done(struct text_table *t)
+{
+	t->rows = mem_free(t->rows);
+}
+
+struct str age_text(struct arena *a, const struct json *object)
+{
+	char age[32];
+	int64_t us;
+	if (!time_parse_rfc3339(member_text(json_gets(object, "metadata"), "creationTimestamp"), &us)) {
+		return STR("<unknown>");
+	}
+	duration_format_human(age, clock_wall_s() - us / 1000000);
+	return arena_dup(a, str_of(age));
+}

@@ -1,0 +1,143 @@
+"""kubectl annals: kubectl finds the plugin on PATH, and the plugin finds revisions, goes back to one, and says who keeps an object."""
+
+import json
+import os
+import pathlib
+
+import pytest
+
+import processes
+
+REVISIONS = "/apis/annals.dev/v1/namespaces/{}/controllerrevisions"
+
+
+@pytest.fixture
+def plugin(annals, namespace, folder, kubectl_binary):
+    """kubectl annals ..., in the test's namespace."""
+    os.symlink(processes.BIN, folder / "kubectl-annals")
+
+    def run(*arguments):
+        return annals.kubectl("annals", *arguments, "-n", namespace, binary=kubectl_binary, PATH=f"{folder}:{os.environ['PATH']}")
+
+    return run
+
+
+def make(annals, namespace, kind, name, version="annals.dev/v1", **more):
+    path = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    body = {"apiVersion": version, "kind": kind, "metadata": {"name": name, **more.pop("metadata", {})}, **more}
+    made = annals.post(f"{path}/namespaces/{namespace}/{kind.lower()}s", body)
+    assert made.status == 201, made
+    return made.json
+
+
+def own(owner):
+    return [{"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"],
+             "controller": True}]
+
+
+@pytest.fixture
+def settings(annals, namespace):
+    """A ConfigMap as it is now, and two revisions of its data: any kind can have a history."""
+    owner = make(annals, namespace, "ConfigMap", "settings", version="v1", data={"color": "green", "size": "2"})
+    for number, data in ((1, {"color": "red", "size": "1"}), (2, {"color": "green", "size": "2"})):
+        make(annals, namespace, "ControllerRevision", f"settings-{number}", revision=number, data={"data": data},
+             metadata={"ownerReferences": own(owner), "annotations": {"kubernetes.io/change-cause": f"cause {number}"}})
+    return owner
+
+
+def rows(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def test_history__shows_revisions_oldest_first(plugin, settings, annals, namespace):
+    other = make(annals, namespace, "ConfigMap", "other", version="v1")
+    make(annals, namespace, "ControllerRevision", "other-1", revision=1, data={"data": {}}, metadata={"ownerReferences": own(other)})
+    done = plugin("history", "configmap/settings")
+    assert done.returncode == 0, done
+    table = rows(done.stdout)
+    assert table[0] == ["REVISION", "NAME", "AGE", "LIVE", "CURRENT", "CHANGE-CAUSE"]
+    assert [[row[0], row[1], row[3], row[4], " ".join(row[5:])] for row in table[1:]] == [
+        ["1", "settings-1", "no", "no", "cause 1"], ["2", "settings-2", "no", "yes", "cause 2"]]
+
+
+@pytest.mark.parametrize("name", ["cm/settings", "configmaps/settings", "ConfigMap/settings"])
+def test_history__takes_every_name_of_a_kind(plugin, settings, name):
+    listed = json.loads(plugin("history", name, "-o", "json").stdout)
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["settings-1", "settings-2"]
+
+
+def test_history__shows_what_is_live(plugin, settings, annals, namespace):
+    make(annals, namespace, "Pod", "settings-0", version="v1", spec={"containers": [{"name": "c", "image": "i"}]},
+         metadata={"labels": {"controller-revision-hash": "settings-1"}, "ownerReferences": own(settings)})
+    make(annals, namespace, "Pod", "stranger", version="v1", spec={"containers": [{"name": "c", "image": "i"}]},
+         metadata={"labels": {"controller-revision-hash": "settings-2"}})
+    assert [row[3] for row in rows(plugin("history", "cm/settings").stdout)] == ["LIVE", "yes", "no"]
+
+
+def test_diff__is_a_unified_difference_of_yaml(plugin, settings):
+    done = plugin("diff", "configmap/settings", "--revision=1")
+    assert done.returncode == 0, done
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["--- configmap/settings revision 1 (settings-1)", "+++ configmap/settings revision 2 (settings-2)"]
+    assert lines[2:] == ["@@ -1,3 +1,3 @@", " data:", "-  color: red", "-  size: \"1\"", "+  color: green", "+  size: \"2\""]
+    assert plugin("diff", "configmap/settings", "--revision=2", "--to=2").stdout == ""
+    back = plugin("diff", "configmap/settings", "--revision=2", "--to=1").stdout
+    assert "-  color: green" in back and "+  color: red" in back
+
+
+def test_undo__goes_back_to_the_one_before(plugin, settings, annals, namespace):
+    path = f"/api/v1/namespaces/{namespace}/configmaps/settings"
+    dry = plugin("undo", "configmap/settings", "--dry-run=server")
+    assert dry.stdout == "configmap/settings rolled back to revision 1 (server dry run)\n"
+    assert annals.get(path).json["data"]["color"] == "green"
+    assert plugin("undo", "configmap/settings").stdout == "configmap/settings rolled back to revision 1\n"
+    assert annals.get(path).json["data"] == {"color": "red", "size": "1"}
+    assert "skipped rollback" in plugin("undo", "configmap/settings", "--to-revision=1").stdout
+    assert plugin("undo", "configmap/settings", "--to-revision=2").returncode == 0
+    assert annals.get(path).json["data"] == {"color": "green", "size": "2"}
+    missing = plugin("undo", "configmap/settings", "--to-revision=7")
+    assert missing.returncode == 1 and "unable to find revision 7 of configmap/settings" in missing.stderr
+
+
+def test_who_uses__names_what_refers_to_a_provider(plugin, annals, namespace):
+    make(annals, namespace, "Provider", "db", spec={"data": {}})
+    free = plugin("who-uses", "provider/db")
+    assert free.returncode == 0, free
+    assert "provider.annals.dev/db is not being deleted" in free.stdout and "nothing uses it" in free.stdout
+    assert "a deletion would begin, and end when its finalizers have been removed" in free.stdout
+    make(annals, namespace, "Dependent", "web", spec={"providers": [{"kind": "Provider", "name": "db"}]})
+    used = plugin("who-uses", "provider/db")
+    assert "finalizers: annals.dev/provider-protection" in used.stdout
+    assert "a deletion would not be carried out: " in used.stdout and "InUse: dependents.annals.dev \"web\" refers to it" in used.stdout
+    assert rows(used.stdout)[-1][0] == "dependent/web"
+    assert annals.delete(f"/apis/annals.dev/v1/namespaces/{namespace}/providers/db").status == 200
+    assert "provider.annals.dev/db is being deleted since 20" in plugin("who-uses", "provider/db").stdout
+
+
+def test_who_uses__names_what_refers_to_a_revision(plugin, annals, namespace):
+    make(annals, namespace, "ControllerRevision", "r1", revision=1, data={}, metadata={"labels": {"annals.dev/protect": "true"}})
+    make(annals, namespace, "Dependent", "web", spec={"providers": [{"kind": "ControllerRevision", "name": "r1"}]})
+    assert [row[0] for row in rows(plugin("who-uses", "controllerrevisions.annals.dev/r1").stdout)][-1] == "dependent/web"
+    listed = json.loads(plugin("who-uses", "controllerrevision/r1", "-o", "json").stdout)
+    assert [item["metadata"]["name"] for item in listed["items"]] == ["web"]
+    assert plugin("who-uses", "configmap/x").returncode == 1
+
+
+@pytest.mark.parametrize("arguments,status,said", [
+    (["history", "configmap/absent"], 1, 'Error from server (NotFound): configmaps "absent" not found'),
+    (["history", "nothings/x"], 1, 'the server doesn\'t have a resource type "nothings"'),
+    (["history", "configmap"], 1, "is not TYPE/NAME"),
+    (["history"], 2, "give one object"), (["history", "cm/a", "--to=1"], 2, "to"), (["diff", "cm/a", "-o", "xml"], 2, "--output"),
+    (["undo", "cm/a", "--dry-run=client"], 2, "--dry-run"), (["nothing", "cm/a"], 2, "no command nothing")])
+def test_misuse__is_explained(plugin, arguments, status, said):
+    done = plugin(*arguments)
+    assert done.returncode == status and said in done.stderr, done
+
+
+def test_help__is_there_under_both_names(folder):
+    os.symlink(processes.BIN, folder / "kubectl-annals")
+    for command in ([folder / "kubectl-annals"], [processes.BIN, "kubectl"]):
+        done = processes.run([*command, "--help"])
+        assert done.returncode == 0 and all(name in done.stdout for name in ("history", "diff", "undo", "who-uses"))
+        assert "--to-revision" in processes.run([*command, "undo", "--help"]).stdout
+    assert (pathlib.Path(processes.BIN).parent / "kubectl-annals").exists()
