@@ -319,6 +319,18 @@ static void create_validate(const struct object *o, struct field_errors *errors)
 	}
 }
 
+/* Webhooks change the object, which then is another one, and our own rules have another look at it. */
+static int write_mutate(struct request *q, struct write *w, struct admission_attributes *at)
+{
+	int r = write_ask_mutating(q, w, at->operation);
+
+	if (r || w->object == at->object) {
+		return r;
+	}
+	at->object = w->object;
+	return admission_mutate(at, q->a, &q->st);
+}
+
 int write_admit_create(struct request *q, struct write *w, const struct write_rules *rules)
 {
 	struct object *o = w->object;
@@ -338,15 +350,12 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 	write_prepare_create(q, w);
 	/* What the kind and webhooks fill in is nobody's. */
 	write_own_fields(q, w, rules);
-	int r = write_ask_mutating(q, w, ADMIT_CREATE);
+	int r = write_mutate(q, w, &at);
 	if (r) {
 		return r;
 	}
 	if (w->object != o) {
-		at.object = o = w->object;
-		if (admission_mutate(&at, q->a, &q->st)) {
-			return 1;
-		}
+		o = w->object;
 		write_prepare_create(q, w);
 	}
 	if (k->prepare_create) {
@@ -398,16 +407,11 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 		return 1;
 	}
 	write_own_fields(q, w, rules);
-	int r = write_ask_mutating(q, w, ADMIT_UPDATE);
+	int r = write_mutate(q, w, &at);
 	if (r) {
 		return r;
 	}
-	if (w->object != o) {
-		at.object = o = w->object;
-		if (admission_mutate(&at, q->a, &q->st)) {
-			return 1;
-		}
-	}
+	o = w->object;
 	/* Upstream does so behind the admission of patches: whoever makes a duplicate comes to own the reference. */
 	if (rules->is_patch) {
 		write_dedup_owners(q, o, true);
