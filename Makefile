@@ -38,7 +38,7 @@ check-cluster:
 	tools/install-deps.sh build run test cluster
 	$(MAKE) --no-print-directory build
 	tests/cluster/build.sh
-	tools/run-tests.py --build $(BUILD) tests/cluster
+	SUITE_SECONDS=$${SUITE_SECONDS:-2400} tools/run-tests.py --build $(BUILD) tests/cluster
 
 sanitize: sanitize-address sanitize-thread
 
