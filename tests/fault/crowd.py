@@ -1,5 +1,6 @@
 """Clients that make, refer to, and let go of the same few Providers and revisions, each as if it were alone."""
 
+import collections
 import itertools
 import json
 import random
@@ -10,6 +11,9 @@ NAMESPACE = "default"
 V1, BETA = "annals.dev/v1", "annals.dev/v1beta1"
 PROTECT = {"annals.dev/protect": "true"}
 MERGE = "application/merge-patch+json"
+
+# Of controllers whose histories snapshots alone write: the limit, by uid.
+LIMITS = {"uid-of-s0": 0, "uid-of-s1": 2, "uid-of-s2": 5}
 
 # What a server says to somebody who comes too late, or too early. Anything else but success is a failure of the test.
 REFUSALS = {"NotFound", "Conflict", "AlreadyExists"}
@@ -23,6 +27,7 @@ class Member:
         (14, "make_provider"), (6, "change_provider"), (1, "remove_provider"), (1, "rehearse_removal"), (3, "let_go"),
         (16, "make_dependent"), (10, "remove_dependent"), (1, "remove_dependents_of"),
         (6, "make_revision"), (4, "remove_revision"), (4, "let_revision_go"), (10, "keep_state"), (6, "forget_state"),
+        (20, "take_snapshot"),
     ]
 
     def __init__(self, world, number, seed, n_providers=24, n_dependents=60):
@@ -30,6 +35,7 @@ class Member:
         self.providers = [f"p{i}" for i in range(n_providers)]
         self.dependents = [f"d{i}" for i in range(n_dependents)]
         self.revisions = [f"r{i}" for i in range(3)]
+        self.snapshots = collections.deque(maxlen=10)
         self.successes = self.failures = 0
         self.is_busy = False
         self.told = {}
@@ -86,7 +92,7 @@ class Member:
             return self._ask("POST", "dependents", door=BETA, body={"metadata": metadata, "spec": {"providerName": self._provider(), "whenMissing": when}})
         named = [{"kind": "Provider", "name": name} for name in self.random.sample(self.providers, self.random.choice([1, 1, 2, 3]))]
         if self.random.random() < 0.2:
-            named.append({"kind": "ControllerRevision", "name": self.random.choice(self.revisions)})
+            named.append({"kind": "ControllerRevision", "name": self.random.choice([*self.revisions, *self.snapshots])})
         return self._ask("POST", "dependents", door=V1, body={"metadata": metadata, "spec": {"providers": named, "whenMissing": when}})
 
     def _remove_dependent(self):
@@ -112,11 +118,22 @@ class Member:
 
     def _keep_state(self):
         """Without a look at what there is, and often what is there already."""
-        owner = f"o{self.random.randrange(3)}"
-        owners = [{"apiVersion": "apps/v1", "kind": "StatefulSet", "name": owner, "uid": f"uid-of-{owner}", "controller": True}]
-        body = {"metadata": {"name": f"h{self.random.randrange(24)}", "ownerReferences": owners},
+        metadata = {"name": f"h{self.random.randrange(24)}", "ownerReferences": [owner(f"o{self.random.randrange(3)}")]}
+        body = {"metadata": metadata,
                 "revision": self.random.randrange(6), "data": {"state": self.random.randrange(6)}}
         return self._ask("POST", "controllerrevisions", body=body)
 
     def _forget_state(self):
         return self._ask("DELETE", "controllerrevisions", f"h{self.random.randrange(24)}")
+
+    def _take_snapshot(self):
+        spec = {"owner": owner(f"s{self.random.randrange(3)}"), "data": {"state": self.random.randrange(12)}}
+        spec["historyLimit"] = LIMITS[spec["owner"]["uid"]]
+        reply = self._ask("POST", "snapshots", door=V1, body={"spec": spec})
+        if reply.outcome == "ok":
+            self.snapshots.append(reply.body["status"]["revision"]["name"])
+        return reply
+
+
+def owner(name):
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": f"uid-of-{name}", "controller": True}

@@ -42,6 +42,7 @@ class Past:
     def __init__(self):
         self.keys = {}
         self.referrers = collections.defaultdict(set)  # {object: Dependents that refer to it}
+        self.left = collections.defaultdict(int)  # {object: the revision at which one of these went}
 
     def take(self, revision, changes):
         step = Step(revision, [Changed(change.key, self.keys.get(change.key), change.value) for change in changes])
@@ -53,6 +54,7 @@ class Past:
         for dependent, before, after in step.objects(DEPENDENTS):
             for target in references(dependent, before):
                 self.referrers[target].discard(dependent)
+                self.left[target] = revision
             for target in references(dependent, after):
                 self.referrers[target].add(dependent)
         return step
@@ -239,10 +241,53 @@ def may_be_twice(value):
     return metadata.get("annotations", {}).get(DUPLICATES) == "true" or UPSTREAM_DOOR in doors
 
 
-def rules():
+class Snapshots:
+    """Of controllers whose revisions snapshots alone make and remove, and always with the same limit, {uid: limit}: the current one has the highest
+    number, beside it there are no more than the limit but for those that something needs, and none of these is removed.
+
+    What something needed when the snapshot looked, it may spare. It has looked after the last one that wrote to this history, for that is guarded:
+    so what nothing has needed since then counts."""
+
+    def __init__(self, limits):
+        self.limits = limits
+        self.numbers = {uid: {} for uid in limits}  # {uid: {revision: its number}}
+        self.written = {uid: 0 for uid in limits}  # at which revision of etcd a number was given last
+
+    def check(self, past, step):
+        touched = set()
+        for name, before, after in step.objects(REVISIONS):
+            owner = controller_of(after or before)
+            if owner and owner["uid"] in self.limits:
+                touched.add(owner["uid"])
+                yield from self._see(past, self.numbers[owner["uid"]], name, after)
+        for uid in sorted(touched):
+            yield from self._count(past, uid)
+            if any(after for name, _, after in step.objects(REVISIONS) if name in self.numbers[uid]):
+                self.written[uid] = step.revision
+
+    def _see(self, past, numbers, name, after):
+        old = numbers.pop(name, None)
+        if after is None:
+            if past.referrers[name]:
+                yield f"{name} is trimmed while {sorted(past.referrers[name])} refer to it", [name, *past.referrers[name]]
+            return
+        numbers[name] = after["revision"]
+        highest = max(numbers.values())
+        if old != after["revision"] and (after["revision"] < highest or list(numbers.values()).count(highest) > 1):
+            yield f"{name} becomes {after['revision']} of {sorted(numbers.values())}", [*numbers]
+
+    def _count(self, past, uid):
+        numbers = self.numbers[uid]
+        current = max(numbers, key=numbers.get, default=None)
+        idle = [name for name in numbers if name != current and not past.referrers[name] and past.left[name] <= self.written[uid]]
+        if len(idle) > self.limits[uid]:
+            yield f"{uid} has {len(idle)} revisions that nothing needs, beside the current one; the limit is {self.limits[uid]}", idle
+
+
+def rules(limits=None):
     """All of them, at the first revision."""
     return [
-        Protection(), Needed(), Implementations(), Marks(), Unique(),
+        Protection(), Needed(), Implementations(), Marks(), Unique(), Snapshots(limits or {}),
         Index(REFERENCES, DEPENDENTS, reference_entries), Index(HISTORY, REVISIONS, history_entries),
     ]
 
@@ -250,22 +295,25 @@ def rules():
 # ---- telling ----
 
 
-def describe(step):
+def describe(step, keys):
+    """What it changed of them."""
+
     def one(changed):
         if changed.after is None:
             return f"{changed.key} removed"
-        return f"{changed.key} {'changed' if changed.before else 'made'}: {digest_of(changed.after)}"
+        return f"{changed.key} {'changed' if changed.before else 'made'}: {shown(changed.after)}"
 
-    return f"{step.revision:>8}  " + "\n          ".join(map(one, step.changes))
+    return f"{step.revision:>8}  " + "\n          ".join(one(changed) for changed in step.changes if changed.key in keys)
 
 
-def digest_of(value):
+def shown(value):
     """What matters of an object here."""
     if isinstance(value, str):
         return value
-    metadata = {name: value["metadata"][name] for name in ("uid", "finalizers", "deletionTimestamp", "ownerReferences") if name in value["metadata"]}
+    metadata = {name: value["metadata"][name] for name in ("uid", "finalizers", "deletionTimestamp") if name in value["metadata"]}
     spec = {name: value["spec"][name] for name in ("providers", "whenMissing") if name in value.get("spec", {})}
-    return {**metadata, **spec}
+    number = {"revision": value["revision"]} if "revision" in value else {}
+    return {**metadata, **spec, **number}
 
 
 class Violation:
@@ -286,13 +334,13 @@ class Violation:
             self.n_after += 1
 
     def __str__(self):
-        return "\n".join([f"revision {self.revision}: {self.sentence}", *map(describe, self.around)])
+        return "\n".join([f"revision {self.revision}: {self.sentence}", *(describe(step, self.names) for step in self.around if self._concerns(step))])
 
 
-def replay(changes, checks=None):
+def replay(changes, limits=None):
     """Replays changes, which come in etcd's order, and yields violations as they are met; each goes on to learn what follows it."""
     past, found, earlier = Past(), [], collections.deque(maxlen=5000)
-    checks = rules() if checks is None else checks
+    checks = rules(limits)
     for revision, group in itertools.groupby(changes, lambda change: change.revision):
         step = past.take(revision, group)
         for violation in found[:N_SHOWN]:

@@ -9,6 +9,7 @@ PROVIDER, OTHER = f"{history.PROVIDERS}default/p", f"{history.PROVIDERS}default/
 REVISION, SECOND = f"{history.REVISIONS}default/r", f"{history.REVISIONS}default/s"
 DEPENDENT, CONFIGMAP = f"{history.DEPENDENTS}default/d", f"{history.CONFIGMAPS}default/d"
 KEPT = [history.FINALIZER]
+LIMITS = {"limited": 1}
 
 
 def owned_by(kind, name, uid):
@@ -44,6 +45,11 @@ def revision(number=1, digest="x", name=REVISION, index=True, owner="uo", door="
     return [(history.OBJECTS + name, value)] + (list(history.history_entries(name, value).items()) if index else [])
 
 
+def kept(number):
+    """What a snapshot of a new state makes."""
+    return revision(number, f"x{number}", f"{REVISION}{number}", owner="limited")
+
+
 def gone(writes):
     return [(key, None) for key, _ in writes if not key.startswith(history.REFERENCED)]
 
@@ -51,7 +57,7 @@ def gone(writes):
 def found(steps):
     """The steps are revisions 2, 3 ...: (revision, sentence) of each violation."""
     changes = [truth.Change(number, key, value) for number, writes in enumerate(steps, 2) for key, value in writes]
-    return [(violation.revision, violation.sentence) for violation in history.replay(changes)]
+    return [(violation.revision, violation.sentence) for violation in history.replay(changes, LIMITS)]
 
 
 FILLED = configmap("Provider/p/up")
@@ -70,6 +76,11 @@ GOOD = {
     "two revisions of one controller": [revision(), revision(2, "y", SECOND), gone(revision())],
     "the same state of two controllers": [revision(), revision(name=SECOND, owner="other")],
     "upstream's door": [revision(), revision(name=SECOND, door="apps/v1")],
+    "snapshots that trim": [kept(1), kept(2), kept(3) + gone(kept(1)), gone(kept(2)) + kept(4)],
+    "snapshots that spare what is needed": [kept(1), dependent(f"{REVISION}1"), kept(2), kept(3), gone(kept(2)) + kept(4)],
+    "snapshots that spare what was needed when they looked": [
+        kept(1), dependent(f"{REVISION}1"), kept(2), gone(dependent(f"{REVISION}1")), kept(3), gone(kept(1) + kept(2)) + kept(4)],
+    "a snapshot that rolls back": [kept(1), kept(2), gone(kept(1)[2:]) + revision(3, "x1", f"{REVISION}1", owner="limited")],
     "duplicates that are asked for": [revision(), revision(name=SECOND, **ALLOWED)],
 }
 
@@ -94,6 +105,11 @@ BAD = {
     "a second revision of a state": ([revision(), revision(2, "x", SECOND)], 3, "digest/x"),
     "a second revision of a number": ([revision(), revision(1, "y", SECOND)], 3, "number/1"),
     "a number that changes to another's": ([revision(), revision(2, "y", SECOND), [*revision(1, "y", SECOND), gone(revision(2, "", SECOND))[2]]], 4, "number/1"),
+    "one more than the limit": ([kept(1), kept(2), kept(3)], 4, "the limit is 1"),
+    "one more that nothing needs any more": (
+        [kept(1), dependent(f"{REVISION}1"), kept(2), gone(dependent(f"{REVISION}1")), kept(3), kept(4) + gone(kept(2))], 7, "the limit is 1"),
+    "trimmed while it is needed": ([kept(1), dependent(f"{REVISION}1"), kept(2), gone(kept(1))], 5, "is trimmed while"),
+    "a number that is not the highest": ([kept(2), kept(1)], 3, "becomes 1 of [1, 2]"),
     "no entry in the history": ([revision(index=False)], 2, "history/"),
 }
 

@@ -135,7 +135,8 @@ def told(crew):
 
 def check_that_much_happened(sums):
     """A run in which nobody was refused, or nobody got through, shows nothing."""
-    for what in ("make_provider", "remove_provider", "let_go", "make_dependent", "remove_dependent", "make_revision", "let_revision_go"):
+    for what in ("make_provider", "remove_provider", "let_go", "make_dependent", "remove_dependent", "make_revision", "let_revision_go",
+                 "keep_state", "take_snapshot"):
         assert sums.get((what, "ok")), f"{what} never succeeded: {sums}"
     for what in ("let_go", "make_dependent"):
         assert sums.get((what, "Conflict")), f"{what} was never refused: {sums}"
@@ -147,7 +148,7 @@ def test_what_is_referred_to_is_there_at_every_revision(folder, certificates):
         sums = told(crew)
         print(sorted(sums.items()))
         counts = {}
-        found = list(history.replay(counted(history.everything(world.gateway), counts)))
+        found = list(history.replay(counted(history.everything(world.gateway), counts), crowd.LIMITS))
         print(counts)
         check_that_much_happened(sums)
         assert counts.get("implementations"), "nothing was ever implemented"
@@ -189,22 +190,28 @@ def until_late(changes):
 
 
 # What is missing, and what is seen of that.
-GUARDS = {
-    "protection": "while annals.dev/dependents/",
-    "needed": " is born although ",
-    "marks": "which is not marked",
-    "reference-index": "/references/",
-    "history": " is the second of ",
-    "history-index": "/history/",
-}
+GUARDS = [
+    ("protection", "while annals.dev/dependents/"),
+    ("protection", " is trimmed while "),
+    ("needed", " is born although "),
+    ("marks", "which is not marked"),
+    ("reference-index", "/references/"),
+    ("history", " is the second of "),
+    ("history", "; the limit is "),
+    ("history-index", "/history/"),
+]
 
 
-@pytest.mark.parametrize("guard", GUARDS)
-def test_without_a_guard_it_is_not(folder, certificates, guard):
+@pytest.mark.parametrize("guard, words", GUARDS)
+def test_without_a_guard_it_is_not(folder, certificates, guard, words):
     print(f"REFERENCES_SEED={SEED}")
     with Unguarded(folder, certificates, guard) as world:
         crew = Crew([crowd.Member(world, number, SEED) for number in range(N_CLIENTS)])
         with crew.at_work():
-            seen = (violation for violation in history.replay(until_late(world.gateway.changes())) if GUARDS[guard] in violation.sentence)
+            seen = (violation for violation in history.replay(until_late(world.gateway.changes()), crowd.LIMITS) if words in violation.sentence)
             first = next(seen, None)
         assert first, f"nothing was seen: {told(crew)}"
+
+
+def test_guards_cannot_be_left_out_of_annals():
+    assert [b"ANNALS_UNGUARDED" in pathlib.Path(path).read_bytes() for path in (processes.BIN, UNGUARDED)] == [False, True]
