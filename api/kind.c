@@ -165,6 +165,11 @@ const struct subresource *kind_subresource(const struct kind *k, struct str name
 	return NULL;
 }
 
+bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct door *d)
+{
+	return !s->annals_only || strcmp(d->group, k->doors[0].group) == 0;
+}
+
 const struct type *door_type(const struct kind *k, const struct door *d)
 {
 	return d->type ? d->type : k->type;

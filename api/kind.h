@@ -86,6 +86,8 @@ struct subresource {
 	/* Instead of the kind's own rules (metadata has been checked); NULL: none. */
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
 	const char *const *reset_fields; /* see struct kind */
+	bool annals_only;                /* not at doors of upstream groups */
+	bool is_diff;                    /* GET answers a patch from another object to this one (server/diff.c) */
 };
 
 /* What becomes of an object's dependents when its DELETE has no policy and no finalizer of the garbage collector says it. Kinds whose
@@ -182,6 +184,7 @@ const struct kind *kind_by_resource(
 	struct str group, struct str version, struct str resource, bool is_standalone, const struct door **ret_door);
 const struct kind *kind_by_hub(struct str group, struct str resource); /* for storage keys */
 const struct subresource *kind_subresource(const struct kind *k, struct str name);
+bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct door *d);
 bool door_is_visible(const struct door *d, bool is_standalone);
 const struct type *door_type(const struct kind *k, const struct door *d);
 /* The kind's door of that API version ("apps/v1"), or NULL. */

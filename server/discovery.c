@@ -184,16 +184,22 @@ static int subresource_cmp(const void *a, const void *b)
 }
 
 /* By name. The caller frees it. */
-static const struct subresource **sorted_subresources(const struct kind *k)
+static const struct subresource **sorted_subresources(const struct entry *e, size_t *ret_n)
 {
+	const struct kind *k = e->kind;
 	const struct subresource **sorted = mem_array(k->n_subresources, sizeof(struct subresource *));
 
+	size_t n = 0;
+
 	for (size_t i = 0; i < k->n_subresources; i++) {
-		sorted[i] = &k->subresources[i];
+		if (subresource_is_visible(&k->subresources[i], k, e->door)) {
+			sorted[n++] = &k->subresources[i];
+		}
 	}
-	if (k->n_subresources > 1) {
-		qsort(sorted, k->n_subresources, sizeof(struct subresource *), subresource_cmp);
+	if (n > 1) {
+		qsort(sorted, n, sizeof(struct subresource *), subresource_cmp);
 	}
+	*ret_n = n;
 	return sorted;
 }
 
@@ -267,10 +273,11 @@ static void write_resource_list(struct buf *out, const struct catalog *c, size_t
 	BUF_LITERAL(out, ",\"resources\":[");
 	for (size_t i = first; i < end; i++) {
 		const struct kind *k = c->v[i].kind;
-		_cleanup_(mem_freep) const struct subresource **subresources = sorted_subresources(k);
+		size_t n_subresources;
+		_cleanup_(mem_freep) const struct subresource **subresources = sorted_subresources(&c->v[i], &n_subresources);
 		buf_adds(out, i > first ? "," : "");
 		add_resource(out, c, k);
-		for (size_t j = 0; j < k->n_subresources; j++) {
+		for (size_t j = 0; j < n_subresources; j++) {
 			add_subresource(out, k, subresources[j]);
 		}
 	}
@@ -317,26 +324,29 @@ static void add_response_kind(struct buf *out, const struct kind *k)
 	buf_addc(out, '}');
 }
 
-static void add_aggregated_subresources(struct buf *out, const struct kind *k)
+static void add_aggregated_subresources(struct buf *out, const struct entry *e)
 {
-	_cleanup_(mem_freep) const struct subresource **subresources = sorted_subresources(k);
+	size_t n;
+	_cleanup_(mem_freep) const struct subresource **subresources = sorted_subresources(e, &n);
 
-	if (k->n_subresources == 0) {
+	if (n == 0) {
 		return;
 	}
 	BUF_LITERAL(out, ",\"subresources\":[");
-	for (size_t i = 0; i < k->n_subresources; i++) {
+	for (size_t i = 0; i < n; i++) {
 		buf_adds(out, i > 0 ? ",{" : "{");
 		add_string(out, "subresource", subresources[i]->name);
-		add_response_kind(out, k);
+		add_response_kind(out, e->kind);
 		add_verbs(out, subresources[i]->verbs);
 		buf_addc(out, '}');
 	}
 	buf_addc(out, ']');
 }
 
-static void add_aggregated_resource(struct buf *out, const struct kind *k)
+static void add_aggregated_resource(struct buf *out, const struct entry *e)
 {
+	const struct kind *k = e->kind;
+
 	buf_addc(out, '{');
 	add_string(out, "resource", k->resource);
 	add_response_kind(out, k);
@@ -347,7 +357,7 @@ static void add_aggregated_resource(struct buf *out, const struct kind *k)
 	add_verbs(out, k->verbs);
 	add_strings(out, "shortNames", k->short_names);
 	add_strings(out, "categories", k->categories);
-	add_aggregated_subresources(out, k);
+	add_aggregated_subresources(out, e);
 	buf_addc(out, '}');
 }
 
@@ -358,7 +368,7 @@ static void add_aggregated_version(struct buf *out, const struct catalog *c, siz
 	BUF_LITERAL(out, ",\"resources\":[");
 	for (size_t i = first; i < end; i++) {
 		buf_adds(out, i > first ? "," : "");
-		add_aggregated_resource(out, c->v[i].kind);
+		add_aggregated_resource(out, &c->v[i]);
 	}
 	BUF_LITERAL(out, "],\"freshness\":\"Current\"}");
 }

@@ -1,5 +1,5 @@
 /* GET of one object: from the cache, by default behind a read index, so that no answer is older than the question. */
-#include "server/request.h"
+#include "server/diff.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 
@@ -54,6 +54,10 @@ void verb_get(struct request *q)
 	struct str text = params_get(&q->route.params, "resourceVersion");
 	uint64_t version = 0;
 
+	if (q->route.sub && q->route.sub->is_diff) {
+		diff_answer(q);
+		return;
+	}
 	if (text.n > 0 && !str_to_uint64(text, &version)) {
 		status_bad_request(&q->st,
 				   "resourceVersion: Invalid value: \"" STR_FMT "\": strconv.ParseUint: parsing \"" STR_FMT

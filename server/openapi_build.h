@@ -55,6 +55,7 @@ enum {
 	PARAMETERS_EVERYWHERE = 1 << 5,
 	PARAMETERS_NAME = 1 << 6, /* this and the next are parts of the path */
 	PARAMETERS_NAMESPACE = 1 << 7,
+	PARAMETERS_DIFF = 1 << 8,
 	PARAMETERS_IN_PATH = PARAMETERS_NAME | PARAMETERS_NAMESPACE,
 };
 
@@ -94,6 +95,8 @@ void openapi_each_path(struct openapi_builder *b, const struct kind *kind, const
 	void (*add)(void *ctx, const struct openapi_path *path), void *ctx);
 /* The verbs of a path: for (v = openapi_next_verb(p, NULL); v; v = openapi_next_verb(p, v)). */
 const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const struct openapi_verb *v);
+/* What it can be answered in; NULL-terminated. */
+const char *const *openapi_answer_types(const struct openapi_path *p, const struct openapi_verb *v);
 enum openapi_payload openapi_answer_of(const struct openapi_path *p, const struct openapi_verb *v);
 const char *openapi_operation_id(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v);
 const char *openapi_operation_doc(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v);
@@ -104,6 +107,7 @@ struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi
 extern const char *const openapi_patch_types[]; /* NULL-terminated, as the next ones */
 extern const char *const openapi_media_types[];
 extern const char *const openapi_list_media_types[];
+extern const char *const openapi_diff_types[];
 
 /* The documents (openapi_v3.c, openapi_v2.c, openapi_pb.c), in b's arena. */
 struct json *openapi_v3_document(struct openapi_builder *b, const struct door *door, struct str version);

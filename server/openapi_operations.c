@@ -5,6 +5,8 @@
 const char *const openapi_patch_types[] = {"application/apply-patch+yaml", "application/json-patch+json",
 	"application/merge-patch+json", "application/strategic-merge-patch+json", NULL};
 const char *const openapi_media_types[] = {"application/json", "application/yaml", NULL};
+const char *const openapi_diff_types[] = {
+	"application/json", "application/json-patch+json", "application/merge-patch+json", NULL};
 const char *const openapi_list_media_types[] = {"application/json", "application/json;stream=watch", "application/yaml", NULL};
 
 /* By name. */
@@ -19,6 +21,7 @@ const struct openapi_parameter openapi_parameters[] = {
 	{"fieldValidation", "string", "What unknown and repeated fields do: Ignore, Warn (default) or Strict.",
 		PARAMETERS_WRITE},
 	{"force", "boolean", "Whether to take over, when applying, fields that others own.", PARAMETERS_APPLY},
+	{"from", "string", "Name of the object with which to compare; must be said.", PARAMETERS_DIFF},
 	{"gracePeriodSeconds", "integer", "How long the object may take to stop.", PARAMETERS_DELETE},
 	{"labelSelector", "string", "Only objects whose labels match: app=web,tier in (a, b),!canary.", PARAMETERS_SELECT},
 	{"limit", "integer", "How many objects to answer at most; metadata.continue then leads to the rest.",
@@ -88,7 +91,18 @@ const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const
 
 enum openapi_payload openapi_answer_of(const struct openapi_path *p, const struct openapi_verb *v)
 {
+	if (p->sub && p->sub->is_diff) {
+		return PAYLOAD_PATCH;
+	}
 	return v->verb == VERB_DELETE && p->kind->delete_answers_object ? PAYLOAD_OBJECT : v->answer;
+}
+
+const char *const *openapi_answer_types(const struct openapi_path *p, const struct openapi_verb *v)
+{
+	if (p->sub && p->sub->is_diff) {
+		return openapi_diff_types;
+	}
+	return v->answer == PAYLOAD_LIST ? openapi_list_media_types : openapi_media_types;
 }
 
 /* ---- paths ---- */
@@ -144,7 +158,7 @@ static void walk_path(struct path_walk *w, const struct path_level *level, struc
 
 	p->path = fill_in(w->builder->arena, level->format, parts);
 	p->level = level->level;
-	p->parameters = level->parameters | PARAMETERS_EVERYWHERE;
+	p->parameters = level->parameters | PARAMETERS_EVERYWHERE | (p->sub && p->sub->is_diff ? PARAMETERS_DIFF : 0U);
 	if (openapi_next_verb(p, NULL)) {
 		w->add(w->ctx, p);
 	}
@@ -154,7 +168,9 @@ static void walk_subresources(struct path_walk *w, const struct path_level *leve
 {
 	for (size_t i = 0; i < p->kind->n_subresources; i++) {
 		p->sub = &p->kind->subresources[i];
-		walk_path(w, level, p);
+		if (subresource_is_visible(p->sub, p->kind, p->door)) {
+			walk_path(w, level, p);
+		}
 	}
 	p->sub = NULL;
 }

@@ -87,7 +87,7 @@ static struct json *operation(struct openapi_builder *b, const struct openapi_pa
 	put_text(b, o, "description", openapi_operation_doc(b, p, v));
 	put_text(b, o, "operationId", openapi_operation_id(b, p, v));
 	put(b, o, "consumes", text_list(b, v->body == PAYLOAD_PATCH ? openapi_patch_types : any_type));
-	put(b, o, "produces", text_list(b, v->answer == PAYLOAD_LIST ? openapi_list_media_types : openapi_media_types));
+	put(b, o, "produces", text_list(b, openapi_answer_types(p, v)));
 	put(b, o, "schemes", text_list(b, schemes));
 	put(b, o, "parameters", own);
 	put(b, o, "responses", responses(b, p, v));

@@ -87,8 +87,7 @@ static void put_response(
 static struct json *responses(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v)
 {
 	enum openapi_payload payload = openapi_answer_of(p, v);
-	struct json *answer = content(b, payload == PAYLOAD_LIST ? openapi_list_media_types : openapi_media_types,
-		openapi_payload_ref(b, p, payload));
+	struct json *answer = content(b, openapi_answer_types(p, v), openapi_payload_ref(b, p, payload));
 	struct json *o = json_object(b->arena);
 
 	put_response(b, o, "200", "OK", answer);

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "server/diff.h"
 #include "server/impersonate.h"
 
 #define STORAGE_TIMEOUT_MS 10000 /* one wait for etcd, within the request's own time */
@@ -317,6 +318,16 @@ static bool request_has_too_much(struct request *q)
 
 /* Each step: 0; 1 with the refusal in q->st; or ASK_FIRST, and then the step comes again. */
 
+static int head_negotiate(struct request *q)
+{
+	if (q->route.sub && q->route.sub->is_diff) {
+		return diff_negotiate(q);
+	}
+	return media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
+		http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"), media_allowed(&q->route), q->a,
+		&q->media_status);
+}
+
 static void head_parse(struct request *q)
 {
 	q->is_bad_route =
@@ -328,9 +339,7 @@ static void head_parse(struct request *q)
 	q->is_bad_route = q->is_bad_route || request_route(q);
 	q->route_status = q->st;
 	status_init(&q->media_status, q->a);
-	q->is_bad_media = media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
-		http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"), media_allowed(&q->route), q->a,
-		&q->media_status);
+	q->is_bad_media = head_negotiate(q);
 	status_init(&q->st, q->a);
 }
 

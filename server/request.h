@@ -125,6 +125,7 @@ bool request_is_cache_ready(struct request *q);         /* else answers 503 */
 void reply_status(struct request *q);                                          /* q->st */
 void reply_success(struct request *q, const struct json *status);              /* 200 with a Status */
 void reply_json(struct request *q, unsigned code, const struct json *j);
+void reply_json_as(struct request *q, unsigned code, const struct json *j, struct str content_type);
 void reply_text(struct request *q, unsigned code, struct str text);
 void reply_page_not_found(struct request *q);
 void reply_cached(struct request *q, unsigned code, const struct cached *o);   /* in the form the client asked for */

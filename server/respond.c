@@ -57,8 +57,7 @@ void reply_buf(struct request *q, unsigned code, struct buf *b)
 	buf_done(b);
 }
 
-/* JSON text in the client's format, with the usual headers. */
-void reply_json_buf(struct request *q, unsigned code, struct buf *text)
+static void reply_json_text(struct request *q, unsigned code, struct buf *text, struct str content_type)
 {
 	struct buf out;
 
@@ -66,17 +65,28 @@ void reply_json_buf(struct request *q, unsigned code, struct buf *text)
 	buf_init(&out, RESPONSE_CEILING);
 	media_write(&out, &q->media, buf_str(text));
 	buf_done(text);
-	reply_headers(q, media_content_type(&q->media));
+	reply_headers(q, content_type);
 	reply_buf(q, code, &out);
 }
 
-void reply_json(struct request *q, unsigned code, const struct json *j)
+/* JSON text in the client's format, with the usual headers. */
+void reply_json_buf(struct request *q, unsigned code, struct buf *text)
+{
+	reply_json_text(q, code, text, media_content_type(&q->media));
+}
+
+void reply_json_as(struct request *q, unsigned code, const struct json *j, struct str content_type)
 {
 	struct buf text;
 
 	buf_init(&text, RESPONSE_CEILING);
 	json_encode(&text, j);
-	reply_json_buf(q, code, &text);
+	reply_json_text(q, code, &text, content_type);
+}
+
+void reply_json(struct request *q, unsigned code, const struct json *j)
+{
+	reply_json_as(q, code, j, media_content_type(&q->media));
 }
 
 void reply_status(struct request *q)

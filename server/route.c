@@ -202,7 +202,7 @@ int route_resolve(struct route *r, struct status *st)
 	}
 	if (r->subresource.n > 0) {
 		r->sub = kind_subresource(r->kind, r->subresource);
-		if (!r->sub) {
+		if (!r->sub || !subresource_is_visible(r->sub, r->kind, r->door)) {
 			status_route_not_found(st);
 			return 1;
 		}

@@ -165,6 +165,10 @@ static const struct selectable_field selectable[] = {
 	{"data.kind", select_data_kind, true},
 };
 
+static const struct subresource subresources[] = {
+	{.name = "diff", .verbs = VERB_GET, .annals_only = true, .is_diff = true},
+};
+
 static const struct door doors[] = {
 	{.group = "annals.dev", .version = "v1", .definition = "dev.annals.v1.ControllerRevision"},
 	{.group = "annals.dev",
@@ -197,5 +201,7 @@ static struct kind controllerrevision = {
 	.n_columns = ARRAY_SIZE(columns),
 	.selectable = selectable,
 	.n_selectable = ARRAY_SIZE(selectable),
+	.subresources = subresources,
+	.n_subresources = ARRAY_SIZE(subresources),
 };
 KIND_REGISTER(controllerrevision)

@@ -265,8 +265,8 @@ static const struct selectable_field selectable[] = {
 };
 
 static const struct subresource subresources[] = {
-	{"finalize", VERB_UPDATE, merge_spec, validate_finalize, resets_status},
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec},
+	{"finalize", VERB_UPDATE, merge_spec, validate_finalize, resets_status, false, false},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec, false, false},
 };
 
 static const struct door doors[] = {

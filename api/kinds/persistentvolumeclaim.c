@@ -162,7 +162,7 @@ static const char *const resets_status[] = {"status", NULL};
 static const char *const resets_spec[] = {"spec", NULL};
 
 static const struct subresource subresources[] = {
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, claim_validate_status, resets_spec},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, claim_validate_status, resets_spec, false, false},
 };
 
 static const struct door doors[] = {

@@ -94,7 +94,7 @@ static const char *const resets_status[] = {"status", NULL};
 static const char *const resets_spec[] = {"spec", NULL};
 
 static const struct subresource subresources[] = {
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, pod_merge_status, pod_validate_status, resets_spec},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, pod_merge_status, pod_validate_status, resets_spec, false, false},
 };
 
 static const struct door doors[] = {

@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import re
 
+import processes
 import pytest
 
 from objects import ANNALS, APPS, owner, revision, revisions
@@ -205,3 +206,67 @@ def test_transaction_is_seen_as_one(server):
         events = [watch.next(), watch.next()]
     assert {(event["type"], event["object"]["metadata"]["name"]) for event in events} == {("DELETED", first), ("ADDED", second)}
     assert len({event["object"]["metadata"]["resourceVersion"] for event in events}) == 1
+
+
+# ---- what leads from one revision to another ----
+
+def diff(server, name, other, accept=None, query="", door=ANNALS):
+    return server.get(f"{revisions(door=door)}/{name}/diff?from={other}{query}", headers={"Accept": accept} if accept else {})
+
+
+@pytest.fixture
+def pair(server):
+    old = snapshot(server, {"image": "nginx:1", "env": [{"n": "A", "v": 1}], "gone": True})["revision"]["name"]
+    new = snapshot(server, {"image": "nginx:2", "env": [{"n": "A", "v": 1}, {"n": "B", "v": 2}]})["revision"]["name"]
+    return old, new
+
+
+OPERATIONS = [{"op": "add", "path": "/env/1", "value": {"n": "B", "v": 2}}, {"op": "remove", "path": "/gone"},
+              {"op": "replace", "path": "/image", "value": "nginx:2"}]
+MERGED = {"image": "nginx:2", "env": [{"n": "A", "v": 1}, {"n": "B", "v": 2}], "gone": None}
+
+
+@pytest.mark.parametrize("accept, kind, expected", [
+    (None, "application/json", OPERATIONS), ("application/json", "application/json", OPERATIONS),
+    ("application/json-patch+json", "application/json-patch+json", OPERATIONS),
+    ("application/merge-patch+json, application/json;q=0.5", "application/merge-patch+json", MERGED)])
+@pytest.mark.parametrize("door", [ANNALS, "annals.dev/v1beta1"])
+def test_difference_is_a_patch_in_the_form_that_is_accepted(server, pair, door, accept, kind, expected):
+    answer = diff(server, pair[1], pair[0], accept, door=door)
+    assert (answer.status, answer.headers["Content-Type"], answer.json) == (200, kind, expected)
+    assert diff(server, pair[0], pair[0]).json == []
+
+
+def test_difference_that_cannot_be_answered(server, pair):
+    for name, other, absent in (("absent", pair[0], "absent"), (pair[0], "missing", "missing")):
+        answer = diff(server, name, other)
+        assert answer.status == 404 and answer.json["message"] == f'controllerrevisions.annals.dev "{absent}" not found'
+    assert server.get(f"{REVISIONS}/{pair[0]}/diff").status == 400
+    assert diff(server, *pair, accept="text/html").status == 406
+    assert server.put(f"{REVISIONS}/{pair[0]}/diff", {}).status == 405
+    assert diff(server, *pair, door=APPS).status == 404
+    null = snapshot(server, {"a": 1, "b": [{"c": None}]})["revision"]["name"]
+    assert diff(server, null, pair[0], "application/merge-patch+json").status == 406
+    assert diff(server, null, pair[0], "application/json-patch+json").status == 200
+
+
+def test_rights_to_take_snapshots_are_enough_and_no_others(serve, store, folder):
+    (folder / "tokens").write_text("alices,alice,1\n")
+    (folder / "policy").write_text(json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {
+        "user": "alice", "namespace": "default", "apiGroup": "annals.dev", "resource": "snapshots"}}))
+    server = serve(store.endpoint, "--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
+    alice = processes.Client(server.url, server.ca, token="alices")
+    old, new = (snapshot(alice, {"x": i}, historyLimit=1)["revision"]["name"] for i in range(2))
+    assert diff(alice, new, old).status == alice.get(REVISIONS).status == 403
+    assert snapshot(alice, {"x": 0}, historyLimit=0)["trimmed"] == [new]
+
+
+def test_discovery_and_openapi_show_the_difference_and_snapshots(server):
+    resources = {r["name"]: r for r in server.get("/apis/annals.dev/v1").json["resources"]}
+    assert resources["controllerrevisions/diff"]["verbs"] == ["get"] and resources["snapshots"]["verbs"] == ["create"]
+    assert "controllerrevisions/diff" not in {r["name"] for r in server.get("/apis/apps/v1").json["resources"]}
+    paths = server.get("/openapi/v3/apis/annals.dev/v1").json["paths"]
+    path = paths["/apis/annals.dev/v1/namespaces/{namespace}/controllerrevisions/{name}/diff"]
+    assert "application/merge-patch+json" in path["get"]["responses"]["200"]["content"]
+    assert "from" in {parameter["name"] for parameter in path["parameters"]}
+    assert {"get", "post", "delete"} & set(paths["/apis/annals.dev/v1/namespaces/{namespace}/snapshots"]) == {"post"}

@@ -1,0 +1,218 @@
+#include "api/diff.h"
+
+#include "api/patch.h"
+#include "api/patch_tree.h"
+
+enum { DEPTH_MAX = 64 }; /* what differs further below is replaced: to compare again on each level would cost its square */
+
+/* ---- two objects, member by member ---- */
+
+struct pair {
+	struct str name;
+	struct json *from, *to; /* NULL: not there */
+};
+
+struct pairs {
+	const struct json *from, *to; /* opened */
+	uint32_t i, j;
+};
+
+static void pairs_init(struct pairs *p, const struct json *from, const struct json *to, struct arena *a)
+{
+	*p = (struct pairs){.from = open_copy(a, from), .to = open_copy(a, to)};
+}
+
+static bool pairs_next(struct pairs *p, struct pair *ret)
+{
+	const struct json_member *from = p->i < p->from->n ? &p->from->members[p->i] : NULL;
+	const struct json_member *to = p->j < p->to->n ? &p->to->members[p->j] : NULL;
+
+	if (!from && !to) {
+		return false;
+	}
+	int order = !from ? 1 : !to ? -1 : str_cmp(from->name, to->name);
+	*ret = (struct pair){.name = order <= 0 ? from->name : to->name,
+		.from = order <= 0 ? from->value : NULL,
+		.to = order >= 0 ? to->value : NULL};
+	p->i += order <= 0;
+	p->j += order >= 0;
+	return true;
+}
+
+/* ---- RFC 6902 ---- */
+
+struct diff {
+	struct arena *a;
+	struct json *operations;
+};
+
+static void diff_values(struct diff *d, struct str path, const struct json *from, struct json *to, unsigned depth);
+
+static void add_operation(struct diff *d, const char *op, struct str path, struct json *value)
+{
+	struct json *operation = json_object(d->a);
+
+	json_add(d->a, operation, STR("op"), json_string(d->a, str_of(op)));
+	json_add(d->a, operation, STR("path"), json_string(d->a, path));
+	if (value) {
+		json_add(d->a, operation, STR("value"), value);
+	}
+	json_append(d->a, d->operations, operation);
+}
+
+/* Of a name within a JSON pointer: ~ is ~0 and / is ~1. */
+static struct str escape(struct arena *a, struct str name)
+{
+	char *p = arena_text(a, 2 * name.n + 1), *end = p;
+
+	for (size_t i = 0; i < name.n; i++) {
+		bool is_special = name.p[i] == '~' || name.p[i] == '/';
+		*end++ = is_special ? '~' : name.p[i];
+		if (is_special) {
+			*end++ = name.p[i] == '~' ? '0' : '1';
+		}
+	}
+	return (struct str){p, (size_t)(end - p)};
+}
+
+/* Names may contain NULs, so they are not printed. */
+static struct str path_to(struct diff *d, struct str path, struct str name)
+{
+	struct str escaped = escape(d->a, name);
+	char *p = arena_text(d->a, path.n + escaped.n + 2);
+
+	memcpy(p, path.n ? path.p : "", path.n);
+	p[path.n] = '/';
+	memcpy(p + path.n + 1, escaped.p, escaped.n);
+	return (struct str){p, path.n + 1 + escaped.n};
+}
+
+static struct str path_to_item(struct diff *d, struct str path, uint32_t i)
+{
+	return path_to(d, path, arena_printf(d->a, "%u", i));
+}
+
+static void diff_objects(struct diff *d, struct str path, const struct json *from, const struct json *to, unsigned depth)
+{
+	struct pairs pairs;
+	struct pair pair;
+
+	pairs_init(&pairs, from, to, d->a);
+	while (pairs_next(&pairs, &pair)) {
+		struct str at = path_to(d, path, pair.name);
+		if (!pair.to) {
+			add_operation(d, "remove", at, NULL);
+		} else if (!pair.from) {
+			add_operation(d, "add", at, pair.to);
+		} else {
+			diff_values(d, at, pair.from, pair.to, depth + 1);
+		}
+	}
+}
+
+/* What is the same at both ends stays; of the rest, items are changed one by one, and then added or removed where one list is longer. */
+static void diff_arrays(struct diff *d, struct str path, const struct json *from, const struct json *to, unsigned depth)
+{
+	uint32_t shorter = MIN(from->n, to->n), head = 0, tail = 0;
+
+	while (head < shorter && json_equal(from->items[head], to->items[head])) {
+		head++;
+	}
+	while (tail < shorter - head && json_equal(from->items[from->n - 1 - tail], to->items[to->n - 1 - tail])) {
+		tail++;
+	}
+	uint32_t both = shorter - tail;
+	for (uint32_t i = head; i < both; i++) {
+		diff_values(d, path_to_item(d, path, i), from->items[i], to->items[i], depth + 1);
+	}
+	for (uint32_t i = from->n - tail; i > both; i--) {
+		add_operation(d, "remove", path_to_item(d, path, i - 1), NULL);
+	}
+	for (uint32_t i = both; i < to->n - tail; i++) {
+		add_operation(d, "add", path_to_item(d, path, i), to->items[i]);
+	}
+}
+
+static void diff_values(struct diff *d, struct str path, const struct json *from, struct json *to, unsigned depth)
+{
+	bool is_same_kind = from->kind == to->kind && depth < DEPTH_MAX;
+
+	if (d->operations->n > PATCH_MAX_OPERATIONS) {
+		return;
+	}
+	if (is_same_kind && from->kind == JSON_OBJECT) {
+		diff_objects(d, path, from, to, depth);
+	} else if (is_same_kind && from->kind == JSON_ARRAY) {
+		diff_arrays(d, path, from, to, depth);
+	} else if (!json_equal(from, to)) {
+		add_operation(d, "replace", path, to);
+	}
+}
+
+struct json *diff_json(const struct json *from, const struct json *to, struct arena *a)
+{
+	struct diff d = {.a = a, .operations = json_array(a)};
+
+	diff_values(&d, STR(""), from, (struct json *)to, 0);
+	if (d.operations->n > PATCH_MAX_OPERATIONS) {
+		d.operations = json_array(a);
+		add_operation(&d, "replace", STR(""), (struct json *)to);
+	}
+	return d.operations;
+}
+
+/* ---- RFC 7396 ---- */
+
+/* A member that is null: a merge patch would take it away, even within lists, as evanphx/json-patch does it. */
+static bool holds_null_member(const struct json *j)
+{
+	for (uint32_t i = 0; i < j->n && (j->kind == JSON_OBJECT || j->kind == JSON_ARRAY); i++) {
+		const struct json *value = j->kind == JSON_OBJECT ? j->members[i].value : j->items[i];
+		if ((j->kind == JSON_OBJECT && value->kind == JSON_NULL) || holds_null_member(value)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool merge_member(struct json *patch, const struct pair *pair, struct arena *a);
+
+static struct json *merge_objects(const struct json *from, const struct json *to, struct arena *a)
+{
+	struct json *patch = json_object(a);
+	struct pairs pairs;
+	struct pair pair;
+
+	pairs_init(&pairs, from, to, a);
+	while (pairs_next(&pairs, &pair)) {
+		if (!merge_member(patch, &pair, a)) {
+			return NULL;
+		}
+	}
+	return patch;
+}
+
+static bool merge_member(struct json *patch, const struct pair *pair, struct arena *a)
+{
+	struct json *value = pair->to;
+
+	if (!pair->to) {
+		value = json_null(a);
+	} else if (pair->from && json_is(pair->from, JSON_OBJECT) && json_is(pair->to, JSON_OBJECT)) {
+		value = merge_objects(pair->from, pair->to, a);
+		if (!value || value->n == 0) {
+			return value != NULL;
+		}
+	} else if (pair->from && json_equal(pair->from, pair->to)) {
+		return true;
+	} else if (json_is(pair->to, JSON_NULL) || holds_null_member(pair->to)) {
+		return false;
+	}
+	json_add(a, patch, pair->name, value);
+	return true;
+}
+
+struct json *diff_merge(const struct json *from, const struct json *to, struct arena *a)
+{
+	return merge_objects(from, to, a);
+}

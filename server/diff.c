@@ -1,0 +1,113 @@
+#include "server/diff.h"
+
+#include "api/diff.h"
+
+enum { FORM_ANY, FORM_JSON_PATCH, FORM_MERGE_PATCH };
+
+static const char *const forms[] = {
+	[FORM_ANY] = "application/json",
+	[FORM_JSON_PATCH] = "application/json-patch+json",
+	[FORM_MERGE_PATCH] = "application/merge-patch+json",
+};
+
+static int preferred_form(struct request *q)
+{
+	struct str accept = http_header(q->x, "Accept");
+
+	return accept.n > 0 ? media_prefer(accept, forms, ARRAY_SIZE(forms)) : FORM_ANY;
+}
+
+/* The answer is JSON in any case, indented for those for whom all answers are. */
+int diff_negotiate(struct request *q)
+{
+	media_of_status(&q->media, STR("application/json"), http_header(q->x, "Accept-Encoding"),
+		http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"));
+	if (preferred_form(q) >= 0) {
+		return 0;
+	}
+	status_set(&q->media_status, 406, REASON_NOT_ACCEPTABLE, "only the following media types are accepted: %s, %s, %s",
+		forms[FORM_ANY], forms[FORM_JSON_PATCH], forms[FORM_MERGE_PATCH]);
+	return 1;
+}
+
+/* ---- the two revisions ---- */
+
+static struct str other_name(const struct request *q)
+{
+	return params_get(&q->route.params, "from");
+}
+
+static int read_data(struct request *q, struct str name, const struct json **ret)
+{
+	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, q->route.kind, request_ns(q), name);
+	struct object *whole;
+
+	if (!o) {
+		status_not_found(&q->st, request_group(q), q->route.resource, name);
+		return 1;
+	}
+	if (object_decode_stored(&whole, o->kind, cached_text(o, q->a), o->revision, q->a)) {
+		status_internal(&q->st, "the stored object " STR_FMT " cannot be read", STR_ARG(name));
+		return 1;
+	}
+	*ret = json_gets(whole->fields, "data");
+	return 0;
+}
+
+static void answer(struct request *q, const struct json *from, const struct json *to)
+{
+	int form = preferred_form(q);
+	struct json *patch = form == FORM_MERGE_PATCH ? diff_merge(from, to, q->a) : diff_json(from, to, q->a);
+
+	if (!patch) {
+		status_set(&q->st, 406, REASON_NOT_ACCEPTABLE,
+			"a merge patch cannot say that something becomes null; ask for %s", forms[FORM_JSON_PATCH]);
+		reply_status(q);
+		return;
+	}
+	reply_json_as(q, 200, patch, str_of(forms[form]));
+}
+
+static void diff_waited(struct request *q)
+{
+	const struct json *from, *to;
+
+	if (q->wait.result != STORAGE_OK) {
+		request_storage_failed(q, q->wait.result, q->wait.message, false);
+	} else if (read_data(q, q->route.name, &to) || read_data(q, other_name(q), &from)) {
+		reply_status(q);
+	} else {
+		answer(q, from, to);
+	}
+}
+
+/* Who may see one by name need not be allowed to see the other. */
+static int authorize_other(struct request *q)
+{
+	struct authz_attributes what = request_attributes(q);
+
+	what.name = other_name(q);
+	return authz_check(q->server->authz, &what, &q->asked, NULL, q->a, &q->st);
+}
+
+void diff_answer(struct request *q)
+{
+	int r;
+
+	if (other_name(q).n == 0) {
+		status_bad_request(&q->st, "from must name the object with which to compare");
+		reply_status(q);
+		return;
+	}
+	while ((r = authorize_other(q)) == ASK_FIRST) {
+		if (!asked_start(&q->asked)) {
+			request_wait_answer(q, diff_answer);
+			return;
+		}
+	}
+	if (r) {
+		reply_status(q);
+	} else if (request_is_cache_ready(q)) {
+		request_wait_fresh(q, diff_waited);
+	}
+}

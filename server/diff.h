@@ -1,0 +1,11 @@
+/* GET .../controllerrevisions/NAME/diff?from=OTHER: what leads from the data of OTHER to that of NAME, as a JSON patch or a merge patch. */
+#ifndef SERVER_DIFF_H
+#define SERVER_DIFF_H
+
+#include "server/request.h"
+
+/* Which of the two, by Accept: 0; or 1 with 406 in q->media_status. */
+int diff_negotiate(struct request *q);
+void diff_answer(struct request *q);
+
+#endif
