@@ -1,6 +1,7 @@
 """Snapshots: one state into the history of its controller, which stays within its limit, in one transaction."""
 
 import concurrent.futures
+import http.client
 import json
 import re
 
@@ -270,3 +271,46 @@ def test_discovery_and_openapi_show_the_difference_and_snapshots(server):
     assert "application/merge-patch+json" in path["get"]["responses"]["200"]["content"]
     assert "from" in {parameter["name"] for parameter in path["parameters"]}
     assert {"get", "post", "delete"} & set(paths["/apis/annals.dev/v1/namespaces/{namespace}/snapshots"]) == {"post"}
+
+
+def test_kubectl_takes_snapshots_and_shows_differences(annals, namespace, kubectl_binary):
+    def take(image):
+        sent = json.dumps({"apiVersion": ANNALS, "kind": "Snapshot", **body({"image": image}, metadata={"name": "web", "namespace": namespace})})
+        done = annals.kubectl("create", "--validate=false", "-o", "jsonpath={.status}", "-f", "-", input=sent, binary=kubectl_binary)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["revision"]["name"]
+
+    old, new = take("nginx:1"), take("nginx:2")
+    done = annals.kubectl("get", "--raw", f"{revisions(namespace, ANNALS)}/{new}/diff?from={old}", binary=kubectl_binary)
+    assert json.loads(done.stdout) == [{"op": "replace", "path": "/image", "value": "nginx:2"}]
+
+
+# ---- a server that is killed in between ----
+
+
+def test_history_and_index_are_whole_after_a_kill(serve, store):
+    servers = [serve(store.endpoint), serve(store.endpoint)]
+    answered = []
+
+    def attempt(i):
+        if i == 150:
+            servers[1].kill()
+        try:
+            answered.append(snapshot(servers[i % 2], {"x": i % 9}, by=f"o{i % 3}", historyLimit=2))
+        except (OSError, http.client.HTTPException):
+            assert i % 2  # of the one that is killed
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(attempt, range(400)))
+    assert len(answered) >= 200
+    found = servers[0].get(REVISIONS).json["items"]
+    expected = set()
+    for by in range(3):
+        mine = [item for item in found if item["metadata"]["ownerReferences"][0]["uid"] == f"uid-of-o{by}"]
+        assert 1 <= len(mine) <= 3
+        assert len({item["revision"] for item in mine}) == len({item["data"]["x"] for item in mine}) == len(mine)
+        for item in mine:
+            below = f"/annals/history/default/uid-of-o{by}/"
+            name, digest = item["metadata"]["name"], item["metadata"]["annotations"]["annals.dev/digest"]
+            expected |= {f"{below}digest/{digest}/{name}", f"{below}number/{item['revision']}/{name}"}
+    assert set(store.ctl("get", "--prefix", "/annals/history/", "--keys-only").split()) == expected
