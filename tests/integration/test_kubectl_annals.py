@@ -85,6 +85,13 @@ def test_diff__is_a_unified_difference_of_yaml(plugin, settings):
     assert "-  color: green" in back and "+  color: red" in back
 
 
+def test_diff__as_a_patch_is_the_servers(plugin, settings, annals, namespace):
+    theirs = annals.get(f"{REVISIONS.format(namespace)}/settings-2/diff?from=settings-1", headers={"Accept": "application/json-patch+json"})
+    assert theirs.status == 200, theirs
+    ours = json.loads(plugin("diff", "configmap/settings", "--revision=1", "-o", "json").stdout)
+    assert ours == theirs.json and len(ours) == 2
+
+
 def test_undo__goes_back_to_the_one_before(plugin, settings, annals, namespace):
     path = f"/api/v1/namespaces/{namespace}/configmaps/settings"
     dry = plugin("undo", "configmap/settings", "--dry-run=server")
