@@ -29,6 +29,8 @@ class Member:
         (6, "make_revision"), (4, "remove_revision"), (4, "let_revision_go"), (10, "keep_state"), (6, "forget_state"),
         (20, "take_snapshot"),
     ]
+    OF_REVISIONS = 0.2  # how many Dependents refer to one, too
+    N_STATES = 12  # of each controller of which there are snapshots
 
     def __init__(self, world, number, seed, n_providers=24, n_dependents=60):
         self.session, self.random = session.Session(world, number % len(world.servers)), random.Random(f"{seed}/{number}")
@@ -47,12 +49,16 @@ class Member:
         reply = getattr(self, "_" + what)()
         self.is_busy = False
         self.told[what, reply.outcome] = self.told.get((what, reply.outcome), 0) + 1
-        session.rest_a_moment()  # so that controllers, too, get something done
+        self._rest()
         if reply.outcome in (session.LOST, session.REFUSED):
             self.failures += 1
         else:
             assert reply.outcome == "ok" or reply.outcome in REFUSALS, f"{what}: {json.dumps(reply.body)}"
             self.successes += 1
+
+    def _rest(self):
+        """So that controllers, too, get something done."""
+        session.rest_a_moment()
 
     # ---- asking ----
 
@@ -91,7 +97,7 @@ class Member:
         if self.random.random() < 0.3:
             return self._ask("POST", "dependents", door=BETA, body={"metadata": metadata, "spec": {"providerName": self._provider(), "whenMissing": when}})
         named = [{"kind": "Provider", "name": name} for name in self.random.sample(self.providers, self.random.choice([1, 1, 2, 3]))]
-        if self.random.random() < 0.2:
+        if self.random.random() < self.OF_REVISIONS:
             named.append({"kind": "ControllerRevision", "name": self.random.choice([*self.revisions, *self.snapshots])})
         return self._ask("POST", "dependents", door=V1, body={"metadata": metadata, "spec": {"providers": named, "whenMissing": when}})
 
@@ -127,12 +133,32 @@ class Member:
         return self._ask("DELETE", "controllerrevisions", f"h{self.random.randrange(24)}")
 
     def _take_snapshot(self):
-        spec = {"owner": owner(f"s{self.random.randrange(3)}"), "data": {"state": self.random.randrange(12)}}
+        spec = {"owner": owner(f"s{self.random.randrange(3)}"), "data": {"state": self.random.randrange(self.N_STATES)}}
         spec["historyLimit"] = LIMITS[spec["owner"]["uid"]]
         reply = self._ask("POST", "snapshots", door=V1, body={"spec": spec})
         if reply.outcome == "ok":
             self.snapshots.append(reply.body["status"]["revision"]["name"])
         return reply
+
+
+class Eager(Member):
+    """Wants what others want at the same moment, again and again, and leaves no time to anybody."""
+
+    def _rest(self):
+        pass
+
+
+class EagerForProviders(Eager):
+    HABITS = [(14, "make_provider"), (12, "remove_provider"), (10, "let_go"), (20, "make_dependent"), (30, "remove_dependent")]
+    OF_REVISIONS = 0
+
+    def __init__(self, world, number, seed):
+        super().__init__(world, number, seed, n_providers=6, n_dependents=12)
+
+
+class EagerForHistories(Eager):
+    HABITS = [(8, "keep_state"), (6, "forget_state"), (20, "take_snapshot"), (16, "make_dependent"), (20, "remove_dependent")]
+    OF_REVISIONS, N_STATES = 1, 4
 
 
 def owner(name):

@@ -35,11 +35,23 @@ current-context: x
 """
 
 
-class Turmoil(World):
-    """Servers whose way to etcd dawdles, and controllers whose way to the servers does: two processes, of which one is elected."""
+class Dawdling(World):
+    """Servers whose way to etcd dawdles, each by itself: their caches are behind now and then."""
 
     def __init__(self, folder, certificates):
         self.ways = []
+        super().__init__(folder, certificates)
+
+    def endpoint(self, number):
+        if number >= len(self.ways):
+            self.ways.append(Relay(self.folder / f"way-{number}", f"{self.folder}/etcd/client:0", now_and_then))
+        return f"unix://{self.ways[number].path}"
+
+
+class Turmoil(Dawdling):
+    """With controllers whose way to the servers dawdles: two processes, of which one is elected."""
+
+    def __init__(self, folder, certificates):
         self.controllers = [None, None]
         super().__init__(folder, certificates)
         self.doors = [Port(self.ports, now_and_then) for _ in self.controllers]
@@ -50,11 +62,6 @@ class Turmoil(World):
         statuses = [process.stop() for process in self.controllers if process]
         super().__exit__(failure, *more)
         assert failure or not any(statuses), f"controllers ended with {statuses}"
-
-    def endpoint(self, number):
-        if number >= len(self.ways):
-            self.ways.append(Relay(self.folder / f"way-{number}", f"{self.folder}/etcd/client:0", now_and_then))
-        return f"unix://{self.ways[number].path}"
 
     def ports(self):
         """Of the servers, in any order."""
@@ -168,7 +175,7 @@ def counted(changes, counts):
 # ---- without a guard ----
 
 
-class Unguarded(World):
+class Unguarded(Dawdling):
     """Servers that leave one guard out of their transactions (tests/broken/guards.c)."""
 
     def __init__(self, folder, certificates, guard):
@@ -189,28 +196,39 @@ def until_late(changes):
         yield change
 
 
-# What is missing, and what is seen of that.
+# What is missing, who comes across it, and what is seen of that.
 GUARDS = [
-    ("protection", "while annals.dev/dependents/"),
-    ("protection", " is trimmed while "),
-    ("needed", " is born although "),
-    ("marks", "which is not marked"),
-    ("reference-index", "/references/"),
-    ("history", " is the second of "),
-    ("history", "; the limit is "),
-    ("history-index", "/history/"),
+    ("protection", crowd.EagerForProviders, "while annals.dev/dependents/"),
+    ("protection", crowd.EagerForHistories, " is trimmed while "),
+    ("needed", crowd.EagerForProviders, " is born although "),
+    ("marks", crowd.EagerForProviders, "which is not marked"),
+    ("reference-index", crowd.EagerForProviders, "/references/"),
+    ("history", crowd.EagerForHistories, " is the second of "),
+    ("history", crowd.EagerForHistories, "; the limit is "),
+    ("history-index", crowd.EagerForHistories, "/history/"),
 ]
 
 
-@pytest.mark.parametrize("guard, words", GUARDS)
-def test_without_a_guard_it_is_not(folder, certificates, guard, words):
+@pytest.mark.parametrize("guard, kind, words", GUARDS)
+def test_without_a_guard_it_is_not(folder, certificates, guard, kind, words):
     print(f"REFERENCES_SEED={SEED}")
     with Unguarded(folder, certificates, guard) as world:
-        crew = Crew([crowd.Member(world, number, SEED) for number in range(N_CLIENTS)])
+        crew = Crew([kind(world, number, SEED) for number in range(N_CLIENTS)])
         with crew.at_work():
             seen = (violation for violation in history.replay(until_late(world.gateway.changes()), crowd.LIMITS) if words in violation.sentence)
             first = next(seen, None)
         assert first, f"nothing was seen: {told(crew)}"
+
+
+@pytest.mark.parametrize("kind", [crowd.EagerForProviders, crowd.EagerForHistories])
+def test_with_all_guards_the_same_clients_do_no_harm(folder, certificates, kind):
+    print(f"REFERENCES_SEED={SEED}")
+    with Unguarded(folder, certificates, "") as world:
+        crew = Crew([kind(world, number, SEED) for number in range(N_CLIENTS)])
+        with crew.at_work():
+            crew.wait_successes(100)
+        found = list(history.replay(history.everything(world.gateway), crowd.LIMITS))
+        assert not found, history.report(found)
 
 
 def test_guards_cannot_be_left_out_of_annals():
