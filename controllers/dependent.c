@@ -9,8 +9,6 @@ enum {
 	RETRY_LAST_MS = 60 * 1000,
 };
 
-static const struct resource dependents_resource = {{"annals.dev", 10}, {"v1", 2}, {"dependents", 10}};
-
 static const struct counter_name counted[] = {
 	[PROVIDER_GETS] = {"annals_dependent_provider_gets_total", "Reads of what Dependents refer to, from the server"},
 	[SPARED_GETS] = {"annals_dependent_spared_gets_total",
@@ -174,7 +172,7 @@ static void watch_dependents(struct dependents_state *s)
 	});
 	s->implementations = informer_new(&(struct informer_options){
 		.client = s->env->client,
-		.resource = s->implementer->resource,
+		.resource = *s->implementer->resource,
 		.label_selector = str_of(s->implementer->label_selector),
 		.metadata_only = true,
 		.handlers = {.on_update = on_implementation_update,

@@ -6,8 +6,6 @@
 
 enum { SCRATCH_MAX = 64 << 20, PATCH_MAX = 4 << 20, WHY_MAX = 4096 };
 
-static const struct resource dependents_resource = {{"annals.dev", 10}, {"v1", 2}, {"dependents", 10}};
-
 enum outcome { DONE, AGAIN };
 
 struct look {

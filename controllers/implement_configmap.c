@@ -90,7 +90,7 @@ static int withdraw(struct client *c, const struct item *dependent, struct place
 
 const struct implementer configmap_implementer = {
 	.kind = "ConfigMap",
-	.resource = {{"", 0}, {"v1", 2}, {"configmaps", 10}},
+	.resource = &configmaps,
 	.label_selector = CONFIGMAP_LABEL "=" CONFIGMAP_LABEL_VALUE,
 	.find = find,
 	.reserve = reserve,

@@ -33,7 +33,7 @@ enum { IMPLEMENTER_UNFIT = 100 }; /* beside every enum rest_error */
 struct implementer {
 	const char *kind; /* "ConfigMap"; it has the Dependent's name */
 	/* What to watch, so that one that was changed by others is seen to. */
-	struct resource resource;
+	const struct resource *resource;
 	const char *label_selector;
 
 	int (*find)(struct client *c, const struct item *dependent, struct place *ret);

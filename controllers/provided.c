@@ -11,6 +11,8 @@ const struct provided_kind provided_kinds[] = {
 	{0},
 };
 
+const struct resource dependents_resource = ANNALS_V1("dependents");
+
 static const struct provided_kind *by_kind(struct str kind)
 {
 	const struct provided_kind *k = provided_kinds;

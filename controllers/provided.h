@@ -24,6 +24,7 @@ struct provided {
 enum { PROVIDED_KEY_MAX = 4096 };
 
 extern const struct provided_kind provided_kinds[]; /* a NULL kind ends them */
+extern const struct resource dependents_resource;
 
 /* What the Dependent names. How many. */
 size_t provided_of(const struct json *dependent, struct provided ret[REFERENCES_MAX]);

@@ -18,8 +18,6 @@ enum {
 	KINDS_MAX = 4,
 };
 
-static const struct resource dependents_resource = {{"annals.dev", 10}, {"v1", 2}, {"dependents", 10}};
-
 enum counted { LIVE_LISTS, SPARED_LISTS, RELEASED, REFUSED };
 
 static const struct counter_name counted[] = {

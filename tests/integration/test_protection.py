@@ -169,7 +169,7 @@ def test_controllers_that_start_again_take_up_what_is_there(up, folder):
     assert first.stop() == 0
 
     again = up(dir=folder / "data")
-    retry_until(lambda: counters(again)["dependent_implemented"] >= 1, "it has been looked at")
+    retry_until(lambda: counters(again).get("dependent_implemented"), "it has been looked at")
     assert again.get(f"{MAPS}/d").json["metadata"]["resourceVersion"] == version
     assert status(again)["phase"] == "Implemented"
     delete(again, f"{DEPENDENTS}/d")
