@@ -4,6 +4,7 @@
 #include "cli/doctor_etcd.h"
 #include "cli/doctor_files.h"
 #include "cli/doctor_up.h"
+#include "cli/etcd_flags.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -14,8 +15,8 @@ enum { OUTPUT_MAX = 64 << 20 };
 
 struct doctor_flags {
 	const char *kubeconfig, *context, *server, *ns, *service, *account, *user;
-	struct option_strings etcd_servers, allowed_names;
-	const char *etcd_cafile, *etcd_certfile, *etcd_keyfile, *etcd_prefix;
+	struct option_strings allowed_names;
+	struct etcd_flags etcd;
 	const char *tls_cert_file, *tls_key_file, *client_ca_file, *front_ca_file;
 	const char *data_dir, *output;
 };
@@ -27,29 +28,24 @@ static bool has_files(const struct doctor_flags *f)
 	return f->tls_cert_file || f->client_ca_file || f->front_ca_file;
 }
 
-/* NULL, or what is wrong with them. */
-static const char *wrong_with(const struct doctor_flags *f)
+static int check_flags(const struct doctor_flags *f, struct buf *err)
 {
 	if (strcmp(f->output, "text") != 0 && strcmp(f->output, "json") != 0) {
-		return "--output must be text or json";
+		return command_refuse(err, "--output must be text or json");
 	}
 	if (!f->kubeconfig && (f->context || f->server)) {
-		return "--context and --server go with --kubeconfig";
+		return command_refuse(err, "--context and --server go with --kubeconfig");
 	}
 	if (f->tls_key_file && !f->tls_cert_file) {
-		return "--tls-private-key-file goes with --tls-cert-file";
+		return command_refuse(err, "--tls-private-key-file goes with --tls-cert-file");
 	}
-	if (!f->etcd_certfile != !f->etcd_keyfile) {
-		return "--etcd-certfile and --etcd-keyfile go together";
+	int r = etcd_flags_check(&f->etcd, err);
+	if (!r && !f->kubeconfig && !f->etcd.servers.n && !has_files(f) && !f->data_dir) {
+		r = command_refuse(err,
+			"give what is to be checked: --kubeconfig, --etcd-servers, --tls-cert-file, --client-ca-file, "
+			"--requestheader-client-ca-file or --data-dir");
 	}
-	if (f->etcd_servers.n == 0 && (f->etcd_cafile || f->etcd_certfile)) {
-		return "--etcd-cafile and --etcd-certfile go with --etcd-servers";
-	}
-	if (!f->kubeconfig && !f->etcd_servers.n && !has_files(f) && !f->data_dir) {
-		return "give what is to be checked: --kubeconfig, --etcd-servers, --tls-cert-file, --client-ca-file, "
-		       "--requestheader-client-ca-file or --data-dir";
-	}
-	return NULL;
+	return r;
 }
 
 #define FLAG(name, type, target, value, help)         \
@@ -59,7 +55,7 @@ static const char *wrong_with(const struct doctor_flags *f)
 
 static int parse_flags(const struct command *command, struct doctor_flags *f, int argc, char **argv)
 {
-	const struct option options[] = {
+	struct option options[18 + ETCD_FLAGS_MAX] = {
 		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
 			"The cluster, as somebody who may look: an administrator."),
 		FLAG("context", OPTION_STRING, &f->context, "NAME", "Which one of the kubeconfig; the current one."),
@@ -69,12 +65,6 @@ static int parse_flags(const struct command *command, struct doctor_flags *f, in
 		FLAG("user", OPTION_STRING, &f->user, "NAME", "Instead: the user that its kubeconfig names."),
 		FLAG("server", OPTION_STRING, &f->server, "HOST:PORT",
 			"Where annals can be reached from here, to see its certificate; as the Service says by default."),
-		FLAG("etcd-servers", OPTION_STRINGS, &f->etcd_servers, "URL,...",
-			"etcd's endpoints, as annals serve has them."),
-		FLAG("etcd-cafile", OPTION_STRING, &f->etcd_cafile, "FILE", "CA of etcd's certificates."),
-		FLAG("etcd-certfile", OPTION_STRING, &f->etcd_certfile, "FILE", "Certificate to show to etcd."),
-		FLAG("etcd-keyfile", OPTION_STRING, &f->etcd_keyfile, "FILE", "Its key."),
-		FLAG("etcd-prefix", OPTION_STRING, &f->etcd_prefix, "PREFIX", "What all keys begin with."),
 		FLAG("tls-cert-file", OPTION_STRING, &f->tls_cert_file, "FILE", "A serving certificate."),
 		FLAG("tls-private-key-file", OPTION_STRING, &f->tls_key_file, "FILE", "Its key."),
 		FLAG("client-ca-file", OPTION_STRING, &f->client_ca_file, "FILE", "CA of users' certificates."),
@@ -84,19 +74,19 @@ static int parse_flags(const struct command *command, struct doctor_flags *f, in
 		FLAG("data-dir", OPTION_STRING, &f->data_dir, "DIR", "The directory of an annals up."),
 		FLAG("output", OPTION_STRING, &f->output, "FORM", "text or json."),
 		FLAG("o", OPTION_STRING, &f->output, "FORM", "The same."),
-		{0},
 	};
+	size_t n = 0;
+	while (options[n].name) {
+		n++;
+	}
+	etcd_flags_rows(&f->etcd, options + n);
 	int r = command_parse(command, options, argc, argv);
 	if (r >= 0) {
 		return r;
 	}
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
-	const char *wrong = wrong_with(f);
-	if (wrong) {
-		buf_adds(&err, wrong);
-	}
-	return wrong ? command_misuse(command, &err) : -1;
+	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
 }
 
 /* ---- the parts ---- */
@@ -134,12 +124,12 @@ static void check_etcd(struct report *r, const struct doctor_flags *f, int64_t n
 {
 	doctor_check_etcd(r,
 		&(struct doctor_etcd){
-			.endpoints = (const char *const *)f->etcd_servers.v,
-			.n_endpoints = f->etcd_servers.n,
-			.ca_file = f->etcd_cafile,
-			.cert_file = f->etcd_certfile,
-			.key_file = f->etcd_keyfile,
-			.prefix = f->etcd_prefix,
+			.endpoints = (const char *const *)f->etcd.servers.v,
+			.n_endpoints = f->etcd.servers.n,
+			.ca_file = f->etcd.cafile,
+			.cert_file = f->etcd.certfile,
+			.key_file = f->etcd.keyfile,
+			.prefix = f->etcd.prefix,
 			.now_s = now_s,
 		});
 }
@@ -187,7 +177,7 @@ static void check_all(struct report *r, const struct doctor_flags *f)
 	} else if (!f->data_dir) {
 		skip(r, "cluster", "--kubeconfig");
 	}
-	if (f->etcd_servers.n) {
+	if (f->etcd.servers.n) {
 		check_etcd(r, f, now_s);
 	} else if (!f->data_dir) {
 		skip(r, "etcd", "--etcd-servers, and --etcd-cafile, --etcd-certfile and --etcd-keyfile");
@@ -225,9 +215,9 @@ static int run(const struct command *command, int argc, char **argv)
 		.ns = "annals-system",
 		.service = "annals",
 		.account = "annals",
-		.etcd_prefix = "/annals",
 		.output = "text",
 	};
+	etcd_flags_init(&flags.etcd);
 	int r = parse_flags(command, &flags, argc, argv);
 	if (r < 0) {
 		struct report report;
@@ -237,7 +227,7 @@ static int run(const struct command *command, int argc, char **argv)
 		report_done(&report);
 		storage_etcd_shutdown();
 	}
-	option_strings_done(&flags.etcd_servers);
+	etcd_flags_done(&flags.etcd);
 	option_strings_done(&flags.allowed_names);
 	return r;
 }

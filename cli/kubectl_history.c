@@ -145,10 +145,9 @@ const struct kubectl_command kubectl_history = {
 	.name = "history",
 	.usage = "TYPE/NAME [flags]",
 	.summary = "the revisions of an object",
-	.description = "Shows the revisions of an object of any kind: the ControllerRevisions that have it as their "
-		       "controller, oldest\n"
-		       "first. LIVE: a pod or a Dependent was made from it. CURRENT: the newest. -o json, -o yaml: the "
-		       "revisions themselves.",
+	.description = "Shows the revisions of an object of any kind: the ControllerRevisions that have it as their\n"
+		       "controller, oldest first. LIVE: a pod or a Dependent was made from it. CURRENT: the newest.\n"
+		       "-o json, -o yaml: the revisions themselves.",
 	.flags = "",
 	.run = run,
 };

@@ -107,9 +107,9 @@ const struct kubectl_command kubectl_undo = {
 	.name = "undo",
 	.usage = "TYPE/NAME [--to-revision=N] [--dry-run=server] [flags]",
 	.summary = "makes an object as one of its revisions says",
-	.description = "Patches an object with the data of one of its revisions: by strategic merge patch or, where the server "
-		       "takes none\n"
-		       "(custom resources), by merge patch. Its controller then makes that state the newest revision.",
+	.description = "Patches an object with the data of one of its revisions: by strategic merge patch or, where the\n"
+		       "server takes none (custom resources), by merge patch. Its controller then makes that state the\n"
+		       "newest revision.",
 	.flags = "to-revision,dry-run",
 	.run = run,
 };

@@ -128,9 +128,8 @@ const struct kubectl_command kubectl_who_uses = {
 	.name = "who-uses",
 	.usage = "provider/NAME | controllerrevision/NAME [flags]",
 	.summary = "what refers to an object, and what keeps it",
-	.description = "Shows what refers to a Provider or a ControllerRevision, whether it is being deleted, what would keep "
-		       "it from\n"
-		       "being deleted. -o json, -o yaml: what refers to it.",
+	.description = "Shows what refers to a Provider or a ControllerRevision, whether it is being deleted, and what\n"
+		       "would keep it from being deleted. -o json, -o yaml: what refers to it.",
 	.flags = "",
 	.run = run,
 };

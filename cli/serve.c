@@ -1,5 +1,6 @@
 #include "cli/command.h"
 #include "cli/delegation_flags.h"
+#include "cli/etcd_flags.h"
 #include "cli/instance.h"
 #include "cli/port_owner.h"
 #include "cli/trust_flags.h"
@@ -9,8 +10,7 @@
 #include <unistd.h>
 
 struct serve_flags {
-	struct option_strings etcd_servers;
-	const char *etcd_cafile, *etcd_certfile, *etcd_keyfile, *etcd_prefix;
+	struct etcd_flags etcd;
 	const char *bind_address;
 	int64_t secure_port;
 	const char *tls_cert_file, *tls_private_key_file, *client_ca_file;
@@ -23,7 +23,8 @@ struct serve_flags {
 
 static void flags_init(struct serve_flags *f)
 {
-	*f = (struct serve_flags){.etcd_prefix = "/annals", .bind_address = "0.0.0.0", .secure_port = 6443};
+	*f = (struct serve_flags){.bind_address = "0.0.0.0", .secure_port = 6443};
+	etcd_flags_init(&f->etcd);
 	delegation_flags_init(&f->delegation);
 	common_flags_init(&f->common);
 	f->common.verbosity = 1;
@@ -31,7 +32,7 @@ static void flags_init(struct serve_flags *f)
 
 static void flags_done(struct serve_flags *f)
 {
-	option_strings_done(&f->etcd_servers);
+	etcd_flags_done(&f->etcd);
 	delegation_flags_done(&f->delegation);
 	trust_flags_done(&f->trust);
 	common_flags_done(&f->common);
@@ -83,20 +84,14 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 			"behind a kube-apiserver it is the cluster that authorizes: --authorization-mode and "
 			"--authorization-policy-file belong to --standalone");
 	}
-	if (f->etcd_servers.n == 0) {
+	if (f->etcd.servers.n == 0) {
 		return refuse(err, "give --etcd-servers, for example --etcd-servers=https://127.0.0.1:2379");
 	}
 	if (!f->tls_cert_file || !f->tls_private_key_file) {
 		return refuse(err, "give --tls-cert-file and --tls-private-key-file: annals serves over TLS only");
 	}
-	if (!f->etcd_certfile != !f->etcd_keyfile) {
-		return refuse(err, "--etcd-certfile and --etcd-keyfile go together");
-	}
-	size_t n = strlen(f->etcd_prefix);
-	if (n < 2 || f->etcd_prefix[0] != '/' || f->etcd_prefix[n - 1] == '/') {
-		return refuse(err, "--etcd-prefix must begin with a slash, end without one, and have something between");
-	}
-	int r = delegation_flags_check(&f->delegation, f->standalone, err);
+	int r = etcd_flags_check(&f->etcd, err);
+	r = r ? r : delegation_flags_check(&f->delegation, f->standalone, err);
 	r = r ? r : trust_flags_check(&f->trust, f->standalone, err);
 	return r ? r : common_flags_check(&f->common, err);
 }
@@ -108,18 +103,12 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 
 static int parse_flags(const struct command *command, struct serve_flags *f, int argc, char **argv)
 {
-	struct option options[17 + DELEGATION_FLAGS_MAX + TRUST_FLAGS_MAX + COMMON_FLAGS_MAX] = {
+	struct option options[12 + ETCD_FLAGS_MAX + DELEGATION_FLAGS_MAX + TRUST_FLAGS_MAX + COMMON_FLAGS_MAX] = {
 		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL,
 			"Serve everything alone, without a kube-apiserver in front."),
 		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
 			"The kube-apiserver in front, and as whom to ask it; within a pod, that of its service account by "
 			"default."),
-		FLAG("etcd-servers", OPTION_STRINGS, &f->etcd_servers, "URL,...",
-			"etcd's endpoints, of one cluster: https://h:p, http://h:p, unix:///path."),
-		FLAG("etcd-cafile", OPTION_STRING, &f->etcd_cafile, "FILE", "CA of etcd's certificates."),
-		FLAG("etcd-certfile", OPTION_STRING, &f->etcd_certfile, "FILE", "Certificate to show to etcd."),
-		FLAG("etcd-keyfile", OPTION_STRING, &f->etcd_keyfile, "FILE", "Its key."),
-		FLAG("etcd-prefix", OPTION_STRING, &f->etcd_prefix, "PREFIX", "What all keys begin with."),
 		FLAG("bind-address", OPTION_STRING, &f->bind_address, "ADDRESS", "Where to listen."),
 		{"secure-port", OPTION_INT, &f->secure_port, "PORT", "0: any, which the log tells.", 0, 65535},
 		FLAG("tls-cert-file", OPTION_STRING, &f->tls_cert_file, "FILE",
@@ -132,6 +121,7 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 	while (options[n].name) {
 		n++;
 	}
+	n += etcd_flags_rows(&f->etcd, options + n);
 	n += delegation_flags_rows(&f->delegation, options + n);
 	n += trust_flags_rows(&f->trust, options + n);
 	common_flags_rows(&f->common, options + n);
@@ -156,12 +146,8 @@ static int open_instance(struct instance **ret, const struct serve_flags *f, con
 	const struct instance_options options = {
 		.loop = loop,
 		.flags = &f->common,
-		.etcd = {.endpoints = (const char *const *)f->etcd_servers.v,
-			.n_endpoints = f->etcd_servers.n,
-			.ca_file = f->etcd_cafile,
-			.cert_file = f->etcd_certfile,
-			.key_file = f->etcd_keyfile},
-		.prefix = f->etcd_prefix,
+		.etcd = etcd_flags_options(&f->etcd),
+		.prefix = f->etcd.prefix,
 		.bind_address = f->bind_address,
 		.port = (uint16_t)f->secure_port,
 		.cert_file = f->tls_cert_file,

@@ -1,0 +1,55 @@
+#include "cli/etcd_flags.h"
+
+#include "cli/command.h"
+
+void etcd_flags_init(struct etcd_flags *f)
+{
+	*f = (struct etcd_flags){.prefix = "/annals"};
+}
+
+void etcd_flags_done(struct etcd_flags *f)
+{
+	option_strings_done(&f->servers);
+}
+
+size_t etcd_flags_rows(struct etcd_flags *f, struct option *ret)
+{
+	const struct option rows[] = {
+		{"etcd-servers", OPTION_STRINGS, &f->servers, "URL,...",
+			"etcd's endpoints, of one cluster: https://h:p, http://h:p, unix:///path.", 0, 0},
+		{"etcd-cafile", OPTION_STRING, &f->cafile, "FILE", "CA of etcd's certificates.", 0, 0},
+		{"etcd-certfile", OPTION_STRING, &f->certfile, "FILE", "Certificate to show to etcd.", 0, 0},
+		{"etcd-keyfile", OPTION_STRING, &f->keyfile, "FILE", "Its key.", 0, 0},
+		{"etcd-prefix", OPTION_STRING, &f->prefix, "PREFIX", "What all keys begin with.", 0, 0},
+	};
+	_Static_assert(ARRAY_SIZE(rows) <= ETCD_FLAGS_MAX, "tables must have room for all");
+	memcpy(ret, rows, sizeof(rows));
+	return ARRAY_SIZE(rows);
+}
+
+int etcd_flags_check(const struct etcd_flags *f, struct buf *err)
+{
+	size_t n = strlen(f->prefix);
+	if (!f->certfile != !f->keyfile) {
+		return command_refuse(err, "--etcd-certfile and --etcd-keyfile go together");
+	}
+	if (f->servers.n == 0 && (f->cafile || f->certfile)) {
+		return command_refuse(err, "--etcd-cafile and --etcd-certfile go with --etcd-servers");
+	}
+	if (n < 2 || f->prefix[0] != '/' || f->prefix[n - 1] == '/') {
+		return command_refuse(
+			err, "--etcd-prefix must begin with a slash, end without one, and have something between");
+	}
+	return 0;
+}
+
+struct storage_etcd_options etcd_flags_options(const struct etcd_flags *f)
+{
+	return (struct storage_etcd_options){
+		.endpoints = (const char *const *)f->servers.v,
+		.n_endpoints = f->servers.n,
+		.ca_file = f->cafile,
+		.cert_file = f->certfile,
+		.key_file = f->keyfile,
+	};
+}

@@ -1,0 +1,25 @@
+/* Flags that say where etcd is, of all commands that talk to one. */
+#ifndef CLI_ETCD_FLAGS_H
+#define CLI_ETCD_FLAGS_H
+
+#include "base/options.h"
+#include "storage/etcd.h"
+
+/* Values point into argv. */
+struct etcd_flags {
+	struct option_strings servers;
+	const char *cafile, *certfile, *keyfile;
+	const char *prefix; /* /annals, unless told otherwise */
+};
+
+#define ETCD_FLAGS_MAX 5
+void etcd_flags_init(struct etcd_flags *f);
+void etcd_flags_done(struct etcd_flags *f);
+/* Appends the rows to a table that has room for ETCD_FLAGS_MAX more; returns how many. */
+size_t etcd_flags_rows(struct etcd_flags *f, struct option *ret);
+/* That they go together; having no servers is fine. 0, or -EINVAL with a sentence in err. */
+int etcd_flags_check(const struct etcd_flags *f, struct buf *err);
+/* They live as long as the flags. */
+struct storage_etcd_options etcd_flags_options(const struct etcd_flags *f);
+
+#endif
