@@ -25,15 +25,6 @@ N_CLIENTS = 32
 CONTROLLERS = ["provider-finalization-controller", "dependent-controller", "garbage-collector-controller"]
 QUICK = ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"]
 
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "{url}", certificate-authority: {ca}}}}}]
-users: [{{name: u, user: {{client-certificate: {cert}, client-key: {key}}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-"""
-
 
 class Dawdling(World):
     """Servers whose way to etcd dawdles, each by itself: their caches are behind now and then."""
@@ -68,9 +59,7 @@ class Turmoil(Dawdling):
         return [server.client.port for server in random.sample(self.servers, len(self.servers))]
 
     def start_controllers(self, number):
-        config = self.folder / f"kubeconfig-{number}"
-        cert, key = self.certificates.admin
-        config.write_text(KUBECONFIG.format(url=self.doors[number].url, ca=self.certificates.ca, cert=cert, key=key))
+        config = processes.write_kubeconfig(self.folder / f"kubeconfig-{number}", self.doors[number].url, self.certificates)
         self.controllers[number] = processes.Process(
             [processes.BIN, "controllers", "--kubeconfig", config, f"--controllers={','.join(CONTROLLERS)}", "--leader-elect", *QUICK])
 

@@ -430,6 +430,22 @@ class Certificates:
         return self.issue(name, subject or f"/CN={name}", "extendedKeyUsage=clientAuth")
 
 
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{url}", certificate-authority: {ca}}}}}]
+users: [{{name: u, user: {{client-certificate: {cert}, client-key: {key}}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
+
+
+def write_kubeconfig(path, url, certificates):
+    cert, key = certificates.admin
+    path.write_text(KUBECONFIG.format(url=url, ca=certificates.ca, cert=cert, key=key))
+    return path
+
+
 class Serve(Server):
     """`annals serve --standalone` on an Etcd, on any free port."""
 

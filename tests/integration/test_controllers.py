@@ -11,26 +11,11 @@ import threading
 import pytest
 
 import processes
-from processes import BIN, Process, retry_until
+from processes import BIN, Process, retry_until, write_kubeconfig
 
 PROBE = pathlib.Path(BIN).parent / "tests" / "probe" / "client_probe"
 NAMESPACES = "/api/v1/namespaces"
 QUICK = ["--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms"]
-
-KUBECONFIG = """\
-apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "{url}", certificate-authority: {ca}}}}}]
-users: [{{name: u, user: {{client-certificate: {cert}, client-key: {key}}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-"""
-
-
-def write_kubeconfig(path, url, certificates):
-    cert, key = certificates.admin
-    path.write_text(KUBECONFIG.format(url=url, ca=certificates.ca, cert=cert, key=key))
-    return path
 
 
 def make_namespace(server, name):

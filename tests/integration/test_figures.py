@@ -9,8 +9,7 @@ import threading
 import pytest
 
 from gate import Gate
-from processes import BIN, Process, Up, retry_until
-from test_controllers import write_kubeconfig
+from processes import BIN, Process, Up, retry_until, write_kubeconfig
 
 BROKEN = pathlib.Path(BIN).parent / "tests" / "broken" / "annals-broken"
 V1 = "/apis/annals.dev/v1/namespaces/default"

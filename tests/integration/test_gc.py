@@ -10,8 +10,7 @@ import garbage
 import processes
 from garbage import HOLD, NAMESPACES, SCENARIOS, Heap, owner
 from objects import ANNALS, APPS, revision, revisions
-from processes import BIN, Process, retry_until
-from test_controllers import write_kubeconfig
+from processes import BIN, Process, retry_until, write_kubeconfig
 
 FAN = 1000
 

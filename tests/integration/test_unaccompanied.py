@@ -4,8 +4,7 @@ ask first is answered all the same, at once, since it depends on neither."""
 import pytest
 
 from objects import ANNALS, BETA, revision, revisions
-from processes import BIN, Certificates, Client, Server
-from test_controllers import write_kubeconfig
+from processes import BIN, Certificates, Client, Server, write_kubeconfig
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 AGGREGATORS = AGGREGATED + "," + AGGREGATED.replace("v=v2", "v=v2beta1")  # what kube-apiserver's discovery manager accepts
