@@ -82,12 +82,15 @@ def test_objects_that_stay(started, home):
 
 def flags_in(text):
     """Flags of annals: what stands in backquotes, alone or with its value."""
-    return {flag for code in re.findall(r"`([^`]*)`", text) for flag in re.findall(r"(?<!\S)--?([a-z][a-z0-9-]*|v)\b", code)}
+    return {flag for code in re.findall(r"`([^`]*)`", text) for flag in re.findall(r"(?<![^\s\[])--?([a-z][a-z0-9-]*|v)\b", code)}
+
+
+COMMANDS = [["up"], ["serve"], ["controllers"], ["certs"], ["fsck"], *(["kubectl", name] for name in ("history", "diff", "undo", "who-uses"))]
 
 
 def test_flags_are_those_of_the_program():
     section = README.partition("\n## Commands\n")[2].partition("\n## ")[0]
-    help = "".join(processes.run([BIN, command, "--help"]).stdout for command in ("up", "serve", "controllers", "certs"))
+    help = "".join(processes.run([BIN, *command, "--help"]).stdout for command in COMMANDS)
     known = set(re.findall(r"^  --?([a-z][a-z0-9-]*)", help, re.MULTILINE))
     assert flags_in(section) == known
 
