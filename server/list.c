@@ -444,7 +444,8 @@ static bool list_items_table(struct buf *out, struct request *q, const struct li
 
 	arena_init(&scratch, (size_t)16 << 20);
 	for (size_t i = 0; i < l->n_items && ok; i++) {
-		ok = table_row(out, q->route.kind, q->route.door, &q->media, include, l->items[i], i == 0, &scratch);
+		ok = table_row(out, q->route.kind, q->route.door, &q->media, include, l->items[i], i == 0,
+			q->server->options.cache, &scratch);
 		arena_clear(&scratch);
 	}
 	arena_done(&scratch);

@@ -161,7 +161,8 @@ static bool show_table(struct buf *out, struct request *q, const struct cached *
 	struct str meta = o->revision > 0 ? arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision) : STR("{}");
 
 	return table_begin(out, q->route.kind, q->route.door, &q->media, meta, true) &&
-	       table_row(out, q->route.kind, q->route.door, &q->media, include, o, true, q->a) && table_end(out);
+		table_row(out, q->route.kind, q->route.door, &q->media, include, o, true, q->server->options.cache, q->a) &&
+		table_end(out);
 }
 
 bool show_object(struct buf *out, struct request *q, const struct cached *o, enum include_object include)

@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "server/request.h"
 
+enum { PATH_MAX_BYTES = 4096 }; /* of a computed field */
+
 int include_object_parse(enum include_object *ret, struct str param, struct status *st)
 {
 	static const struct {
@@ -87,7 +89,35 @@ bool table_begin(struct buf *out, const struct kind *kind, const struct door *do
 
 /* ---- rows ---- */
 
-static void add_cells(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o)
+static size_t count_of_kind(struct cache *cache, const struct kind *k, const struct object *o)
+{
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(cache, k);
+	_cleanup_(buf_done) struct buf path;
+	size_t n = 0;
+
+	buf_init(&path, PATH_MAX_BYTES);
+	for (const struct reference_field *f = k->reference_fields; s && f->prefix; f++) {
+		if (strcmp(f->resource, o->kind->resource) == 0 && strcmp(f->group, o->kind->doors[0].group) == 0) {
+			buf_clear(&path);
+			buf_printf(&path, "%s" STR_FMT, f->prefix, STR_ARG(o->meta.name));
+			n += cache_snapshot_count_computed(s, o->meta.ns, buf_str(&path));
+		}
+	}
+	return n;
+}
+
+static size_t count_referrers(struct cache *cache, const struct object *o)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; cache && i < kind_count(); i++) {
+		n += kind_at(i)->reference_fields ? count_of_kind(cache, kind_at(i), o) : 0;
+	}
+	return n;
+}
+
+static void add_cells(
+	struct buf *out, const struct kind *kind, const struct door *door, const struct object *o, struct cache *cache)
 {
 	const char *separator = "[";
 	int64_t now_s = clock_wall_s();
@@ -95,17 +125,22 @@ static void add_cells(struct buf *out, const struct kind *kind, const struct doo
 	for (size_t i = 0; i < kind->n_columns; i++) {
 		if (column_is_shown(&kind->columns[i], door)) {
 			buf_adds(out, separator);
-			kind->columns[i].cell(o, now_s, out);
+			if (kind->columns[i].cell) {
+				kind->columns[i].cell(o, now_s, out);
+			} else {
+				buf_add_int(out, (int64_t)count_referrers(cache, o));
+			}
 			separator = ",";
 		}
 	}
 	buf_adds(out, *separator == '[' ? "[]" : "]");
 }
 
-static void begin_row(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o, bool is_first)
+static void begin_row(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
+	struct cache *cache, bool is_first)
 {
 	buf_adds(out, is_first ? "{\"cells\":" : ",{\"cells\":");
-	add_cells(out, kind, door, o);
+	add_cells(out, kind, door, o, cache);
 	BUF_LITERAL(out, ",\"object\":");
 }
 
@@ -127,14 +162,14 @@ static void add_object(struct buf *out, const struct kind *kind, const struct do
 }
 
 bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
-	enum include_object include, const struct cached *o, bool is_first, struct arena *a)
+	enum include_object include, const struct cached *o, bool is_first, struct cache *cache, struct arena *a)
 {
 	struct object *decoded;
 
 	if (object_decode_stored(&decoded, kind, cached_text(o, a), o->revision, a)) {
 		return false;
 	}
-	begin_row(out, kind, door, decoded, is_first);
+	begin_row(out, kind, door, decoded, cache, is_first);
 	add_object(out, kind, door, m, include, o, a);
 	return buf_addc(out, '}');
 }
@@ -142,7 +177,7 @@ bool table_row(struct buf *out, const struct kind *kind, const struct door *door
 bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
 	struct str object_json, bool is_first)
 {
-	begin_row(out, kind, door, o, is_first);
+	begin_row(out, kind, door, o, NULL, is_first);
 	buf_add_str(out, object_json);
 	return buf_addc(out, '}');
 }

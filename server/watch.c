@@ -79,7 +79,7 @@ static void watching_make_table(struct watching *w, const struct cached *o, stru
 	struct str meta = arena_printf(scratch, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision);
 
 	table_begin(&w->made, q->route.kind, q->route.door, &q->media, meta, !w->has_sent_columns);
-	table_row(&w->made, q->route.kind, q->route.door, &q->media, w->include, o, true, scratch);
+	table_row(&w->made, q->route.kind, q->route.door, &q->media, w->include, o, true, q->server->options.cache, scratch);
 	table_end(&w->made);
 	w->has_sent_columns = true;
 }

@@ -113,6 +113,8 @@ struct cache_snapshot *cache_snapshot_unref(struct cache_snapshot *s);
 DEFINE_CLEANUP(struct cache_snapshot *, cache_snapshot_unref)
 int64_t cache_snapshot_revision(const struct cache_snapshot *s);
 size_t cache_snapshot_count(const struct cache_snapshot *s, struct str ns); /* ns empty: all; O(log n) */
+/* How many objects of the namespace have this computed field (api/reference.h); O(log n). */
+size_t cache_snapshot_count_computed(const struct cache_snapshot *s, struct str ns, struct str path);
 
 struct cache_filter {
 	struct str ns;                              /* empty: all namespaces */

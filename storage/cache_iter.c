@@ -336,6 +336,17 @@ size_t cache_snapshot_count(const struct cache_snapshot *s, struct str ns)
 	return range.last - range.first;
 }
 
+size_t cache_snapshot_count_computed(const struct cache_snapshot *s, struct str ns, struct str path)
+{
+	_cleanup_(arena_done) struct arena a;
+	char room[KEY_ROOM];
+
+	arena_init_with(&a, KEY_CEILING, room, sizeof(room));
+	struct bounds b = bounds_of_namespace(&a, ns);
+	struct range range = roots_term_range(&s->roots, term_computed(path), b.first, b.last);
+	return range.last - range.first;
+}
+
 /* ---- one object ---- */
 
 struct cached *cache_get(struct cache *c, const struct kind *kind, struct str ns, struct str name)

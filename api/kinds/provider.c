@@ -103,6 +103,7 @@ static void write_state(const struct object *o, int64_t now_s _unused_, struct b
 
 static const struct column columns[] = {
 	COLUMN_NAME,
+	{"Dependents", "integer", "", "How many Dependents refer to it.", 0, NULL, false},
 	{"State", "string", "", "Active, or Terminating: deleted, and waiting for its Dependents to go.", 0, write_state,
 		false},
 	COLUMN_AGE,

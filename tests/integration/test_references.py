@@ -182,6 +182,19 @@ def test_computed_fields_select_who_refers(server):
     assert server.get(f"{DEPENDENTS}?fieldSelector=spec.other=true").status == 400
 
 
+def test_table_counts_who_refers(server):
+    make_provider(server)
+    make_provider(server, "unused")
+    for name in ("d1", "d2"):
+        server.post(DEPENDENTS, dependent(name, "p", {"kind": "ControllerRevision", "name": "unused"}))
+    table = {"headers": {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}}
+    shown = server.get(PROVIDERS, **table).json
+    assert [column["name"] for column in shown["columnDefinitions"]] == ["Name", "Dependents", "State", "Age"]
+    assert [row["cells"][:2] for row in shown["rows"]] == [["p", 2], ["unused", 0]]
+    server.delete(f"{DEPENDENTS}/d1")
+    assert server.get(f"{PROVIDERS}/p", **table).json["rows"][0]["cells"][1] == 1
+
+
 def test_watch_by_computed_field(server):
     version = server.get(DEPENDENTS).json["metadata"]["resourceVersion"]
     server.post(DEPENDENTS, dependent("other", "q"))

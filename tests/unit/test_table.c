@@ -53,8 +53,8 @@ static struct json *make_table(struct fixture *f, const struct media *m, enum in
 	size_t at;
 
 	assert_true(table_begin(&f->out, f->kind, f->door, m, STR("{\"resourceVersion\":\"9\"}"), with_columns));
-	assert_true(table_row(&f->out, f->kind, f->door, m, include, f->object, true, &f->arena));
-	assert_true(table_row(&f->out, f->kind, f->door, m, include, f->object, false, &f->arena));
+	assert_true(table_row(&f->out, f->kind, f->door, m, include, f->object, true, NULL, &f->arena));
+	assert_true(table_row(&f->out, f->kind, f->door, m, include, f->object, false, NULL, &f->arena));
 	assert_true(table_end(&f->out));
 	assert_int_equal(json_parse(&table, &f->arena, arena_dup(&f->arena, buf_str(&f->out)), JSON_LIMITS_DEFAULT, &at), 0);
 	return table;
