@@ -227,7 +227,6 @@ static void test_validating__one_refusal_refuses(void **state)
 	STAGE(s, 2, {NULL, SCRIPT_WHOLE, 200, NULL, ALLOWED}, {NULL, SCRIPT_WHOLE, 200, NULL, DENIED("no")});
 	const struct webhook_question *q = ask(&s, WEBHOOKS_VALIDATING);
 	assert_int_equal(q->st.code, 400);
-	assert_int_equal(script_connections(s.script), 2);
 	close_stage(&s);
 }
 
