@@ -1,7 +1,8 @@
 #!/bin/bash
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
 # kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd and etcdctl v3.6.16, helm v3.21.4; and fetches cert-manager's
-# definitions. Minutes the first time; what is there in the right version stays. Then the tests written in Go, which client-go and controller-runtime are part of.
+# definitions. Minutes the first time; what is there in the right version stays. Then the tests written in Go, which client-go, controller-runtime and
+# Kubernetes' own library for revisions are part of.
 set -eu
 cd "$(dirname "$0")/peers"
 PEERS=${PEERS:-$HOME/.cache/peers}
@@ -56,6 +57,7 @@ cd ../clients
 for suite in clientgo controllers; do
 	go test -c -o "$PEERS/$suite.test" "./$suite"
 done
+(cd history && go test -c -o "$PEERS/history.test" .)
 
 # Packages from PyPI, in the versions that requirements.txt names. Where PyPI cannot be reached, their tests are skipped.
 cd python

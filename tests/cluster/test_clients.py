@@ -1,11 +1,12 @@
-"""What programs do with annals, with the libraries that nearly everybody uses: client-go, controller-runtime, and Python's."""
+"""What programs do with annals, with the libraries that nearly everybody uses: client-go, controller-runtime, and Python's; and with Kubernetes' own
+for revisions."""
 
 import pytest
 
 import alone as servers
 import programs
 
-CLIENTGO, CONTROLLERS = programs.Go("clientgo"), programs.Go("controllers")
+CLIENTGO, CONTROLLERS, HISTORY = programs.Go("clientgo"), programs.Go("controllers"), programs.Go("history")
 PYTHON, VALIDATORS = programs.Python("with_kubernetes"), programs.Python("with_validators")
 
 # Ways to run a suite: the tests that it is about, and what is in the environment.
@@ -50,7 +51,7 @@ def cases(suite, ways=("",)):
             for way in ways for name in suite.names() if WAYS[way][0](name)]
 
 
-@pytest.mark.parametrize("suite,way,name", cases(CLIENTGO, WAYS) + cases(CONTROLLERS) + cases(PYTHON) + cases(VALIDATORS))
+@pytest.mark.parametrize("suite,way,name", cases(CLIENTGO, WAYS) + cases(CONTROLLERS) + cases(HISTORY) + cases(PYTHON) + cases(VALIDATORS))
 def test_client__works(suite, way, name, outcomes):
     judge(outcomes(suite, way), name)
 
