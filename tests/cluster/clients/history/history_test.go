@@ -159,7 +159,7 @@ func TestUpdate_conflictKeepsWhatAnotherWrote(t *testing.T) {
 			t.Errorf("a stale update: %v", err)
 		}
 		if now := c.read(t, stale.Name); now.ResourceVersion != changed.ResourceVersion {
-			t.Errorf("%+v", now)
+			t.Fatalf("%+v", now)
 		}
 		c.cached(t, changed)
 		world.Got(c.UpdateControllerRevision(world.Got(c.lister.Get(stale.Name))(t), 5))(t)
@@ -234,12 +234,12 @@ func TestRelease_leavesAnOrphan(t *testing.T) {
 	inBothForms(t, func(t *testing.T, c *controller) {
 		parent, other := c.parent(t, "web"), c.parent(t, "other")
 		made := c.made(t, parent, 1, template(t, "nginx:1"))
-		if kept := world.Got(c.ReleaseControllerRevision(other, made))(t); !metav1.IsControlledBy(kept, parent) {
+		if kept := world.Got(c.ReleaseControllerRevision(other, made))(t); kept == nil || !metav1.IsControlledBy(kept, parent) {
 			t.Errorf("let go by who does not have it: %+v", kept)
 		}
 		released := world.Got(c.ReleaseControllerRevision(parent, made))(t)
-		if len(released.OwnerReferences) != 0 || released.UID != made.UID || !history.EqualRevision(released, made) {
-			t.Errorf("%+v", released)
+		if released == nil || len(released.OwnerReferences) != 0 || released.UID != made.UID || !history.EqualRevision(released, made) {
+			t.Fatalf("%+v", released)
 		}
 		adopted := world.Got(c.AdoptControllerRevision(other, parentKind, released))(t)
 		c.cached(t, adopted)
