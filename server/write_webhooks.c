@@ -99,15 +99,17 @@ static int take_verdict(struct request *q, const struct webhook_question *answer
 	return 0;
 }
 
-/* 0 with the answer in *ret, or with NULL where there are no such webhooks; 1; or ASK_FIRST. */
-static int ask(struct request *q, const struct write *w, struct webhook_question *what, const struct webhook_question **ret)
+/* Most writes concern no webhook: known before anything is made for one. */
+static bool has_webhooks(const struct request *q, const struct webhook_question *what)
 {
 	const struct delegates *d = q->server->options.delegates;
 
-	*ret = NULL;
-	if (!d || !d->ask_webhooks || (d->has_webhooks && !d->has_webhooks(d->ctx, what))) {
-		return 0;
-	}
+	return d && d->ask_webhooks && (!d->has_webhooks || d->has_webhooks(d->ctx, what));
+}
+
+/* 0 with the answer in *ret; 1; or ASK_FIRST. */
+static int ask(struct request *q, const struct write *w, struct webhook_question *what, const struct webhook_question **ret)
+{
 	what->options = options_of(q, w, what->operation);
 	*ret = asked_webhooks(&q->asked, what);
 	return *ret ? take_verdict(q, *ret) : ASK_FIRST;
@@ -173,11 +175,14 @@ int write_ask_mutating(struct request *q, struct write *w, enum admission_operat
 	struct webhook_question what = question_of(q, w, operation, WEBHOOKS_MUTATING);
 	const struct webhook_question *answer;
 
-	if (operation == ADMIT_CREATE && q->server->options.delegates) {
+	if (!has_webhooks(q, &what)) {
+		return 0;
+	}
+	if (operation == ADMIT_CREATE) {
 		what.object = unborn(w, q->a);
 	}
 	int r = ask(q, w, &what, &answer);
-	return r || !answer || !answer->changed ? r : take_change(q, w, operation, answer->changed);
+	return r || !answer->changed ? r : take_change(q, w, operation, answer->changed);
 }
 
 int write_ask_validating(struct request *q, struct write *w, enum admission_operation operation)
@@ -185,5 +190,5 @@ int write_ask_validating(struct request *q, struct write *w, enum admission_oper
 	struct webhook_question what = question_of(q, w, operation, WEBHOOKS_VALIDATING);
 	const struct webhook_question *answer;
 
-	return ask(q, w, &what, &answer);
+	return has_webhooks(q, &what) ? ask(q, w, &what, &answer) : 0;
 }
