@@ -75,12 +75,13 @@ static struct storage_compare guard(struct str key, int64_t mod_revision)
 
 static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 {
-	bool refers = q->route.kind->references || w->guards_references;
+	bool refers = q->route.kind->references || w->loses_protection, is_history = q->route.kind->history;
 	size_t n_extended = w->extend ? WRITE_OPERATIONS_MAX : 0;
-	size_t n_more_compares = (refers ? REFERENCES_COMPARES_MAX : 0) + HISTORY_COMPARES_MAX;
-	size_t n_more_steps = (refers ? REFERENCES_STEPS_MAX : 0) + HISTORY_STEPS_MAX;
-	struct storage_compare *compares = arena_array(q->a, struct storage_compare, 2 + n_more_compares + n_extended);
-	struct storage_step *success = arena_array(q->a, struct storage_step, 1 + n_more_steps + n_extended);
+	size_t max_compares =
+		2u + (refers ? REFERENCES_COMPARES_MAX : 0u) + (is_history ? HISTORY_COMPARES_MAX : 0u) + n_extended;
+	size_t max_success = 1u + (refers ? REFERENCES_STEPS_MAX : 0u) + (is_history ? HISTORY_STEPS_MAX : 0u) + n_extended;
+	struct storage_compare *compares = arena_array(q->a, struct storage_compare, max_compares);
+	struct storage_step *success = arena_array(q->a, struct storage_step, max_success);
 	size_t n_compares = 0, n_success = 0;
 
 	compares[n_compares++] = guard(w->key, w->present ? w->present->mod_revision : 0);
@@ -151,7 +152,7 @@ static void write_again(struct request *q, struct write *w)
 		reply_status(q);
 	} else if (++w->attempts >= WRITE_ATTEMPTS_MAX) {
 		write_conflict(q);
-	} else if (w->guards_namespace || w->guards_references || w->extend) {
+	} else if (w->guards_namespace || w->loses_protection || w->needed || w->extend) {
 		/* Another object may be what changed: the cache must see at least what the transaction saw. */
 		request_wait_fresh(q, write_reload);
 	} else {

@@ -47,7 +47,7 @@ struct write {
 	void (*extend)(struct request *q, struct write *w, struct storage_txn *txn);
 	/* private */
 	struct str key, namespace_key, stored; /* stored: the value being written */
-	bool guards_references;                /* something about references is a guard, too */
+	bool loses_protection; /* write_references.h's: nothing may refer to the object, which is a guard, too */
 	int64_t unreferenced;                  /* the revision at which nothing referred to what loses its protection */
 	int64_t *needed; /* mod revisions of what the new object refers to, if those must stay; else NULL */
 	struct write_history history; /* write_history.h's */

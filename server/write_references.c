@@ -194,16 +194,11 @@ int references_check(struct request *q, struct write *w)
 	const struct object *o = born(w);
 
 	w->needed = NULL;
-	w->guards_references = false;
-	if (loses_protection(q, w)) {
-		w->guards_references = true;
+	w->loses_protection = loses_protection(q, w);
+	if (w->loses_protection) {
 		return refuse_in_use(q, w);
 	}
-	if (o && o->kind->needs_references && o->kind->needs_references(o)) {
-		w->guards_references = true;
-		return check_all_needed(q, w, o);
-	}
-	return 0;
+	return o && o->kind->needs_references && o->kind->needs_references(o) ? check_all_needed(q, w, o) : 0;
 }
 
 /* ---- the transaction ---- */
@@ -232,7 +227,7 @@ size_t references_guards(struct request *q, struct write *w, struct storage_comp
 	struct reference references[REFERENCES_MAX];
 	size_t n = w->needed ? references_of(born(w), references) : 0;
 
-	if (loses_protection(q, w)) {
+	if (w->loses_protection) {
 		out[0] = not_since(referenced_self(q, w), w->unreferenced);
 		return 1;
 	}
@@ -267,7 +262,7 @@ size_t references_steps(struct request *q, struct write *w, struct storage_step 
 			out[n_out++] = put(referenced(q, r->field->group, r->field->resource, r->name), o->meta.uid);
 		}
 	}
-	if (gone(w) && loses_protection(q, w)) {
+	if (gone(w) && w->loses_protection) {
 		out[n_out++] = drop(referenced_self(q, w));
 	}
 	return n_out;
