@@ -1,6 +1,7 @@
 /* Dependent: needs Providers to stay (seed 004). Which ones never changes. `v1` names any number of objects, `v1beta1` one Provider. */
 #include "api/condition.h"
 #include "api/members.h"
+#include "api/spec_status.h"
 #include "api/validate.h"
 
 /* ---- schema ---- */
@@ -221,22 +222,6 @@ static void prepare_create(struct object *o, struct arena *a)
 	json_set(a, o->fields, STR("status"), schema_zero(&type_dependent_status, a));
 }
 
-static void prepare_update(struct object *o, const struct object *old, struct arena *a)
-{
-	json_set(a, o->fields, STR("status"), json_gets(old->fields, "status"));
-}
-
-static bool bumps_generation(const struct object *o, const struct object *old)
-{
-	return !json_equal(spec_of(o), spec_of(old));
-}
-
-static void merge_status(struct object *stored, const struct object *sent, struct arena *a)
-{
-	stored->meta = sent->meta;
-	json_set(a, stored->fields, STR("status"), json_gets(sent->fields, "status"));
-}
-
 /* v1beta1 has one name, and calls it otherwise. */
 static bool is_beta(const struct object *o)
 {
@@ -371,9 +356,6 @@ static const struct column columns[] = {
 	COLUMN_AGE,
 };
 
-static const char *const resets_status[] = {"status", NULL};
-static const char *const resets_spec[] = {"spec", NULL};
-
 static const struct subresource subresources[] = {
 	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec, false, false},
 };
@@ -404,8 +386,8 @@ static struct kind dependent = {
 	.unconditional_update = true,
 	.reset_fields = resets_status,
 	.prepare_create = prepare_create,
-	.prepare_update = prepare_update,
-	.bumps_generation = bumps_generation,
+	.prepare_update = keep_status,
+	.bumps_generation = bumps_generation_of_spec,
 	.validate = validate,
 	.validate_update = validate_update,
 	.columns = columns,

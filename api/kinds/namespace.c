@@ -1,5 +1,5 @@
 /* Namespace: the scope of names. One that is deleted stays, Terminating, until what is in it is gone and spec.finalizers is empty. */
-#include "api/kind.h"
+#include "api/spec_status.h"
 #include "api/validate.h"
 
 static const struct type finalizer_type = {.kind = TYPE_STRING, .go_type = "v1.FinalizerName"};
@@ -162,7 +162,7 @@ static void prepare_create(struct object *o, struct arena *a)
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
 	json_set(a, o->fields, STR("spec"), json_gets(old->fields, "spec"));
-	json_set(a, o->fields, STR("status"), json_gets(old->fields, "status"));
+	keep_status(o, old, a);
 }
 
 static void validate_finalizers(const struct object *o, bool by_index, struct field_errors *errors)
@@ -202,20 +202,10 @@ static void validate_finalize(const struct object *o, const struct object *old, 
 	validate_finalizers(o, true, errors);
 }
 
-static void merge_field(struct object *stored, const struct object *sent, const char *name, struct arena *a)
-{
-	stored->meta = sent->meta;
-	json_set(a, stored->fields, str_of(name), json_gets(sent->fields, name));
-}
-
-static void merge_status(struct object *stored, const struct object *sent, struct arena *a)
-{
-	merge_field(stored, sent, "status", a);
-}
-
 static void merge_spec(struct object *stored, const struct object *sent, struct arena *a)
 {
-	merge_field(stored, sent, "spec", a);
+	stored->meta = sent->meta;
+	json_set(a, stored->fields, STR("spec"), json_gets(sent->fields, "spec"));
 }
 
 static bool has_spec_finalizers(const struct object *o)
@@ -250,9 +240,6 @@ static struct str select_phase(const struct object *o, struct arena *a)
 	(void)a;
 	return phase(o);
 }
-
-static const char *const resets_status[] = {"status", NULL};
-static const char *const resets_spec[] = {"spec", NULL};
 
 static const struct column columns[] = {
 	COLUMN_NAME,

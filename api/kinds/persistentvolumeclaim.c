@@ -3,6 +3,7 @@
 #include "api/kind.h"
 #include "api/members.h"
 #include "api/pod_schema.h"
+#include "api/spec_status.h"
 
 static const struct field claim_fields[] = {
 	OBJECT_FIELDS,
@@ -63,14 +64,8 @@ static void prepare_create(struct object *o, struct arena *a)
 
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
-	json_set(a, o->fields, STR("status"), json_gets(old->fields, "status"));
+	keep_status(o, old, a);
 	mirror_sources(o, a);
-}
-
-static void merge_status(struct object *stored, const struct object *sent, struct arena *a)
-{
-	stored->meta = sent->meta;
-	json_set(a, stored->fields, STR("status"), json_gets(sent->fields, "status"));
 }
 
 static void write_status(const struct object *o, int64_t now_s, struct buf *out)
@@ -157,9 +152,6 @@ static const struct column columns[] = {
 	COLUMN_AGE,
 	{"VolumeMode", "string", "", "Whether it is a file system or a block device.", 1, write_volume_mode, false},
 };
-
-static const char *const resets_status[] = {"status", NULL};
-static const char *const resets_spec[] = {"spec", NULL};
 
 static const struct subresource subresources[] = {
 	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, claim_validate_status, resets_spec, false, false},

@@ -4,6 +4,7 @@
 #include "api/pod_rules.h"
 #include "api/pod_schema.h"
 #include "api/pod_validate.h"
+#include "api/spec_status.h"
 
 static const struct field pod_fields[] = {
 	OBJECT_FIELDS,
@@ -89,9 +90,6 @@ static const struct selectable_field selectable[] = {
 	{"status.podIP", select_ip, false},
 	{"status.nominatedNodeName", select_nominated_node, false},
 };
-
-static const char *const resets_status[] = {"status", NULL};
-static const char *const resets_spec[] = {"spec", NULL};
 
 static const struct subresource subresources[] = {
 	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, pod_merge_status, pod_validate_status, resets_spec, false, false},

@@ -1,6 +1,7 @@
 /* Provider: what others depend on (seed 004). It is born with a finalizer that cannot be taken off while a Dependent refers to it. */
 #include "api/condition.h"
 #include "api/members.h"
+#include "api/spec_status.h"
 #include "api/validate.h"
 
 static const struct type type_provider_spec = {
@@ -62,22 +63,6 @@ static void prepare_create(struct object *o, struct arena *a)
 	meta_add_finalizer(&o->meta, a, FINALIZER_PROTECTION);
 }
 
-static void prepare_update(struct object *o, const struct object *old, struct arena *a)
-{
-	json_set(a, o->fields, STR("status"), json_gets(old->fields, "status"));
-}
-
-static bool bumps_generation(const struct object *o, const struct object *old)
-{
-	return !json_equal(spec_of(o), spec_of(old));
-}
-
-static void merge_status(struct object *stored, const struct object *sent, struct arena *a)
-{
-	stored->meta = sent->meta;
-	json_set(a, stored->fields, STR("status"), json_gets(sent->fields, "status"));
-}
-
 static void validate(const struct object *o, struct field_errors *errors)
 {
 	const struct json *data = json_gets(spec_of(o), "data");
@@ -109,9 +94,6 @@ static const struct column columns[] = {
 	COLUMN_AGE,
 };
 
-static const char *const resets_status[] = {"status", NULL};
-static const char *const resets_spec[] = {"spec", NULL};
-
 static const struct subresource subresources[] = {
 	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec, false, false},
 };
@@ -139,8 +121,8 @@ static struct kind provider = {
 	.unconditional_update = true,
 	.reset_fields = resets_status,
 	.prepare_create = prepare_create,
-	.prepare_update = prepare_update,
-	.bumps_generation = bumps_generation,
+	.prepare_update = keep_status,
+	.bumps_generation = bumps_generation_of_spec,
 	.validate = validate,
 	.validate_update = validate_update,
 	.columns = columns,
