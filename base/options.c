@@ -320,6 +320,15 @@ static int parse_argument(struct cursor *c)
 	return 0;
 }
 
+size_t options_count(const struct option *table)
+{
+	size_t n = 0;
+	while (table[n].name) {
+		n++;
+	}
+	return n;
+}
+
 int options_parse(const struct option *table, int argc, char **argv, int *ret_n_positional, struct buf *err)
 {
 	struct cursor c = {.table = table, .argc = argc, .argv = argv, .at = 1, .err = err};

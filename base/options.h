@@ -27,6 +27,7 @@ struct option {
 	int64_t min, max;       /* OPTION_INT, OPTION_DURATION; max 0: no limit */
 };
 
+size_t options_count(const struct option *table);
 /* Parses argv[1..]; positional arguments are moved to the front, *ret_n_positional counts them. Returns 0, 1 when --help was
  * printed, or -EINVAL with the sentence in err. Behind "--" everything is positional; a one-letter name may have one dash. */
 int options_parse(const struct option *table, int argc, char **argv, int *ret_n_positional, struct buf *err);

@@ -11,6 +11,12 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 #define KUBE_VERSION "v1.36.3" /* whose behaviour is ours */
 
+/* A row of a table of options, without limits. */
+#define FLAG(name, type, target, value, help)         \
+	{                                             \
+		name, type, target, value, help, 0, 0 \
+	}
+
 struct command {
 	const char *name;
 	const char *usage;   /* behind the name: "[flags]" */

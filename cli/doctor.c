@@ -48,11 +48,6 @@ static int check_flags(const struct doctor_flags *f, struct buf *err)
 	return r;
 }
 
-#define FLAG(name, type, target, value, help)         \
-	{                                             \
-		name, type, target, value, help, 0, 0 \
-	}
-
 static int parse_flags(const struct command *command, struct doctor_flags *f, int argc, char **argv)
 {
 	struct option options[18 + ETCD_FLAGS_MAX] = {
@@ -75,11 +70,7 @@ static int parse_flags(const struct command *command, struct doctor_flags *f, in
 		FLAG("output", OPTION_STRING, &f->output, "FORM", "text or json."),
 		FLAG("o", OPTION_STRING, &f->output, "FORM", "The same."),
 	};
-	size_t n = 0;
-	while (options[n].name) {
-		n++;
-	}
-	etcd_flags_rows(&f->etcd, options + n);
+	etcd_flags_rows(&f->etcd, options + options_count(options));
 	int r = command_parse(command, options, argc, argv);
 	if (r >= 0) {
 		return r;

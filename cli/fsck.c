@@ -23,11 +23,6 @@ static int check_flags(const struct fsck_flags *f, struct buf *err)
 	return etcd_flags_check(&f->etcd_flags, err);
 }
 
-#define FLAG(name, type, target, value, help)         \
-	{                                             \
-		name, type, target, value, help, 0, 0 \
-	}
-
 static int parse_flags(const struct command *command, struct fsck_flags *f, int argc, char **argv)
 {
 	struct option options[6 + ETCD_FLAGS_MAX] = {
@@ -39,7 +34,7 @@ static int parse_flags(const struct command *command, struct fsck_flags *f, int 
 		FLAG("output", OPTION_STRING, &f->output, "FORM", "text or json."),
 		FLAG("o", OPTION_STRING, &f->output, "FORM", "The same."),
 	};
-	etcd_flags_rows(&f->etcd_flags, options + 5);
+	etcd_flags_rows(&f->etcd_flags, options + options_count(options));
 	int r = command_parse(command, options, argc, argv);
 	if (r >= 0) {
 		return r;

@@ -93,11 +93,6 @@ static int connect_client(struct kubectl *k)
 
 /* ---- flags ---- */
 
-#define FLAG(name, type, target, value, help, min)      \
-	{                                               \
-		name, type, target, value, help, min, 0 \
-	}
-
 static bool takes(const struct kubectl_command *c, const char *flag)
 {
 	struct str rest = str_of(c->flags), name;
@@ -115,18 +110,18 @@ enum { FLAGS_MAX = 11 };
 static void make_flags(struct kubectl *k, const struct kubectl_command *c, struct option ret[FLAGS_MAX + 1])
 {
 	const struct option all[FLAGS_MAX] = {
-		FLAG("namespace", OPTION_STRING, &k->ns, "NAME", "Where the object is.", 0),
-		FLAG("n", OPTION_STRING, &k->ns, "NAME", "The same.", 0),
+		FLAG("namespace", OPTION_STRING, &k->ns, "NAME", "Where the object is."),
+		FLAG("n", OPTION_STRING, &k->ns, "NAME", "The same."),
 		FLAG("kubeconfig", OPTION_STRING, &k->kubeconfig, "FILE",
-			"Where the API server is, and who we are there; $KUBECONFIG or ~/.kube/config by default.", 0),
-		FLAG("context", OPTION_STRING, &k->context, "NAME", "Which one of the kubeconfig.", 0),
-		FLAG("output", OPTION_STRING, &k->output, "FORM", "text, json or yaml.", 0),
-		FLAG("o", OPTION_STRING, &k->output, "FORM", "The same.", 0),
-		FLAG("revision", OPTION_INT, &k->revision, "N", "The one to begin at.", 0),
-		FLAG("to", OPTION_INT, &k->to, "N", "The one to end at; the newest by default.", 0),
+			"Where the API server is, and who we are there; $KUBECONFIG or ~/.kube/config by default."),
+		FLAG("context", OPTION_STRING, &k->context, "NAME", "Which one of the kubeconfig."),
+		FLAG("output", OPTION_STRING, &k->output, "FORM", "text, json or yaml."),
+		FLAG("o", OPTION_STRING, &k->output, "FORM", "The same."),
+		FLAG("revision", OPTION_INT, &k->revision, "N", "The one to begin at."),
+		FLAG("to", OPTION_INT, &k->to, "N", "The one to end at; the newest by default."),
 		FLAG("to-revision", OPTION_INT, &k->to_revision, "N",
-			"The one to go back to; the one before the newest by default.", 0),
-		FLAG("dry-run", OPTION_STRING, &k->dry_run, "none|server", "server: have the server say what would be.", 0),
+			"The one to go back to; the one before the newest by default."),
+		FLAG("dry-run", OPTION_STRING, &k->dry_run, "none|server", "server: have the server say what would be."),
 	};
 	size_t n = 0;
 	for (size_t i = 0; all[i].name; i++) {

@@ -96,11 +96,6 @@ static int check_flags(struct serve_flags *f, struct buf *err)
 	return r ? r : common_flags_check(&f->common, err);
 }
 
-#define FLAG(name, type, target, value, help)         \
-	{                                             \
-		name, type, target, value, help, 0, 0 \
-	}
-
 static int parse_flags(const struct command *command, struct serve_flags *f, int argc, char **argv)
 {
 	struct option options[12 + ETCD_FLAGS_MAX + DELEGATION_FLAGS_MAX + TRUST_FLAGS_MAX + COMMON_FLAGS_MAX] = {
@@ -117,10 +112,7 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 		FLAG("client-ca-file", OPTION_STRING, &f->client_ca_file, "FILE",
 			"CA of clients' certificates; read again when it changes."),
 	};
-	size_t n = 0;
-	while (options[n].name) {
-		n++;
-	}
+	size_t n = options_count(options);
 	n += etcd_flags_rows(&f->etcd, options + n);
 	n += delegation_flags_rows(&f->delegation, options + n);
 	n += trust_flags_rows(&f->trust, options + n);

@@ -60,7 +60,7 @@ static int parse_flags(const struct command *command, struct up_flags *f, int ar
 	};
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
-	common_flags_rows(&f->common, options + 4);
+	common_flags_rows(&f->common, options + options_count(options));
 	int r = command_parse(command, options, argc, argv);
 	if (r >= 0) {
 		return r;
