@@ -1,18 +1,14 @@
 #include "api/kind.h"
 
-#include "base/base64.h"
 #include "base/clock.h"
-#include "base/sha256.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { KINDS_MAX = 64 };
-
 /* Sorted by hub group and resource, so that nothing depends on the order in which the linker lays out constructors. Written before
  * main() only. */
-static struct kind *kinds[KINDS_MAX];
+static struct kind *kinds[KIND_COUNT_MAX];
 static size_t n_kinds;
 
 const char *verb_name(enum verb v)
@@ -80,7 +76,7 @@ static void check(const struct kind *k)
 			die(k, "another kind has these names");
 		}
 	}
-	if (n_kinds == KINDS_MAX) {
+	if (n_kinds == KIND_COUNT_MAX) {
 		die(k, "too many kinds");
 	}
 	if (k->n_doors == 0 || k->storage_door >= k->n_doors) {
@@ -203,23 +199,6 @@ struct str door_api_version(const struct door *d, struct arena *a)
 	text[n_group] = '/';
 	memcpy(text + n_group + 1, d->version, n_version);
 	return (struct str){text, n_group + 1 + n_version};
-}
-
-void kind_storage_version_hash(const struct kind *k, char out[13])
-{
-	const struct door *d = &k->doors[k->storage_door];
-	struct sha256 h;
-	unsigned char sum[SHA256_SIZE];
-	sha256_init(&h);
-	sha256_add(&h, d->group, strlen(d->group));
-	sha256_add(&h, "/", 1);
-	sha256_add(&h, d->version, strlen(d->version));
-	sha256_add(&h, "/", 1);
-	sha256_add(&h, k->kind, strlen(k->kind));
-	sha256_finish(&h, sum);
-
-	base64_encode(out, (struct str){(const char *)sum, 8});
-	out[12] = 0;
 }
 
 void column_write_name(const struct object *o, int64_t now_s, struct buf *out)

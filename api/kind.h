@@ -101,6 +101,7 @@ enum dependents_policy {
 enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
 
 #define KIND_WARNINGS_MAX 8
+enum { KIND_COUNT_MAX = 64 };
 
 struct kind {
 	const char *kind, *list_kind;    /* "ControllerRevision", "ControllerRevisionList" */
@@ -116,7 +117,7 @@ struct kind {
 	bool any_finalizer; /* names of finalizers need no domain: upstream's apimachinery says so, its core and apps do not */
 	const struct door *doors;
 	size_t n_doors;
-	size_t storage_door;     /* index: the version new objects are stored in */
+	size_t storage_door;     /* index: the version objects are stored in unless told otherwise (api/storage_version.h) */
 	const struct type *type; /* hub form, whole object: apiVersion, kind, metadata, ... */
 	const char *doc;
 	bool unconditional_update;  /* PUT without resourceVersion is allowed */
@@ -190,7 +191,5 @@ const struct type *door_type(const struct kind *k, const struct door *d);
 /* The kind's door of that API version ("apps/v1"), or NULL. */
 const struct door *kind_door(const struct kind *k, struct str api_version);
 struct str door_api_version(const struct door *d, struct arena *a); /* "apps/v1", "v1" */
-/* base64 of the first 8 bytes of SHA-256("group/version/Kind") of the storage version (seed 003). */
-void kind_storage_version_hash(const struct kind *k, char out[13]);
 
 #endif

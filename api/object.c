@@ -518,7 +518,7 @@ struct object *object_empty(const struct kind *kind, struct arena *a)
 
 /* Storing. */
 
-bool object_encode_stored(struct buf *out, const struct object *o)
+bool object_encode_stored(struct buf *out, const struct object *o, const struct door *version)
 {
 	struct object stored = *o;
 	stored.meta.resource_version = (struct str){0};
@@ -526,7 +526,7 @@ bool object_encode_stored(struct buf *out, const struct object *o)
 	struct arena a;
 	_Alignas(16) char first[8192];
 	arena_init_with(&a, SIZE_MAX, first, sizeof(first));
-	bool fits = json_encode(out, object_to_json(&stored, &o->kind->doors[o->kind->storage_door], &a));
+	bool fits = json_encode(out, object_to_json(&stored, version, &a));
 	arena_done(&a);
 	return fits;
 }

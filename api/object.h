@@ -75,8 +75,8 @@ struct object *object_copy(const struct object *o, struct arena *a); /* shallow:
 /* Same after normalisation, leaving out resourceVersion and managedFields' times: is this write a no-op? */
 bool object_equal(const struct object *a, const struct object *b);
 
-/* The stored form: {"kind":K,"apiVersion":storage version,"metadata":{...without resourceVersion...},...}, compact. */
-bool object_encode_stored(struct buf *out, const struct object *o);
+/* The stored form in one version of the kind: {"kind":K,"apiVersion":version,"metadata":{...without resourceVersion...},...}, compact. */
+bool object_encode_stored(struct buf *out, const struct object *o, const struct door *version);
 /* Of bytes that object_encode_stored made, in any version the kind knows. value must outlive the object. 0 or 1 (not an object of the kind). */
 int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a);
 

@@ -130,7 +130,7 @@ static struct str text_of(const struct object *o, struct arena *a)
 		return STR("");
 	}
 	buf_init(&out, OBJECT_TEXT_MAX);
-	object_encode_stored(&out, o);
+	object_encode_stored(&out, o, &o->kind->doors[0]);
 	struct str text = arena_dup(a, buf_str(&out));
 	buf_done(&out);
 	return text;

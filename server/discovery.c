@@ -244,7 +244,7 @@ static void add_subresource(struct buf *out, const struct kind *k, const struct 
 
 static void add_resource(struct buf *out, const struct catalog *c, const struct kind *k)
 {
-	char hash[13];
+	char hash[STORAGE_VERSION_HASH_SIZE];
 
 	buf_addc(out, '{');
 	add_string(out, "name", k->resource);
@@ -256,7 +256,7 @@ static void add_resource(struct buf *out, const struct catalog *c, const struct 
 	add_strings(out, "shortNames", k->short_names);
 	add_strings(out, "categories", k->categories);
 	if (c->options->storage_version_hash && !k->is_answered) {
-		kind_storage_version_hash(k, hash);
+		storage_version_hash(k, &k->doors[k->storage_door], hash);
 		buf_addc(out, ',');
 		add_string(out, "storageVersionHash", hash);
 	}

@@ -6,7 +6,7 @@
 #ifndef SERVER_DISCOVERY_H
 #define SERVER_DISCOVERY_H
 
-#include "api/kind.h"
+#include "api/storage_version.h"
 #include "base/bytes.h"
 
 struct discovery;

@@ -227,7 +227,7 @@ void reply_object(struct request *q, unsigned code, const struct object *o)
 	rest = o->kind->is_namespaced ? arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(o->meta.ns), STR_ARG(o->meta.name))
 				      : o->meta.name;
 	buf_init(&stored, RESPONSE_CEILING);
-	object_encode_stored(&stored, o);
+	object_encode_stored(&stored, o, &o->kind->doors[0]);
 	shown = cached_new(o->kind, rest, buf_str(&stored), o->mod_revision, o->mod_revision);
 	buf_done(&stored);
 	if (!shown) {

@@ -319,7 +319,7 @@ static int bootstrap_namespace(struct server *s, const char *name, struct buf *e
 	object_decode(&ns, s->namespaces, &s->namespaces->doors[0], in, NULL, &a, NULL, &error);
 	meta_prepare_create(ns, STR(""), &a);
 	s->namespaces->prepare_create(ns, &a);
-	object_encode_stored(&stored, ns);
+	object_encode_stored(&stored, ns, &s->namespaces->doors[s->namespaces->storage_door]);
 	struct str key = key_object(&a, s->options.prefix, STR(""), str_of(s->namespaces->resource), STR(""), str_of(name));
 	struct storage_compare absent = {.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = 0};
 	struct storage_step put = {.kind = STEP_PUT, .key = key, .value = buf_str(&stored)};

@@ -205,7 +205,7 @@ static bool write_encode(struct request *q, struct write *w)
 	bool ok;
 
 	buf_init(&out, (size_t)64 << 20);
-	ok = object_encode_stored(&out, w->object);
+	ok = object_encode_stored(&out, w->object, &q->route.kind->doors[q->route.kind->storage_door]);
 	w->stored = ok ? arena_dup(q->a, buf_str(&out)) : STR("");
 	buf_done(&out);
 	if (!ok) {

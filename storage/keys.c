@@ -80,6 +80,21 @@ struct str key_below(struct arena *a, struct str directory, struct str name)
 	return arena_printf(a, STR_FMT STR_FMT, STR_ARG(directory), STR_ARG(name));
 }
 
+struct str key_replicas(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT "/replicas/", STR_ARG(prefix));
+}
+
+struct str key_replicas_seen(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT "/replicas-seen/", STR_ARG(prefix));
+}
+
+struct str key_migrator(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT "/migrator", STR_ARG(prefix));
+}
+
 struct str key_compact(struct arena *a, struct str prefix)
 {
 	return arena_printf(a, STR_FMT "/compact_rev_key", STR_ARG(prefix));

@@ -7,6 +7,9 @@
  *   PREFIX/history/NAMESPACE/UID/digest/DIGEST/NAME  that the revision NAME, whose controller has that uid, holds the state of that digest
  *   PREFIX/history/NAMESPACE/UID/number/NUMBER/NAME  that it has that number (api/history.h); both: its own uid
  *   PREFIX/referenced/GROUP/RESOURCE/NAMESPACE/NAME when something last came to refer to that object: the key's mod revision
+ *   PREFIX/replicas/ID                              what a live server stores and understands (storage/agreement.h)
+ *   PREFIX/replicas-seen/ID                         up to which revision it has seen that of the others
+ *   PREFIX/migrator                                 who migrates stored objects: the ID
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/compact.h)
  *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache.h)
  *
@@ -30,6 +33,9 @@ struct str key_history_digest(struct arena *a, struct str history, struct str di
 struct str key_history_number(struct arena *a, struct str history, int64_t number);
 struct str key_below(struct arena *a, struct str directory, struct str name);
 struct str key_referenced(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
+struct str key_replicas(struct arena *a, struct str prefix);      /* PREFIX/replicas/ */
+struct str key_replicas_seen(struct arena *a, struct str prefix); /* PREFIX/replicas-seen/ */
+struct str key_migrator(struct arena *a, struct str prefix);
 struct str key_compact(struct arena *a, struct str prefix);
 struct str key_fence(struct arena *a, struct str prefix);
 

@@ -105,7 +105,7 @@ static void step_validate(struct write *w)
 
 static void step_encode(struct write *w)
 {
-	check(object_encode_stored(&w->out, w->o), "the object does not encode");
+	check(object_encode_stored(&w->out, w->o, &w->o->kind->doors[0]), "the object does not encode");
 }
 
 static const struct step {

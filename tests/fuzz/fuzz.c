@@ -33,7 +33,7 @@ static struct str stored(const struct object *o, struct arena *a)
 {
 	_cleanup_(buf_done) struct buf b;
 	buf_init(&b, CEILING);
-	CHECK(object_encode_stored(&b, o));
+	CHECK(object_encode_stored(&b, o, &o->kind->doors[0]));
 	return arena_dup(a, buf_str(&b));
 }
 

@@ -1,4 +1,6 @@
 #include "tests/unit/api_world.h"
+
+#include "api/storage_version.h"
 /* Linked into this program as a file of api/kinds is into the server: nothing here or there names what it declares. */
 #include "tests/toy/toy_kind.c"
 
@@ -52,13 +54,17 @@ static void test_door__has_an_api_version(void **state)
 	assert_ptr_equal(kind_door(k, STR("v1")), d);
 }
 
-/* base64 of the first 8 bytes of SHA-256 of "/v1/Namespace", as every Kubernetes cluster shows it */
+/* base64 of the first 8 bytes of SHA-256 of "/v1/Namespace" and "apps/v1/ControllerRevision", as every Kubernetes cluster shows them */
 static void test_storage_version_hash__is_that_of_kubernetes(void **state)
 {
 	(void)state;
-	char hash[13];
-	kind_storage_version_hash(kind_by_hub(STR(""), STR("namespaces")), hash);
+	char hash[STORAGE_VERSION_HASH_SIZE];
+	const struct kind *k = kind_by_hub(STR(""), STR("namespaces"));
+	storage_version_hash(k, &k->doors[0], hash);
 	assert_string_equal(hash, "Q3oi5N2YM8M=");
+	k = kind_by_hub(STR("annals.dev"), STR("controllerrevisions"));
+	storage_version_hash(k, kind_door(k, STR("apps/v1")), hash);
+	assert_string_equal(hash, "85nkx63pcBU=");
 }
 
 static void test_verbs__have_names(void **state)

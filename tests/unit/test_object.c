@@ -58,7 +58,7 @@ static const char *stored_text(struct api_world *w, const struct object *o)
 {
 	struct buf b;
 	buf_init(&b, 1 << 24);
-	assert_true(object_encode_stored(&b, o));
+	assert_true(object_encode_stored(&b, o, &o->kind->doors[0]));
 	const char *text = arena_dup(&w->a, buf_str(&b)).p;
 	buf_done(&b);
 	return text;
