@@ -94,6 +94,20 @@ int storage_versions_set(struct storage_versions *v, struct str setting, struct 
 	return 0;
 }
 
+bool storage_migration_parse(enum storage_migration *ret, struct str name)
+{
+	static const char *const names[] = {
+		[STORAGE_MIGRATION_AUTO] = "Auto", [STORAGE_MIGRATION_MANUAL] = "Manual", [STORAGE_MIGRATION_OFF] = "Off"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (str_is(name, names[i])) {
+			*ret = (enum storage_migration)i;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* ---- names ---- */
 
 struct str kind_group_resource(const struct kind *k, struct arena *a)

@@ -16,6 +16,15 @@ void storage_versions_init(struct storage_versions *v);
  * its group where resources of several groups have the name; a VERSION without group is of the hub's group. 0, or -EINVAL with a sentence in err. */
 int storage_versions_set(struct storage_versions *v, struct str setting, struct buf *err);
 
+/* What happens to objects that are stored in another version than is written now: --storage-migration. */
+enum storage_migration {
+	STORAGE_MIGRATION_AUTO,   /* they are rewritten once all servers agree */
+	STORAGE_MIGRATION_MANUAL, /* they are rewritten where a StorageMigration asks for it */
+	STORAGE_MIGRATION_OFF,    /* nothing: this server rewrites none */
+};
+/* "Auto", "Manual", "Off". */
+bool storage_migration_parse(enum storage_migration *ret, struct str name);
+
 /* "dependents.annals.dev", "namespaces": how messages, flags, metrics and StorageVersions call a kind (upstream: schema.GroupResource). */
 struct str kind_group_resource(const struct kind *k, struct arena *a);
 

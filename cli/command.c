@@ -82,6 +82,9 @@ void common_flags_init(struct common_flags *f)
 		.slow_request_ms = 500,
 		.etcd_compaction_interval_ms = 5 * 60 * 1000,
 		.event_ttl_ms = 60 * 60 * 1000,
+		.storage_migration_mode = "Auto",
+		.storage_migration_rate = 1000,
+		.replica_lease_ms = 10 * 1000,
 		.logging_format = "text",
 		.audit_log_format = "json",
 		.audit_log_version = "audit.k8s.io/v1",
@@ -96,6 +99,7 @@ void common_flags_init(struct common_flags *f)
 void common_flags_done(struct common_flags *f)
 {
 	option_strings_done(&f->feature_gates);
+	option_strings_done(&f->storage_version);
 }
 
 size_t common_flags_rows(struct common_flags *f, struct option *ret)
@@ -113,12 +117,26 @@ size_t common_flags_rows(struct common_flags *f, struct option *ret)
 			"Take requests without credentials as from system:anonymous.", 0, 0},
 		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
 			"StorageVersionHash=true|false (default true).", 0, 0},
+		{"storage-version", OPTION_STRINGS, &f->storage_version, "RESOURCE=VERSION,...",
+			"In which version objects are stored, for example dependents=v1beta1. All versions are read at any "
+			"time.",
+			0, 0},
+		{"storage-migration", OPTION_STRING, &f->storage_migration_mode, "MODE",
+			"Objects stored in another version are rewritten: Auto, once all servers agree; Manual, when a "
+			"StorageMigration asks for it; or Off.",
+			0, 0},
+		{"storage-migration-rate", OPTION_INT, &f->storage_migration_rate, "N",
+			"How many objects a second are rewritten at most; 0: as many as go.", 0, 1000000},
+		{"replica-lease-duration", OPTION_DURATION, &f->replica_lease_ms, "DURATION",
+			"How long a server that has died is waited for before the version that is stored changes; whole "
+			"seconds.",
+			2000, 3600 * 1000},
 		{"max-requests-inflight", OPTION_INT, &f->max_requests_inflight, "N",
 			"Reads under way at once; more are answered 429.", 1, 1000000},
 		{"max-mutating-requests-inflight", OPTION_INT, &f->max_mutating_requests_inflight, "N",
 			"Writes under way at once; more are answered 429.", 1, 1000000},
-		{"max-watches-inflight", OPTION_INT, &f->max_watches_inflight, "N", "Watches open at once; more are answered 429.", 1,
-			1000000},
+		{"max-watches-inflight", OPTION_INT, &f->max_watches_inflight, "N",
+			"Watches open at once; more are answered 429.", 1, 1000000},
 		{"request-timeout", OPTION_DURATION, &f->request_timeout_ms, "DURATION",
 			"How long a request may take, watches apart.", 1000, 0},
 		{"slow-request-threshold", OPTION_DURATION, &f->slow_request_ms, "DURATION",
@@ -133,14 +151,16 @@ size_t common_flags_rows(struct common_flags *f, struct option *ret)
 			0},
 		{"audit-policy-file", OPTION_STRING, &f->audit_policy_file, "FILE",
 			"What is audited: a Policy of audit.k8s.io/v1. Without it nothing is.", 0, 0},
-		{"audit-log-path", OPTION_STRING, &f->audit_log_path, "FILE", "Where audit events go, one a line; - for stdout.", 0, 0},
+		{"audit-log-path", OPTION_STRING, &f->audit_log_path, "FILE",
+			"Where audit events go, one a line; - for stdout.", 0, 0},
 		{"audit-log-format", OPTION_STRING, &f->audit_log_format, "FORMAT", "json.", 0, 0},
 		{"audit-log-version", OPTION_STRING, &f->audit_log_version, "VERSION", "audit.k8s.io/v1.", 0, 0},
 		{"audit-log-maxsize", OPTION_INT, &f->audit_log_max_size_mb, "MB",
 			"A longer audit log is set aside and begun anew; 0: never.", 0, 1 << 30},
-		{"audit-log-maxbackup", OPTION_INT, &f->audit_log_max_backups, "N", "How many old audit logs to keep; 0: all.", 0, 1 << 30},
-		{"audit-log-maxage", OPTION_INT, &f->audit_log_max_age_days, "DAYS", "How long to keep old audit logs; 0: for ever.", 0,
-			1 << 20},
+		{"audit-log-maxbackup", OPTION_INT, &f->audit_log_max_backups, "N", "How many old audit logs to keep; 0: all.",
+			0, 1 << 30},
+		{"audit-log-maxage", OPTION_INT, &f->audit_log_max_age_days, "DAYS",
+			"How long to keep old audit logs; 0: for ever.", 0, 1 << 20},
 		{"audit-log-truncate-enabled", OPTION_BOOL, &f->audit_log_truncates, NULL,
 			"Write long audit events without the objects sent and answered.", 0, 0},
 		{"audit-log-truncate-max-event-size", OPTION_INT, &f->audit_log_max_event_bytes, "BYTES",
@@ -222,9 +242,40 @@ static int check_audit(const struct common_flags *f, struct buf *err)
 	return 0;
 }
 
+static int check_storage_versions(struct common_flags *f, struct buf *err)
+{
+	int r = 0;
+	storage_versions_init(&f->storage_versions);
+	for (size_t i = 0; i < f->storage_version.n && !r; i++) {
+		buf_adds(err, "--storage-version ");
+		r = storage_versions_set(&f->storage_versions, str_of(f->storage_version.v[i]), err);
+		if (!r) {
+			buf_clear(err);
+		}
+	}
+	return r;
+}
+
+static int check_migration(struct common_flags *f, struct buf *err)
+{
+	if (!storage_migration_parse(&f->storage_migration, str_of(f->storage_migration_mode))) {
+		return command_refuse(err, "--storage-migration %s: must be Auto, Manual or Off", f->storage_migration_mode);
+	}
+	if (f->replica_lease_ms % 1000) {
+		return command_refuse(err, "--replica-lease-duration: must be whole seconds, as leases of etcd are");
+	}
+	return 0;
+}
+
 int common_flags_check(struct common_flags *f, struct buf *err)
 {
 	int r = check_logging(f, err);
+	if (!r) {
+		r = check_storage_versions(f, err);
+	}
+	if (!r) {
+		r = check_migration(f, err);
+	}
 	if (!r) {
 		r = check_audit(f, err);
 	}

@@ -3,6 +3,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include "api/storage_version.h"
 #include "base/log.h"
 #include "base/options.h"
 
@@ -50,7 +51,10 @@ struct common_flags {
 	const char *token_auth_file;
 	const char *authorization_mode, *authorization_policy_file;
 	bool anonymous_auth;
-	struct option_strings feature_gates;
+	struct option_strings feature_gates, storage_version;
+	const char *storage_migration_mode;
+	int64_t storage_migration_rate; /* objects a second; 0: no limit */
+	int64_t replica_lease_ms;
 	int64_t max_requests_inflight, max_mutating_requests_inflight, max_watches_inflight;
 	int64_t request_timeout_ms, shutdown_delay_ms, slow_request_ms;
 	int64_t etcd_compaction_interval_ms, event_ttl_ms;
@@ -62,6 +66,8 @@ struct common_flags {
 	int64_t audit_log_max_event_bytes;
 	/* worked out of the above by common_flags_check() */
 	bool always_allow, storage_version_hash;
+	struct storage_versions storage_versions;
+	enum storage_migration storage_migration;
 	enum log_format log_format;
 };
 

@@ -44,7 +44,6 @@ static void flags_done(struct serve_flags *f)
 static const struct {
 	const char *prefix, *why;
 } refused_flags[] = {
-	{"--storage-version", "this version stores every kind in its first version only"},
 	{"--audit-webhook-", "audit events go to a file or stdout here"},
 	{"--audit-log-batch-", "a writer thread takes what is there: nothing to be set"},
 	{"--audit-log-mode",

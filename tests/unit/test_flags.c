@@ -75,6 +75,86 @@ static void test_flags__unknown_gates_and_values_are_refused(void **state _unuse
 		"--feature-gates StorageVersionHash=1: must be NAME=true or NAME=false");
 }
 
+static const struct door *stored_in(const struct scene *s, const char *group, const char *resource)
+{
+	return s->flags.storage_versions.doors[kind_by_hub(str_of(group), str_of(resource))->index];
+}
+
+static void assert_door(const struct door *d, const char *group, const char *version)
+{
+	assert_string_equal(d->group, group);
+	assert_string_equal(d->version, version);
+}
+
+static void test_flags__storage_version_names_a_version_of_a_resource(void **state _unused_)
+{
+	struct scene s;
+	assert_int_equal(check(&s, ""), 0);
+	assert_door(stored_in(&s, "annals.dev", "dependents"), "annals.dev", "v1");
+	assert_door(stored_in(&s, "", "events"), "", "v1");
+	done(&s);
+	assert_int_equal(check(&s,
+				 "--storage-version=dependents=v1beta1,events=events.k8s.io/v1 --storage-version "
+				 "providers.annals.dev=v1beta1"),
+		0);
+	assert_door(stored_in(&s, "annals.dev", "dependents"), "annals.dev", "v1beta1");
+	assert_door(stored_in(&s, "", "events"), "events.k8s.io", "v1");
+	assert_door(stored_in(&s, "annals.dev", "providers"), "annals.dev", "v1beta1");
+	assert_door(stored_in(&s, "annals.dev", "controllerrevisions"), "annals.dev", "v1");
+	done(&s);
+}
+
+static void test_flags__the_last_storage_version_of_a_resource_holds(void **state _unused_)
+{
+	struct scene s;
+	assert_int_equal(check(&s, "--storage-version=dependents=v1beta1 --storage-version=dependents=v1"), 0);
+	assert_door(stored_in(&s, "annals.dev", "dependents"), "annals.dev", "v1");
+	done(&s);
+}
+
+static void test_flags__unknown_storage_versions_are_refused(void **state _unused_)
+{
+	assert_refused("--storage-version=dependents=v2",
+		"--storage-version dependents=v2: dependents has no such version; it has annals.dev/v1, annals.dev/v1beta1");
+	assert_refused("--storage-version=dependants=v1", "--storage-version dependants: there is no such resource");
+	assert_refused("--storage-version=dependents.apps=v1", "--storage-version dependents.apps: there is no such resource");
+	assert_refused("--storage-version=tokenreviews=v1", "--storage-version tokenreviews: there is no such resource");
+	assert_refused("--storage-version=dependents", "--storage-version dependents: must be RESOURCE=VERSION");
+	assert_refused(
+		"--storage-version=providers=v1beta1,dependents=", "--storage-version dependents=: must be RESOURCE=VERSION");
+}
+
+static void test_flags__storage_migration_has_three_modes(void **state _unused_)
+{
+	static const char *const modes[] = {"Auto", "Manual", "Off"};
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		struct scene s;
+		char argument[64];
+		snprintf(argument, sizeof(argument), "--storage-migration=%s --storage-migration-rate=0", modes[i]);
+		assert_int_equal(check(&s, argument), 0);
+		assert_int_equal(s.flags.storage_migration, i);
+		assert_int_equal(s.flags.storage_migration_rate, 0);
+		done(&s);
+	}
+	assert_refused("--storage-migration=auto", "--storage-migration auto: must be Auto, Manual or Off");
+	assert_refused("--storage-migration-rate=-1",
+		"invalid argument \"-1\" for \"--storage-migration-rate\" flag: must be at least 0 and at most 1000000");
+}
+
+static void test_flags__replica_lease_is_whole_seconds(void **state _unused_)
+{
+	struct scene s;
+	assert_int_equal(check(&s, ""), 0);
+	assert_int_equal(s.flags.replica_lease_ms, 10000);
+	done(&s);
+	assert_int_equal(check(&s, "--replica-lease-duration=2s"), 0);
+	done(&s);
+	assert_refused(
+		"--replica-lease-duration=2500ms", "--replica-lease-duration: must be whole seconds, as leases of etcd are");
+	assert_true(check(&s, "--replica-lease-duration=1s") < 0);
+	done(&s);
+}
+
 static void test_flags__authorization_mode_and_policy_go_together(void **state _unused_)
 {
 	struct scene s;
@@ -105,6 +185,11 @@ int main(void)
 		TEST(test_flags__defaults_are_kubes),
 		TEST(test_flags__feature_gate_turns_the_hash_off),
 		TEST(test_flags__unknown_gates_and_values_are_refused),
+		TEST(test_flags__storage_version_names_a_version_of_a_resource),
+		TEST(test_flags__the_last_storage_version_of_a_resource_holds),
+		TEST(test_flags__unknown_storage_versions_are_refused),
+		TEST(test_flags__storage_migration_has_three_modes),
+		TEST(test_flags__replica_lease_is_whole_seconds),
 		TEST(test_flags__authorization_mode_and_policy_go_together),
 		TEST(test_flags__logging_format_is_text_or_json),
 	};
