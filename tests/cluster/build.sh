@@ -1,8 +1,8 @@
 #!/bin/bash
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
-# kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd and etcdctl v3.6.16, helm v3.21.4; and fetches cert-manager's
-# definitions. Minutes the first time; what is there in the right version stays. Then the tests written in Go, which client-go, controller-runtime and
-# Kubernetes' own library for revisions are part of.
+# kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd and etcdctl v3.6.16, helm v3.21.4, kube-storage-version-migrator; and
+# fetches its definitions and cert-manager's. Minutes the first time; what is there in the right version stays. Then the tests written in Go, which
+# client-go, controller-runtime and Kubernetes' own library for revisions are part of.
 set -eu
 cd "$(dirname "$0")/peers"
 PEERS=${PEERS:-$HOME/.cache/peers}
@@ -17,6 +17,7 @@ sample-apiserver         sample  k8s.io/sample-apiserver  k8s.io/sample-apiserve
 etcd                     etcd  .                     go.etcd.io/etcd/server/v3
 etcdctl                  etcd  ./etcdctl             go.etcd.io/etcd/etcdctl/v3
 helm                     helm  helm.sh/helm/v3/cmd/helm  helm.sh/helm/v3
+storage-version-migrator  migrator  .  sigs.k8s.io/kube-storage-version-migrator
 "
 
 if ! command -v go >/dev/null; then
@@ -47,10 +48,13 @@ while read -r name folder package module; do
 	fi
 done <<<"$peers"
 
-# cert-manager's CustomResourceDefinitions: what deploy/ says to it is checked against them.
-module=github.com/cert-manager/cert-manager
-mkdir -p "$PEERS/cert-manager"
-cp --no-preserve=mode "$(cd cert-manager && go mod download -json $module | sed -n 's/^\s*"Dir": "\(.*\)",$/\1/p')"/deploy/crds/cert-manager.io_*.yaml "$PEERS/cert-manager/"
+# CustomResourceDefinitions: cert-manager's (what deploy/ says to it is checked against them), and those that the migrator works with.
+folder_of() { # folder module
+	(cd "$1" && go mod download -json "$2" | sed -n 's/^\s*"Dir": "\(.*\)",$/\1/p')
+}
+mkdir -p "$PEERS/cert-manager" "$PEERS/migrator"
+cp --no-preserve=mode "$(folder_of cert-manager github.com/cert-manager/cert-manager)"/deploy/crds/cert-manager.io_*.yaml "$PEERS/cert-manager/"
+cp --no-preserve=mode "$(folder_of migrator sigs.k8s.io/kube-storage-version-migrator)"/manifests/*_crd.yaml "$PEERS/migrator/"
 
 # Tests that are programs: their sources are the project's own, Go sees what has changed.
 cd ../clients
