@@ -21,6 +21,11 @@ int64_t clock_mono_ms(void)
 	return clock_mono_ns() / 1000000;
 }
 
+int64_t clock_boot_ms(void)
+{
+	return read_ns(CLOCK_BOOTTIME) / 1000000;
+}
+
 int64_t clock_wall_s(void)
 {
 	return clock_wall_us() / US_PER_S;

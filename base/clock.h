@@ -12,6 +12,7 @@
 
 int64_t clock_mono_ns(void);
 int64_t clock_mono_ms(void);
+int64_t clock_boot_ms(void); /* as clock_mono_ms(), and goes on while the machine sleeps: for promises made to others */
 int64_t clock_wall_s(void); /* seconds since 1970 */
 int64_t clock_wall_us(void);
 int64_t clock_cpu_ns(void); /* of this process */

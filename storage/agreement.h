@@ -10,8 +10,11 @@
  *   - A replica writes version V of a kind once all live ones write V as well, or all have seen that it will.
  *   - A version is common, and its hash is shown in discovery, when all live replicas write it, and ours is still certainly alive (by the clock: a lease
  *     that could not be renewed in time is taken for lost before etcd does so). So as long as anybody shows a hash, nobody writes any other version.
- *   - A replica does not write what a live one cannot decode. It goes on in a version that all can, and changes over when they are gone; where
- *     there is none, it does not write that kind. Nor does it read a kind of which others write what it cannot decode.
+ *   - A replica does not write what a live one cannot decode. It goes on in a version that all can, and changes over when they are gone. Who comes
+ *     when others write what it cannot decode takes no part in that kind, neither reads nor writes it, and does not hold the others back.
+ *   - A registration that cannot be understood might say anything: while it lives nothing is common, and nobody starts to write another version.
+ *
+ * docs/storage-versions.md has the proof.
  *
  * Any thread may ask. Nothing blocks but agreement_new() and agreement_free(). */
 #ifndef STORAGE_AGREEMENT_H
@@ -32,8 +35,10 @@ struct agreement_options {
 	bool is_standalone;               /* which kinds and doors there are */
 	struct str address;               /* for people: host, port */
 	int64_t lease_s;                  /* 0: 10 */
-	/* What any question below answers may have changed. Completion thread or a timer's; must not block; may ask. NULL: nothing. */
-	void (*on_change)(void *ctx);
+	/* What any question below answers may have changed. Completion thread or a timer's, never two at a time, perhaps before agreement_new() has
+	 * returned; must not block; may ask. Others are told that we know (and may then write another version), and we change what we write, only after it
+	 * has returned: so it must have taken back hashes that are not common any more. NULL: nothing. */
+	void (*on_change)(void *ctx, struct agreement *a);
 	/* For logs: one sentence. */
 	void (*on_notice)(void *ctx, bool is_trouble, struct str text);
 	void *ctx;
@@ -77,6 +82,9 @@ void agreement_wait(struct agreement *a, struct agreement_wait *w);
 
 /* What all live replicas write; NULL: they do not agree, or this one cannot know. */
 const struct door *agreement_common(struct agreement *a, const struct kind *k);
+/* Is the own lease still certainly alive, by the clock? agreement_common() asks it, too. What was made of its answers earlier (a discovery document with
+ * hashes) is to be shown only while this holds, asked then: on_change for the end of that time may come late, to a process that was stopped. Cheap. */
+bool agreement_is_certain(const struct agreement *a);
 /* Is this replica registered, may it write every kind there is, and can it read them? else why gets the first sentence about what is missing. For /readyz. */
 bool agreement_is_settled(struct agreement *a, struct buf *why);
 int64_t agreement_lease(struct agreement *a);       /* the lease of the registration; 0: none now */
@@ -84,13 +92,16 @@ struct str agreement_id(const struct agreement *a); /* ID: lives as long as the 
 
 /* All live replicas as they were at one revision: immutable, counted. */
 struct agreement_version {
-	struct str encodes, wants; /* "annals.dev/v1"; empty: does not write the kind */
+	struct str encodes; /* "annals.dev/v1"; empty: does not write the kind */
+	struct str wants;
 	const struct str *decodes, *serves;
 	size_t n_decodes, n_serves;
 };
 struct agreement_replica {
 	struct str id, address;
+	struct str problem; /* empty; or why the registration cannot be understood, which then says nothing below but numbers */
 	int64_t create_revision, mod_revision, seen;
+	int64_t lease;
 	const struct agreement_version *versions; /* by kind->index; n_decodes 0: it does not know the kind */
 };
 struct agreement_view {
@@ -98,7 +109,9 @@ struct agreement_view {
 	int64_t revision;
 	const struct agreement_replica *replicas; /* by id */
 	size_t n_replicas;
-	struct arena arena;
+	bool is_overfull; /* there are more than AGREEMENT_REPLICAS_MAX, and not all are here */
+	/* private */
+	struct agreement_entry **entries; /* what the replicas' slices are in */
 };
 struct agreement_view *agreement_view(struct agreement *a); /* a reference; NULL: nothing has been read yet */
 struct agreement_view *agreement_view_unref(struct agreement_view *v);
