@@ -82,6 +82,12 @@ static void check(const struct kind *k)
 	if (k->n_doors == 0 || k->storage_door >= k->n_doors) {
 		die(k, "there is no storage door");
 	}
+	if (k->n_doors > KIND_DOORS_MAX) {
+		die(k, "too many doors");
+	}
+	if (k->doors[0].type || k->doors[0].from_hub) {
+		die(k, "the first door must show the hub form");
+	}
 }
 
 void kind_register(struct kind *k)

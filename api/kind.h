@@ -101,7 +101,7 @@ enum dependents_policy {
 enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
 
 #define KIND_WARNINGS_MAX 8
-enum { KIND_COUNT_MAX = 64 };
+enum { KIND_COUNT_MAX = 64, KIND_DOORS_MAX = 8 };
 
 struct kind {
 	const char *kind, *list_kind;    /* "ControllerRevision", "ControllerRevisionList" */

@@ -184,14 +184,13 @@ static bool is_type_member(struct str name)
 	return str_is(name, "kind") || str_is(name, "apiVersion") || str_is(name, "metadata");
 }
 
-/* Takes apart a whole object in hub form. */
-static struct object *object_from_normal(const struct kind *kind, const struct json *normal, struct arena *a)
+struct object *object_from_hub(const struct kind *kind, const struct json *hub, struct arena *a)
 {
 	struct object *o = arena_new(a, struct object);
 	o->kind = kind;
 	o->fields = json_object(a);
-	for (uint32_t i = 0; i < normal->n; i++) {
-		const struct json_member *m = &normal->members[i];
+	for (uint32_t i = 0; i < hub->n; i++) {
+		const struct json_member *m = &hub->members[i];
 		if (str_is(m->name, "metadata") && json_is(m->value, JSON_OBJECT)) {
 			meta_from_json(&o->meta, m->value);
 		} else if (!is_type_member(m->name)) {
@@ -201,7 +200,7 @@ static struct object *object_from_normal(const struct kind *kind, const struct j
 	return o;
 }
 
-static struct json *object_to_hub(const struct object *o, struct str api_version, struct arena *a)
+struct json *object_to_hub(const struct object *o, struct str api_version, struct arena *a)
 {
 	struct json *out = json_object(a);
 	json_add(a, out, STR("kind"), json_string(a, str_of(o->kind->kind)));
@@ -369,7 +368,7 @@ int object_decode(struct object **ret, const struct kind *kind, const struct doo
 	if (door->to_hub) {
 		normal = door->to_hub(normal, stored ? object_to_hub(stored, door_api_version(door, a), a) : NULL, a);
 	}
-	struct object *o = object_from_normal(kind, normal, a);
+	struct object *o = object_from_hub(kind, normal, a);
 	o->door = door;
 	if (kind->set_defaults) {
 		kind->set_defaults(o, a);
@@ -513,42 +512,5 @@ bool object_equal(const struct object *a, const struct object *b)
 
 struct object *object_empty(const struct kind *kind, struct arena *a)
 {
-	return object_from_normal(kind, schema_zero(kind->type, a), a);
-}
-
-/* Storing. */
-
-bool object_encode_stored(struct buf *out, const struct object *o, const struct door *version)
-{
-	struct object stored = *o;
-	stored.meta.resource_version = (struct str){0};
-
-	struct arena a;
-	_Alignas(16) char first[8192];
-	arena_init_with(&a, SIZE_MAX, first, sizeof(first));
-	bool fits = json_encode(out, object_to_json(&stored, version, &a));
-	arena_done(&a);
-	return fits;
-}
-
-/* What object_encode_stored() wrote is in normal form: there is nothing to decode. */
-int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a)
-{
-	struct json *stored;
-	size_t at;
-	if (json_parse(&stored, a, value, JSON_LIMITS_DEFAULT, &at) || stored->kind != JSON_OBJECT ||
-		!str_is(json_text(json_gets(stored, "kind")), kind->kind)) {
-		return 1;
-	}
-	const struct door *door = kind_door(kind, json_text(json_gets(stored, "apiVersion")));
-	if (!door) {
-		return 1;
-	}
-	if (door->to_hub) {
-		stored = door->to_hub(stored, NULL, a);
-	}
-	*ret = object_from_normal(kind, stored, a);
-	(*ret)->mod_revision = mod_revision;
-	(*ret)->meta.resource_version = arena_printf(a, "%lld", (long long)mod_revision);
-	return 0;
+	return object_from_hub(kind, schema_zero(kind->type, a), a);
 }

@@ -29,7 +29,8 @@ struct object {
 	struct meta meta;
 	struct json *fields;  /* JSON_OBJECT in schema order */
 	const struct door *door; /* through which it was sent; NULL: it comes from the storage */
-	int64_t mod_revision; /* of the stored version this was decoded from; 0: new */
+	const struct door *stored_version; /* in which it is stored; NULL: this was not decoded from the storage */
+	int64_t mod_revision;              /* of the stored object this was decoded from; 0: new */
 };
 
 static inline bool meta_is_deleting(const struct meta *m)
@@ -71,13 +72,18 @@ void object_refuse_strict(struct status *st, const struct kind *kind, const stru
 	const struct decode_report *report);
 /* The whole object as a tree, as `door` shows it: kind, apiVersion, metadata, fields. resourceVersion appears when meta has one. */
 struct json *object_to_json(const struct object *o, const struct door *door, struct arena *a);
+/* The same in hub form, calling itself of that version; and taken apart again, as it stands: nothing is checked or filled in. */
+struct json *object_to_hub(const struct object *o, struct str api_version, struct arena *a);
+struct object *object_from_hub(const struct kind *kind, const struct json *hub, struct arena *a);
 struct object *object_copy(const struct object *o, struct arena *a); /* shallow: nodes shared, structs own */
 /* Same after normalisation, leaving out resourceVersion and managedFields' times: is this write a no-op? */
 bool object_equal(const struct object *a, const struct object *b);
 
-/* The stored form in one version of the kind: {"kind":K,"apiVersion":version,"metadata":{...without resourceVersion...},...}, compact. */
+/* The stored form in one version of the kind: {"kind":K,"apiVersion":version,"metadata":{...without resourceVersion...},...}, compact. Nothing is
+ * lost: what the version cannot say of the hub form, to the byte, is kept in a member "annals.dev/hub", which no client is shown. */
 bool object_encode_stored(struct buf *out, const struct object *o, const struct door *version);
-/* Of bytes that object_encode_stored made, in any version the kind knows. value must outlive the object. 0 or 1 (not an object of the kind). */
+/* Of bytes that object_encode_stored made, in any version the kind knows. value must outlive the object. 0; OBJECT_WRONG_VERSION: an object of the
+ * kind in another version, which a newer server may know; or OBJECT_UNRECOGNIZED: nothing of the kind. */
 int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a);
 
 #endif

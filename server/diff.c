@@ -46,7 +46,7 @@ static int read_data(struct request *q, struct str name, const struct json **ret
 		status_not_found(&q->st, request_group(q), q->route.resource, name);
 		return 1;
 	}
-	if (object_decode_stored(&whole, o->kind, cached_text(o, q->a), o->revision, q->a)) {
+	if (cached_object(&whole, o, q->a)) {
 		status_internal(&q->st, "the stored object " STR_FMT " cannot be read", STR_ARG(name));
 		return 1;
 	}

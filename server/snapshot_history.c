@@ -33,7 +33,7 @@ static struct str digest_of_hidden(const struct cached *o, struct arena *a)
 {
 	struct object *whole;
 
-	return object_decode_stored(&whole, o->kind, cached_text(o, a), o->revision, a) ? STR("") : history_digest(whole, a);
+	return cached_object(&whole, o, a) ? STR("") : history_digest(whole, a);
 }
 
 /* Something beside its controller owns it, or holds on to it. */

@@ -166,7 +166,7 @@ bool table_row(struct buf *out, const struct kind *kind, const struct door *door
 {
 	struct object *decoded;
 
-	if (object_decode_stored(&decoded, kind, cached_text(o, a), o->revision, a)) {
+	if (cached_object(&decoded, o, a)) {
 		return false;
 	}
 	begin_row(out, kind, door, decoded, cache, is_first);

@@ -16,23 +16,31 @@ static struct str write_key(struct request *q, struct str ns, struct str name)
 
 /* ---- the present object ---- */
 
-static int write_set_present(struct write *w, struct request *q, struct str value, int64_t mod_revision)
+static int write_refuse_stored(struct request *q, const struct write *w)
+{
+	status_internal(&q->st, "the stored object %.*s cannot be read", STR_ARG(w->name));
+	return 1;
+}
+
+/* kv: NULL when it is not there. */
+static int write_take_stored(struct request *q, struct write *w, const struct storage_kv *kv)
 {
 	w->present = NULL;
-	if (value.n == 0) {
+	if (!kv) {
 		return 0;
 	}
-	if (object_decode_stored(&w->present, q->route.kind, value, mod_revision, q->a)) {
-		status_internal(&q->st, "the stored object %.*s cannot be read", STR_ARG(w->name));
-		return 1;
-	}
-	w->present->meta.resource_version = arena_printf(q->a, "%lld", (long long)mod_revision);
-	return 0;
+	return object_decode_stored(&w->present, q->route.kind, arena_dup(q->a, kv->value), kv->mod_revision, q->a)
+		? write_refuse_stored(q, w)
+		: 0;
 }
 
 static int write_take_cached(struct request *q, struct write *w, const struct cached *o)
 {
-	return o ? write_set_present(w, q, cached_text(o, q->a), o->revision) : write_set_present(w, q, STR(""), 0);
+	w->present = NULL;
+	if (!o) {
+		return 0;
+	}
+	return cached_object(&w->present, o, q->a) ? write_refuse_stored(q, w) : 0;
 }
 
 static int write_load_cached(struct request *q, struct write *w)
@@ -116,15 +124,9 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 static int write_take_present(struct request *q, struct write *w)
 {
 	const struct storage_step *got = &w->failure[0];
-	struct str value = STR("");
-	int64_t revision = 0;
 
-	if (got->n_kvs > 0) {
-		value = arena_dup(q->a, got->kvs[0].value);
-		revision = got->kvs[0].mod_revision;
-	}
 	w->is_fresh = true;
-	return write_set_present(w, q, value, revision);
+	return write_take_stored(q, w, got->n_kvs > 0 ? &got->kvs[0] : NULL);
 }
 
 static void write_conflict(struct request *q)

@@ -25,7 +25,7 @@ struct cache;
 struct cache_snapshot;
 struct cache_watcher;
 
-/* One object at one revision, as stored, ready to be shown. */
+/* One object at one revision, in hub form, ready to be shown. */
 struct cached {
 	_Atomic uint32_t refs;
 	const struct kind *kind;
@@ -36,7 +36,8 @@ struct cached {
 	 * closing brace. A list item is `{` + body; an object is `{"kind":"K","apiVersion":"V",` + body. */
 	struct str body;
 	struct str metadata;          /* the {...} within body */
-	struct str stored_version;    /* apiVersion it is stored in */
+	const struct door *stored_version; /* in which etcd has it; body is in hub form all the same */
+	bool is_respelled; /* etcd has it in words that object_encode_stored() would not have chosen; else it probably has not */
 	const struct label *labels;   /* sorted by key */
 	size_t n_labels;
 	const struct str *values;     /* kind->selectable, same order */
@@ -56,10 +57,12 @@ struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struc
 /* The same object shown at another revision: what DELETED events carry (surprises.md 33). */
 struct cached *cached_at_revision(const struct cached *o, int64_t revision);
 /* The body an object has once `stored`, which object_encode_stored() wrote, is stored at this revision; in the arena. Empty when it is
- * not so written. */
+ * not so written, or in a version that has another form than the hub. */
 struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a);
-/* The stored text again, for decoding: {"kind":..,"apiVersion":STORED,"metadata":{...with resourceVersion...}...}, in the arena. */
+/* The whole text in hub form: {"kind":..,"apiVersion":HUB,"metadata":{...with resourceVersion...}...}, in the arena. */
 struct str cached_text(const struct cached *o, struct arena *a);
+/* The object decoded, as object_decode_stored() would from what etcd has. Lives as long as the arena. 0 or an object_error. */
+int cached_object(struct object **ret, const struct cached *o, struct arena *a);
 
 struct cache_options {
 	struct storage *storage;      /* outlives the cache */

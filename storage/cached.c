@@ -212,7 +212,6 @@ static size_t tail_size(const struct draft *d, const struct splice *s)
 	size_t size = d->key.n;
 
 	size += str_is_within(d->o.uid, s->from) ? 0 : d->o.uid.n;
-	size += str_is_within(d->o.stored_version, s->from) ? 0 : d->o.stored_version.n;
 	for (size_t i = 0; i < d->o.n_labels; i++) {
 		size += str_is_within(d->labels[i].key, s->from) ? 0 : d->labels[i].key.n;
 		size += str_is_within(d->labels[i].value, s->from) ? 0 : d->labels[i].value.n;
@@ -253,7 +252,6 @@ static struct cached *draft_build(const struct draft *d, const struct splice *s)
 	o->body = splice_move(s, b.text, d->o.body);
 	o->metadata = splice_move(s, b.text, d->o.metadata);
 	o->uid = building_str(&b, d->o.uid);
-	o->stored_version = building_str(&b, d->o.stored_version);
 	for (size_t i = 0; i < o->n_labels; i++) {
 		labels[i].key = building_str(&b, d->labels[i].key);
 		labels[i].value = building_str(&b, d->labels[i].value);
@@ -324,25 +322,40 @@ static struct cached *draft_with_revision(struct draft *d, const struct layout *
 	d->o.revision_at = (uint32_t)splice_revision(&s, l, d->o.revision, text);
 	d->o.body = l->body;
 	d->o.metadata = l->metadata;
-	d->o.stored_version = l->api_version;
 	return draft_build(d, &s);
+}
+
+/* Other forms become the hub's when they arrive: whoever reads never converts what is stored. */
+static bool draft_convert(struct draft *d, struct layout *l, struct str value, const struct object *object, struct buf *hub)
+{
+	_cleanup_(buf_done) struct buf again;
+
+	buf_init(&again, DECODE_CEILING);
+	d->o.is_respelled |= !object_encode_stored(&again, object, d->o.stored_version) || !str_eq(buf_str(&again), value);
+	return object_encode_stored(hub, object, &d->o.kind->doors[0]) && layout_read(l, d->o.kind, buf_str(hub));
 }
 
 static struct cached *cached_decode(struct draft *d, struct str value, struct arena *a)
 {
-	_cleanup_(buf_done) struct buf normal;
+	_cleanup_(buf_done) struct buf normal, hub;
 	struct object *object;
 	struct layout l;
 
 	buf_init(&normal, DECODE_CEILING);
+	buf_init(&hub, DECODE_CEILING);
 	if (!layout_read(&l, d->o.kind, value)) {
 		if (!text_normalize(&normal, value, a) || !layout_read(&l, d->o.kind, buf_str(&normal))) {
 			return NULL;
 		}
 		value = buf_str(&normal);
+		d->o.is_respelled = true;
 	}
 	if (object_decode_stored(&object, d->o.kind, value, d->o.revision, a) != 0 || !str_eq(object->meta.ns, d->o.ns) ||
 		!str_eq(object->meta.name, d->o.name)) {
+		return NULL;
+	}
+	d->o.stored_version = object->stored_version;
+	if (d->o.stored_version->from_hub && !draft_convert(d, &l, value, object, &hub)) {
 		return NULL;
 	}
 	draft_fill(d, object, a);
@@ -388,13 +401,20 @@ struct cached *cached_at_revision(const struct cached *o, int64_t revision)
 	return draft_build(&d, &s);
 }
 
+static bool is_hub_form(const struct kind *kind, struct str api_version)
+{
+	const struct door *d = kind_door(kind, api_version);
+
+	return d && !d->from_hub;
+}
+
 struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a)
 {
 	char text[REVISION_SIZE], *body;
 	struct layout l;
 	struct splice s;
 
-	if (!layout_read(&l, kind, stored)) {
+	if (!layout_read(&l, kind, stored) || !is_hub_form(kind, l.api_version)) {
 		return (struct str){NULL, 0};
 	}
 	splice_revision(&s, &l, revision, text);
@@ -405,8 +425,9 @@ struct str cached_body_of(const struct kind *kind, struct str stored, int64_t re
 
 struct str cached_text(const struct cached *o, struct arena *a)
 {
-	struct str kind = str_of(o->kind->kind);
-	struct str parts[] = {STR("{\"kind\":\""), kind, STR("\",\"apiVersion\":\""), o->stored_version, STR("\","), o->body};
+	const struct door *hub = &o->kind->doors[0];
+	struct str parts[] = {STR("{\"kind\":\""), str_of(o->kind->kind), STR("\",\"apiVersion\":\""), str_of(hub->group),
+		hub->group[0] ? STR("/") : STR(""), str_of(hub->version), STR("\","), o->body};
 	size_t n = 0;
 	char *text, *at;
 
@@ -419,4 +440,14 @@ struct str cached_text(const struct cached *o, struct arena *a)
 		at += parts[i].n;
 	}
 	return (struct str){text, n};
+}
+
+int cached_object(struct object **ret, const struct cached *o, struct arena *a)
+{
+	int r = object_decode_stored(ret, o->kind, cached_text(o, a), o->revision, a);
+
+	if (!r) {
+		(*ret)->stored_version = o->stored_version;
+	}
+	return r;
 }

@@ -141,11 +141,20 @@ static struct json *with_spec(const struct json *object, struct json *spec, stru
 	return changed;
 }
 
+/* What somebody else has put into the storage may lack it. */
+static void add_when_missing(struct json *spec, const struct json *from, struct arena *a)
+{
+	struct json *when_missing = json_gets(from, "whenMissing");
+	if (when_missing) {
+		json_add(a, spec, STR("whenMissing"), when_missing);
+	}
+}
+
 static struct json *beta_from_hub(const struct json *hub, struct arena *a)
 {
 	struct json *spec = json_object(a);
 	json_add(a, spec, STR("providerName"), json_string(a, first_provider(hub)));
-	json_add(a, spec, STR("whenMissing"), json_gets(json_gets(hub, "spec"), "whenMissing"));
+	add_when_missing(spec, json_gets(hub, "spec"), a);
 	return with_spec(hub, spec, a);
 }
 
@@ -167,7 +176,7 @@ static struct json *beta_to_hub(const struct json *sent, const struct json *stor
 	bool is_same = stored && str_eq(name, first_provider(stored));
 	json_add(
 		a, spec, STR("providers"), is_same ? json_gets(json_gets(stored, "spec"), "providers") : one_provider(name, a));
-	json_add(a, spec, STR("whenMissing"), json_gets(beta, "whenMissing"));
+	add_when_missing(spec, beta, a);
 	return with_spec(sent, spec, a);
 }
 
