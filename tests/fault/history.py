@@ -356,11 +356,11 @@ def report(found):
     return f"{len(found)} violations\n\n{shown}"
 
 
-def everything(gateway):
-    """All changes up to now, without holding them."""
+def everything(gateway, read=None):
+    """All changes up to now, without holding them; see truth.Gateway.changes()."""
     end = truth.PREFIX + "checked"
     last = gateway.put(end, "")
-    for change in gateway.changes():
+    for change in gateway.changes(read=read):
         if change.revision == last:
             return
         yield change

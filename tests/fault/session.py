@@ -45,6 +45,9 @@ class Session:
         self.connection.connect()
 
     def ask(self, method, path, body=None, content_type="application/json"):
+        """body: what becomes JSON, or a text of it."""
+        if body and not isinstance(body, str):
+            body = json.dumps(body)
         try:
             if not self.connection:
                 self._connect()
@@ -52,7 +55,7 @@ class Session:
             self.close()
             return Reply(REFUSED)
         try:
-            self.connection.request(method, path, json.dumps(body) if body else None, {"Content-Type": content_type} if body else {})
+            self.connection.request(method, path, body or None, {"Content-Type": content_type} if body else {})
             response = self.connection.getresponse()
             text = response.read()
         except TimeoutError:

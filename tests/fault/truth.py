@@ -85,8 +85,8 @@ class Gateway:
         self.compact(revision)
         return revision
 
-    def changes(self, start=1):
-        """All changes from that revision on, in etcd's order; ends only with the connection."""
+    def changes(self, start=1, read=None):
+        """All changes from that revision on, in etcd's order; ends only with the connection. read: makes of an event what is wanted of it; else Changes."""
         connection, response = self._post("/v3/watch", {"create_request": {**everything(), "start_revision": start}})
         try:
             while line := response.readline():
@@ -95,7 +95,7 @@ class Gateway:
                     return
                 if result.get("canceled"):
                     raise RuntimeError(f"etcd ended the watch: {result}")
-                yield from map(change_of, result.get("events", []))
+                yield from map(read or change_of, result.get("events", []))
         finally:
             connection.close()
 

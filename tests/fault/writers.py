@@ -60,6 +60,9 @@ class Writer:
 
     Session, door = session.Session, "apps/v1"
 
+    # What it writes: ControllerRevisions, unless a subclass says otherwise.
+    path, body_of, version_of = staticmethod(path), staticmethod(body_of), staticmethod(version_of)
+
     def __init__(self, world, number, server, n_names=5):
         self.session, self.random = self.Session(world, server), random.Random(number)
         self.records = {f"w{number}-{i}": Record() for i in range(n_names)}
@@ -90,7 +93,7 @@ class Writer:
     def _note_answer(self, reply, name, mark, record, version):
         if reply.outcome == "ok":
             if version:
-                version = version_of(reply.body)
+                version = self.version_of(reply.body)
                 assert version.mark == mark, f"the answer to {mark} shows {version}"
                 self.acknowledged[mark] = (name, version.revision)
             record.acknowledge(version)
@@ -101,11 +104,11 @@ class Writer:
 
     def check(self, name, asking):
         """What is there must be something that may be."""
-        reply = asking.ask("GET", path(self.door, name))
+        reply = asking.ask("GET", self.path(self.door, name))
         while reply.outcome in (session.LOST, session.REFUSED):
             session.rest_a_moment()
-            reply = asking.ask("GET", path(self.door, name))
-        record, found = self.records[name], version_of(reply.body) if reply.outcome == "ok" else None
+            reply = asking.ask("GET", self.path(self.door, name))
+        record, found = self.records[name], self.version_of(reply.body) if reply.outcome == "ok" else None
         assert record.allows(found), f"{name} is {found}, and should be {record}"
         if not is_same(found, record.acknowledged):
             record.acknowledge(found)
@@ -113,19 +116,19 @@ class Writer:
     # ---- writes: the reply, and what it makes ----
 
     def _create(self, name, mark, _record):
-        return self.session.ask("POST", path(self.door), body_of(name, mark, mark, self.door)), Version(mark, mark)
+        return self.session.ask("POST", self.path(self.door), self.body_of(name, mark, mark, self.door)), Version(mark, mark)
 
     def _replace(self, name, mark, record):
         born = record.acknowledged.born
-        return self.session.ask("PUT", path(self.door, name), body_of(name, mark, born, self.door)), Version(mark, born)
+        return self.session.ask("PUT", self.path(self.door, name), self.body_of(name, mark, born, self.door)), Version(mark, born)
 
     def _update(self, name, mark, _record):
-        change = body_of(name, mark, 0, self.door)
+        change = self.body_of(name, mark, 0, self.door)
         del change["data"]
-        return self.session.ask("PATCH", path(self.door, name), change, "application/merge-patch+json"), Version(mark, 0)
+        return self.session.ask("PATCH", self.path(self.door, name), change, "application/merge-patch+json"), Version(mark, 0)
 
     def _delete(self, name, _mark, _record):
-        return self.session.ask("DELETE", path(self.door, name)), None
+        return self.session.ask("DELETE", self.path(self.door, name)), None
 
 
 def check_what_is_there(sessions, members):
