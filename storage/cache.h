@@ -17,6 +17,7 @@
 #ifndef STORAGE_CACHE_H
 #define STORAGE_CACHE_H
 
+#include "api/kind.h"
 #include "api/selector.h"
 #include "base/list.h"
 #include "storage/storage.h"
@@ -64,6 +65,16 @@ struct str cached_text(const struct cached *o, struct arena *a);
 /* The object decoded, as object_decode_stored() would from what etcd has. Lives as long as the arena. 0 or an object_error. */
 int cached_object(struct object **ret, const struct cached *o, struct arena *a);
 
+/* In which versions etcd has the objects of a kind. */
+enum { CACHE_VERSION_SIZE = 128 };
+struct cache_census {
+	int64_t revision;              /* as of which; 0: nothing has been loaded */
+	size_t stored[KIND_DOORS_MAX]; /* objects, by door */
+	size_t n_unknown; /* objects in versions that are not known here (a newer server's): the cache does not show them */
+	char unknown_version[CACHE_VERSION_SIZE]; /* one of those, at least its beginning; or "" */
+	size_t n_unreadable;                      /* what is no object of the kind, and is not shown either */
+};
+
 struct cache_options {
 	struct storage *storage;      /* outlives the cache */
 	struct str prefix;            /* "/annals" */
@@ -107,6 +118,7 @@ void cache_wait_settled(struct cache *c);
 /* Look-ups; none blocks beyond a short lock. */
 struct cached *cache_get(struct cache *c, const struct kind *kind, struct str ns, struct str name); /* a reference or NULL */
 struct cache_snapshot *cache_snapshot(struct cache *c, const struct kind *kind);    /* newest; never NULL once ready */
+void cache_census(struct cache *c, const struct kind *kind, struct cache_census *ret);
 enum cache_result { CACHE_OK = 0, CACHE_EXPIRED, CACHE_FUTURE };
 /* As it was at exactly `revision`, for Exact lists and continue tokens: from the window or from recently pinned snapshots. */
 enum cache_result cache_snapshot_at(struct cache *c, const struct kind *kind, int64_t revision, struct cache_snapshot **ret);

@@ -15,12 +15,30 @@ struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_
 	return kind ? &c->feeds[kind->index] : NULL;
 }
 
-struct cached *cache_decode(struct cache *c, const struct feed *f, struct str rest, const struct storage_kv *kv)
+/* Of objects that a newer server has written there may be very many: the first is enough. */
+static void say_unknown(struct cache *c, const struct census *census, const struct storage_kv *kv, const char *version)
+{
+	if (census->n_unknown == 1) {
+		cache_say(c,
+			"what etcd holds at " STR_FMT " since revision %lld, and perhaps more, is stored as %s, which this "
+			"server does not know, and is not shown",
+			STR_ARG(kv->key), (long long)kv->mod_revision, version);
+	}
+}
+
+struct cached *cache_decode(
+	struct cache *c, const struct feed *f, struct census *census, struct str rest, const struct storage_kv *kv)
 {
 	struct cached *o = cached_new(f->kind, rest, kv->value, kv->create_revision, kv->mod_revision);
 
 	if (!o) {
+		const char *version = census_note(census, f->kind, rest, kv->value);
+
 		atomic_fetch_add(&c->n_undecodable, 1);
+		if (version) {
+			say_unknown(c, census, kv, version);
+			return NULL;
+		}
 		cache_say(c, "what etcd holds at " STR_FMT " since revision %lld is not an object of kind %s and is not shown",
 			STR_ARG(kv->key), (long long)kv->mod_revision, f->kind->kind);
 	}
@@ -41,6 +59,7 @@ static void feed_pend(struct feed *f, struct event *e)
 
 static void feed_count(struct feed *f, const struct cached *old, const struct cached *now)
 {
+	census_count(&f->census, old, now);
 	atomic_fetch_add_explicit(&f->n_bytes, (now ? now->size : 0) - (size_t)(old ? old->size : 0), memory_order_relaxed);
 }
 
@@ -66,8 +85,10 @@ static void cache_apply_object(struct cache *c, const struct storage_event *e)
 	if (!f) {
 		return;
 	}
+	f->is_touched |= census_forget(&f->census, rest);
 	if (e->type == EVENT_PUT) {
-		now = cache_decode(c, f, rest, &e->kv);
+		now = cache_decode(c, f, &f->census, rest, &e->kv);
+		f->is_touched |= !now;
 	}
 	feed_change(f, rest, now, e->kv.mod_revision);
 }
@@ -111,6 +132,7 @@ static void publish_commit(struct cache *c, struct cache_snapshot **fresh, int64
 	for (size_t i = 0; i < c->n_feeds; i++) {
 		if (fresh[i]) {
 			fresh[i] = feed_swap(&c->feeds[i], fresh[i]);
+			census_show(&c->feeds[i].census, &c->feeds[i].shown_census);
 		}
 	}
 	atomic_store(&c->revision, revision);
@@ -193,7 +215,9 @@ static void feed_install(struct feed *f)
 
 	for (size_t i = 0; i < f->n_loaded; i++) {
 		n_bytes += f->loaded[i]->size;
+		census_count(&f->loading, NULL, f->loaded[i]);
 	}
+	census_move(&f->census, &f->loading);
 	roots_done(&f->work);
 	roots_init(&f->work);
 	roots_load(&f->work, f->loaded, f->n_loaded);

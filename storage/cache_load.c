@@ -41,6 +41,8 @@ static void load_drop(struct cache *c)
 		}
 		f->loaded = mem_free(f->loaded);
 		f->cap_loaded = 0;
+		census_done(&f->loading);
+		census_init(&f->loading);
 	}
 }
 
@@ -151,7 +153,7 @@ static void page_decode(struct cache *c, const struct storage_range *r)
 	for (size_t i = 0; i < r->n_kvs; i++) {
 		struct str rest;
 		struct feed *f = cache_feed_of_key(c, r->kvs[i].key, &rest);
-		struct cached *o = f ? cache_decode(c, f, rest, &r->kvs[i]) : NULL;
+		struct cached *o = f ? cache_decode(c, f, &f->loading, rest, &r->kvs[i]) : NULL;
 
 		if (o) {
 			feed_add_loaded(f, o);

@@ -110,6 +110,26 @@ struct event *window_at(const struct window *w, uint64_t number);
 void window_append(struct window *w, struct event *e);           /* takes it */
 uint64_t window_after(const struct window *w, int64_t revision); /* number of the first event with a later revision */
 
+/* ---- what is stored, by version (cache_census.c) ---- */
+
+/* The writer's. */
+struct census {
+	size_t stored[KIND_DOORS_MAX];
+	struct map unread;   /* end of the key -> struct unread: what could not be decoded */
+	struct list unknown; /* those in an unknown version */
+	size_t n_unknown, n_unreadable;
+};
+
+void census_init(struct census *s);
+void census_done(struct census *s);
+void census_move(struct census *to, struct census *from); /* empties from */
+/* What was in the cache, and what is now; NULL: nothing. */
+void census_count(struct census *s, const struct cached *old, const struct cached *now);
+/* Of a value that is no object, for a key that has none noted. Its version, if that is why; it lives as long as the note. */
+const char *census_note(struct census *s, const struct kind *kind, struct str key, struct str value);
+bool census_forget(struct census *s, struct str key); /* false: it was not noted */
+void census_show(const struct census *s, struct cache_census *ret);
+
 /* ---- one kind ---- */
 
 struct feed {
@@ -122,11 +142,13 @@ struct feed {
 	size_t n_pending, cap_pending;
 	struct cached **loaded; /* by a load under way, in key order */
 	size_t n_loaded, cap_loaded;
+	struct census census, loading; /* of work, and of what is loaded */
 	bool is_touched;        /* newest has to be replaced */
 	_Atomic size_t n_bytes; /* of the objects in work */
 
 	/* cache.lock */
 	struct cache_snapshot *newest; /* NULL until loaded */
+	struct cache_census shown_census;
 
 	/* lock */
 	pthread_mutex_t lock;
@@ -148,8 +170,9 @@ size_t feed_expire_pins(struct feed *f, int64_t revision);
 
 /* The feed that a key under PREFIX/objects/ belongs to, and the rest of the key; NULL: not a kind of ours. */
 struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_rest);
-/* NULL: counted and reported. */
-struct cached *cache_decode(struct cache *c, const struct feed *f, struct str rest, const struct storage_kv *kv);
+/* NULL: counted, noted and reported. */
+struct cached *cache_decode(
+	struct cache *c, const struct feed *f, struct census *census, struct str rest, const struct storage_kv *kv);
 void cache_apply(struct cache *c, const struct storage_event *events, size_t n, int64_t revision);
 /* Puts what has been loaded in the place of what was there, which becomes events. */
 void cache_install(struct cache *c, int64_t revision);

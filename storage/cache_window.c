@@ -234,6 +234,8 @@ void feed_init(struct feed *f, struct cache *c, const struct kind *kind)
 {
 	*f = (struct feed){.cache = c, .kind = kind};
 	roots_init(&f->work);
+	census_init(&f->census);
+	census_init(&f->loading);
 	pthread_mutex_init(&f->lock, NULL);
 	window_init(&f->window, c->options.window_events, c->options.window_bytes);
 	list_init(&f->everywhere);
@@ -248,6 +250,8 @@ void feed_done(struct feed *f)
 	window_done(&f->window);
 	cache_snapshot_unref(f->newest);
 	roots_done(&f->work);
+	census_done(&f->census);
+	census_done(&f->loading);
 	mem_free(f->pending);
 	pthread_mutex_destroy(&f->lock);
 }

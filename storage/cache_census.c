@@ -1,0 +1,118 @@
+#include "storage/cache_private.h"
+
+/* A key of the kind whose value is not in the cache. There are as many as etcd has: what the cache would keep of each, if it could, is larger. */
+struct unread {
+	struct list node; /* of those in an unknown version */
+	bool is_unknown;
+	char version[CACHE_VERSION_SIZE];
+};
+
+void census_init(struct census *s)
+{
+	*s = (struct census){0};
+	map_init(&s->unread, SIZE_MAX);
+	list_init(&s->unknown);
+}
+
+static struct unread *unread_free(struct unread *u)
+{
+	if (u && u->is_unknown) {
+		list_remove(&u->node);
+	}
+	return mem_free(u);
+}
+
+void census_done(struct census *s)
+{
+	for (struct map_entry *e = map_next(&s->unread, NULL); e; e = map_next(&s->unread, e)) {
+		unread_free(e->value);
+	}
+	map_done(&s->unread);
+}
+
+void census_move(struct census *to, struct census *from)
+{
+	census_done(to);
+	*to = *from;
+	list_init(&to->unknown);
+	list_splice(&to->unknown, &from->unknown);
+	census_init(from);
+}
+
+void census_count(struct census *s, const struct cached *old, const struct cached *now)
+{
+	if (old) {
+		s->stored[old->stored_version - old->kind->doors]--;
+	}
+	if (now) {
+		s->stored[now->stored_version - now->kind->doors]++;
+	}
+}
+
+/* False: it is no object of the kind at all. */
+static bool version_read(char ret[CACHE_VERSION_SIZE], const struct kind *kind, struct str value)
+{
+	enum { CEILING = 64 * 1024 * 1024 };
+	struct arena a;
+	struct object *object;
+	struct json *stored;
+	struct str version;
+	size_t at;
+
+	arena_init(&a, CEILING);
+	bool is_unknown = object_decode_stored(&object, kind, value, 0, &a) == OBJECT_WRONG_VERSION &&
+		json_parse(&stored, &a, value, JSON_LIMITS_DEFAULT, &at) == 0;
+	version = is_unknown ? json_text(json_gets(stored, "apiVersion")) : STR("");
+	is_unknown = version.n > 0;
+	version.n = MIN(version.n, (size_t)CACHE_VERSION_SIZE - 1);
+	memcpy(ret, version.p, version.n);
+	ret[version.n] = '\0';
+	arena_done(&a);
+	return is_unknown;
+}
+
+const char *census_note(struct census *s, const struct kind *kind, struct str key, struct str value)
+{
+	struct unread *u = mem_new(struct unread);
+
+	u->is_unknown = version_read(u->version, kind, value);
+	if (u->is_unknown) {
+		s->n_unknown++;
+		list_append(&s->unknown, &u->node);
+	} else {
+		s->n_unreadable++;
+	}
+	map_set(&s->unread, key, u, NULL);
+	return u->is_unknown ? u->version : NULL;
+}
+
+bool census_forget(struct census *s, struct str key)
+{
+	struct unread *u = map_remove(&s->unread, key);
+
+	if (!u) {
+		return false;
+	}
+	(*(u->is_unknown ? &s->n_unknown : &s->n_unreadable))--;
+	unread_free(u);
+	return true;
+}
+
+void census_show(const struct census *s, struct cache_census *ret)
+{
+	*ret = (struct cache_census){.n_unknown = s->n_unknown, .n_unreadable = s->n_unreadable};
+	memcpy(ret->stored, s->stored, sizeof(ret->stored));
+	if (s->n_unknown > 0) {
+		memcpy(ret->unknown_version, list_entry(s->unknown.next, struct unread, node)->version, CACHE_VERSION_SIZE);
+	}
+}
+
+void cache_census(struct cache *c, const struct kind *kind, struct cache_census *ret)
+{
+	struct feed *f = &c->feeds[kind->index];
+
+	pthread_mutex_lock(&c->lock);
+	*ret = f->shown_census;
+	ret->revision = cache_revision(c);
+	pthread_mutex_unlock(&c->lock);
+}
