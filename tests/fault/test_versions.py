@@ -13,8 +13,8 @@ PROVIDER, DEPENDENT = versions.OBJECTS + "annals.dev/providers/default/p", versi
 NEVER = 2**62
 
 
-def replica(name, version):
-    return [(versions.REPLICAS + name, versions.registration(dict.fromkeys(versions.RESOURCES, version)))]
+def replica(name, version, **more):
+    return [(versions.REPLICAS + name, versions.registration({**dict.fromkeys(versions.RESOURCES, version), **more}))]
 
 
 def seen(name, revision):
@@ -46,10 +46,10 @@ def found(steps, answers=()):
 
 
 A, B = replica("a", BETA), replica("b", V1)
+OF_OTHERS = replica("b", V1, dependents=BETA)
 A_LATER = replica("a", V1)
 SEEN = seen("a", 4)
 BEGIN = [A, put(BETA, 1), B]  # revisions 2, 3, 4
-MIGRATED = [A, put(BETA, 1), B, seen("a", 4), put(V1, 2), left("a"), put(V1, 2, key=DEPENDENT)]  # 2 ... 8
 
 GOOD = {
     "nothing": ([], []),
@@ -60,6 +60,8 @@ GOOD = {
         [A, put(BETA, 1), B, SEEN, put(V1, 2), put(BETA, 3), left("a"), put(V1, 3), A_LATER, put(V1, 4)],
         [shown("a", BETA, 3), shown("a", BETA, 2, 5), shown("b", None, 5), shown("b", V1, 8), shown("b", V1, 11), shown("a", V1, 10)]),
     "an old one that comes late, and is seen": ([B, put(V1, 1), A, seen("b", 4), put(BETA, 2)], []),
+    "a registration that changes for another kind": ([*BEGIN, SEEN, OF_OTHERS, put(V1, 2)], []),
+    "who takes no part is not asked": ([A, put(BETA, 1), replica("b", ""), put(BETA, 2)], [shown("a", BETA, 5), shown("b", None, 5)]),
     "there and back": (
         [A, put(BETA, 1), left("a"), B, put(V1, 1), left("b"), A, put(BETA, 1)], [shown("a", BETA, 3), shown("b", V1, 6), shown("a", BETA, 9)]),
     "a newcomer gives up": ([*BEGIN, SEEN, put(V1, 2), left("b"), put(BETA, 3)], [shown("a", BETA, 4), shown("a", BETA, 8)]),
@@ -80,6 +82,7 @@ BAD = {
     "written when less than that has been seen": ([*BEGIN, seen("a", 3), put(V1, 2)], [], "is written in"),
     "written by an old one that nobody has seen": ([B, put(V1, 1), A, put(BETA, 2)], [], "is written in"),
     "written by one whose lease has ended": ([*BEGIN, SEEN, left("a"), put(BETA, 2)], [], "is written in"),
+    "written by one who takes no part": ([replica("b", ""), put(BETA, 1)], [], "is written in"),
     "rewritten before all agree": ([*BEGIN, SEEN, put(V1, 1)], [], "is what all agreed on last"),
     "rewritten for nothing": ([A, put(BETA, 1), put(BETA, 1)], [], "was in annals.dev/v1beta1 before"),
     "rewritten as something else": ([A, put(BETA, 1), left("a"), B, put(V1, 1, spec={"data": {}})], [], "loses its spec"),

@@ -29,7 +29,6 @@ RESOURCES = ("controllerrevisions", "dependents", "providers")
 Raw = collections.namedtuple("Raw", "revision key text")  # text None: the key is gone
 Answer = collections.namedtuple("Answer", "replica resource since until version")  # since, until: revisions; version None: no hash
 Violation = collections.namedtuple("Violation", "revision sentence")
-Registration = collections.namedtuple("Registration", "revision encodes")  # encodes: {resource: version}
 
 
 def raw_of(event):
@@ -45,11 +44,32 @@ def resource_of(key):
     return resource if key.startswith(OBJECTS) and group == GROUP and resource in RESOURCES else None
 
 
+def registration(encodes, address=""):
+    """The text of one, in short. encodes: {resource: version}."""
+    return json.dumps({"address": address, "kinds": {f"{resource}.{GROUP}": {"encodes": version} for resource, version in encodes.items()}})
+
+
 def objects(gateway):
     """What is stored of each object now: {key: text}."""
     end = OBJECTS[:-1] + "0"
     kvs = gateway.call("/v3/kv/range", {"key": truth.encode(OBJECTS), "range_end": truth.encode(end)}).get("kvs", [])
     return {truth.decode(kv["key"]): truth.decode(kv["value"]) for kv in kvs}
+
+
+@dataclasses.dataclass(frozen=True)
+class Registration:
+    """encodes: {resource: version}, of what it takes part in; since: {resource: the revision from which on it has said so}."""
+
+    revision: int
+    encodes: dict
+    since: dict
+
+    @classmethod
+    def read(cls, revision, text, before):
+        named = {name.removesuffix("." + GROUP): kind["encodes"] for name, kind in json.loads(text)["kinds"].items()}
+        encodes = {name: version for name, version in named.items() if name in RESOURCES and version}
+        same = {name for name in encodes if before and before.encodes.get(name) == encodes[name]}
+        return cls(revision, encodes, {name: before.since[name] if name in same else revision for name in encodes})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,51 +81,36 @@ class Replicas:
     seen: dict = dataclasses.field(default_factory=dict)
 
     def after(self, change):
-        if change.key.startswith(REPLICAS):
-            table, value = dict(self.registered), change.text and Registration(change.revision, encodes_of(change.text))
-            name = change.key.removeprefix(REPLICAS)
-        else:
-            table, value = dict(self.seen), change.text and seen_of(change.text)
-            name = change.key.removeprefix(SEEN)
-        table.pop(name, None)
-        if value:
-            table[name] = value
-        field = "registered" if change.key.startswith(REPLICAS) else "seen"
-        return dataclasses.replace(self, revision=change.revision, **{field: table})
+        is_own = change.key.startswith(REPLICAS)
+        name = change.key.removeprefix(REPLICAS if is_own else SEEN)
+        table = dict(self.registered if is_own else self.seen)
+        before = table.pop(name, None)
+        if change.text is not None:
+            table[name] = Registration.read(change.revision, change.text, before) if is_own else int(change.text)
+        return dataclasses.replace(self, revision=change.revision, **{"registered" if is_own else "seen": table})
 
     def known(self, name):
         """Up to which revision it knows registrations: its own was made in knowledge of all before."""
         return max(self.registered[name].revision, self.seen.get(name, 0))
 
-    def may_write(self, resource, version):
-        return any(one.encodes.get(resource) == version and self._is_known(resource, version, one) for one in self.registered.values())
+    def _others(self, resource, version):
+        """Who writes another one."""
+        return [(name, one) for name, one in self.registered.items() if one.encodes.get(resource, version) != version]
 
-    def _is_known(self, resource, version, writer):
-        return all(other.encodes.get(resource) == version or self.known(name) >= writer.revision for name, other in self.registered.items())
+    def may_write(self, resource, version):
+        others = self._others(resource, version)
+        return any(one.encodes.get(resource) == version and all(self.known(name) >= one.since[resource] for name, _ in others)
+                   for one in self.registered.values())
 
     def may_show(self, name, resource, version):
         own = self.registered.get(name)
         return own is not None and own.encodes.get(resource) == version and all(
-            other.encodes.get(resource) == version or other.revision > self.known(name) for other in self.registered.values())
+            other.since[resource] > self.known(name) for _, other in self._others(resource, version))
 
     def common(self, resource):
         """What all write; None: they differ, or there is nobody."""
-        found = {one.encodes.get(resource) for one in self.registered.values()}
+        found = {one.encodes[resource] for one in self.registered.values() if resource in one.encodes}
         return found.pop() if len(found) == 1 else None
-
-
-def registration(encodes):
-    """The text of one, in short. encodes: {resource: version}."""
-    return json.dumps({"encodes": {f"{resource}.{GROUP}": version for resource, version in encodes.items()}})
-
-
-def encodes_of(text):
-    """The other way round: {resource: version}, of those that are looked at."""
-    return {name.removesuffix("." + GROUP): version for name, version in json.loads(text)["encodes"].items()}
-
-
-def seen_of(text):
-    return int(text)
 
 
 class Replay:
@@ -131,13 +136,14 @@ class Replay:
             self._take_object(resource, change)
 
     def _take_replica(self, change):
-        name, before = change.key.removeprefix(REPLICAS), self.replicas[-1]
+        name, before = change.key.rpartition("/")[2], self.replicas[-1]
         now = before.after(change)
         self.replicas.append(now)
-        for registered, table in ((before.registered, self.goings), (now.registered, self.comings)):
-            if change.key.startswith(REPLICAS) and name in registered:
-                for place in registered[name].encodes.items():
-                    table[place].append(change.revision)
+        old, new = (set(one.registered[name].encodes.items()) if name in one.registered else set() for one in (before, now))
+        for place in old - new:
+            self.goings[place].append(change.revision)
+        for place in new - old:
+            self.comings[place].append(change.revision)
         for resource in RESOURCES:
             self.agreed[resource] = now.common(resource) or self.agreed.get(resource)
 
