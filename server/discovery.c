@@ -242,6 +242,12 @@ static void add_subresource(struct buf *out, const struct kind *k, const struct 
 	buf_addc(out, '}');
 }
 
+/* Whoever migrates writes back what has a hash: a kind that cannot be written would let that fail each time. */
+static bool has_hash(const struct catalog *c, const struct kind *k)
+{
+	return c->options->storage_version_hash && !k->is_answered && (k->verbs & VERB_UPDATE);
+}
+
 static void add_resource(struct buf *out, const struct catalog *c, const struct kind *k)
 {
 	char hash[STORAGE_VERSION_HASH_SIZE];
@@ -255,7 +261,7 @@ static void add_resource(struct buf *out, const struct catalog *c, const struct 
 	add_verbs(out, k->verbs);
 	add_strings(out, "shortNames", k->short_names);
 	add_strings(out, "categories", k->categories);
-	if (c->options->storage_version_hash && !k->is_answered) {
+	if (has_hash(c, k)) {
 		storage_version_hash(k, &k->doors[k->storage_door], hash);
 		buf_addc(out, ',');
 		add_string(out, "storageVersionHash", hash);

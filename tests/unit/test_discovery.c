@@ -92,6 +92,17 @@ static void test_discovery__resources_of_a_version(void **state)
 	assert_int_equal(json_text(json_gets(revisions, "storageVersionHash")).n, 12);
 }
 
+static void test_discovery__only_what_can_be_written_has_a_hash(void **state)
+{
+	struct fixture *f = *state;
+	struct json *resources = json_gets(find_json(f, f->standalone, "/apis/annals.dev/v1", false), "resources");
+
+	assert_int_equal(json_text(json_gets(item(resources, "name", "storagemigrations"), "storageVersionHash")).n, 12);
+	assert_non_null(item(resources, "name", "storageversions"));
+	assert_null(json_gets(item(resources, "name", "storageversions"), "storageVersionHash"));
+	assert_null(json_gets(item(resources, "name", "snapshots"), "storageVersionHash"));
+}
+
 static void test_discovery__core_has_subresources_and_short_names(void **state)
 {
 	struct fixture *f = *state;
@@ -205,6 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(test_discovery__roots_and_groups),
 		WITH_FIXTURE(test_discovery__resources_of_a_version),
+		WITH_FIXTURE(test_discovery__only_what_can_be_written_has_a_hash),
 		WITH_FIXTURE(test_discovery__core_has_subresources_and_short_names),
 		WITH_FIXTURE(test_discovery__aggregated_form),
 		WITH_FIXTURE(test_discovery__etag_follows_the_content),
