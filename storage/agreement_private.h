@@ -1,0 +1,126 @@
+/* What the agreement's own files share. The public side is agreement.h.
+ *
+ * Callbacks of the store, and the timer, write down what they have learnt, holding the lock, and have agreement_run() do what follows from that. One
+ * thread at a time is in there, without the lock where it calls out. It goes in steps, and the order within one is what the promises rest on:
+ *
+ *   1. what to encode is chosen anew; kinds that will change over are in doubt from here on, and not common;
+ *   2. the answers to all questions are worked out and published; if they differ, on_change is called, waits end, and the next step begins;
+ *   3. only when nobody has anything new to be told, one errand is run: a registration or an acknowledgement is never sent before on_change has returned.
+ */
+#ifndef STORAGE_AGREEMENT_PRIVATE_H
+#define STORAGE_AGREEMENT_PRIVATE_H
+
+#include "storage/agreement_table.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum agreement_errand {
+	ERRAND_LOAD, /* the range; the watch follows by itself */
+	ERRAND_GRANT,
+	ERRAND_KEEP_ALIVE,
+	ERRAND_REGISTER,
+	ERRAND_ACK,
+	ERRAND_DOUBT,
+	ERRAND_COUNT,
+};
+
+struct agreement_trip {
+	bool is_under_way;
+	int64_t not_before_ms, backoff_ms, sent_ms;
+	int64_t lease; /* the one it was sent for */
+	union {
+		struct storage_op op; /* the others begin with one */
+		struct storage_range range;
+		struct storage_txn txn;
+		struct storage_lease keep;
+	};
+};
+
+/* The transactions' steps. */
+struct agreement_steps {
+	struct storage_compare compare;
+	struct storage_step put, get;
+	struct buf value;
+};
+
+struct agreement {
+	struct agreement_options options;
+	struct agreement_self self;
+	struct arena arena; /* of keys and names */
+	struct str key, key_seen;
+	struct str registrations_end, watched, watched_end; /* both prefixes are neighbours: one range, one watch */
+	int64_t (*now_ms)(void);
+	bool has_timer;
+	pthread_t timer;
+
+	pthread_mutex_t lock;
+	pthread_cond_t wake; /* of the timer */
+	pthread_cond_t idle;
+	bool is_closing, is_running, is_dirty;
+	unsigned n_busy; /* trips and watches that will call back */
+	struct list waits;
+
+	struct agreement_table table;
+	struct agreement_view *view; /* NULL until the first range has been read */
+	struct storage_watch watch;
+	bool is_loaded, is_watching; /* is_loaded: the table is, or was, what etcd had; it may be behind */
+
+	int64_t lease, ttl_ms;
+	int64_t mod; /* of the own registration as far as we know; 0: none */
+	const struct door *encodes[KIND_COUNT_MAX], *next[KIND_COUNT_MAX],
+		*sent[KIND_COUNT_MAX];                   /* registered, chosen, under way */
+	int64_t since[KIND_COUNT_MAX];                   /* from which revision on the registration has said so */
+	struct agreement_choice choices[KIND_COUNT_MAX]; /* in terms of the present view */
+	uint64_t may_write, in_doubt;                    /* kinds, as bits */
+	bool is_unsure; /* a registration may have been made, or may yet be, of which we know nothing */
+	bool is_doubted;
+	int64_t acked; /* sent with the acknowledgement under way */
+
+	struct agreement_trip trips[ERRAND_COUNT];
+	struct agreement_steps registration, ack;
+
+	/* published: what questions are answered from */
+	_Atomic(const struct door *) common[KIND_COUNT_MAX];
+	_Atomic bool is_readable[KIND_COUNT_MAX];
+	enum agreement_writing writing[KIND_COUNT_MAX];
+	bool is_registered, was_certain;
+	_Atomic int64_t certain_until_ms; /* by now_ms() */
+
+	/* notices */
+	enum agreement_reason told[KIND_COUNT_MAX];
+	const struct door *told_encodes[KIND_COUNT_MAX];
+	int64_t told_problem;
+	bool told_overfull, told_registered;
+	struct buf notices; /* to be said: a byte for trouble or not, the sentence, a NUL; each */
+
+	uint64_t n_registrations, n_losses;
+};
+
+_Static_assert(KIND_COUNT_MAX <= 64, "bits of may_write and in_doubt");
+
+/* Without a timer: agreement_run() is called by the test, which has the time go on. NULL: clock_boot_ms. knows: see struct agreement_self. */
+struct agreement *agreement_open(const struct agreement_options *options, int64_t (*now_ms)(void), const uint32_t *knows);
+void agreement_run(struct agreement *a);
+/* When agreement_run() has something to do, if nothing happens before; INT64_MAX: never. Lock held. */
+int64_t agreement_next_ms(struct agreement *a);
+/* As if the process had died: nothing is revoked. */
+struct agreement *agreement_abandon(struct agreement *a);
+
+/* ---- lock held ---- */
+void agreement_lose(struct agreement *a);                                  /* the registration is gone */
+int64_t agreement_errand_ms(struct agreement *a, enum agreement_errand e); /* when it is due; INT64_MAX: it is not */
+/* Runs it; lets go of the lock meanwhile. */
+void agreement_errand_run(struct agreement *a, enum agreement_errand e);
+void agreement_choose_all(struct agreement *a);
+/* True: there is something to tell. */
+bool agreement_publish(struct agreement *a);
+void agreement_waits_end(struct agreement *a, struct list *ret); /* those that are over */
+int64_t agreement_waits_next_ms(struct agreement *a);
+void agreement_note(struct agreement *a);
+
+static inline uint64_t kind_bit(size_t kind)
+{
+	return UINT64_C(1) << kind;
+}
+
+#endif
