@@ -90,7 +90,7 @@ static enum decision update_settle(struct request *q, struct update *u, struct o
 	if (update_may_remove(w->object)) {
 		return DECIDE_REMOVE;
 	}
-	return object_equal(w->object, w->present) ? DECIDE_KEEP : DECIDE_PUT;
+	return object_equal(w->object, w->present) ? write_keep(q, w) : DECIDE_PUT;
 }
 
 static void update_finish(struct request *q, struct write *w)

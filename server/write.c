@@ -4,6 +4,8 @@
 #include "server/write_references.h"
 #include "storage/keys.h"
 
+enum { STORED_CEILING = 64 * 1024 * 1024 };
+
 static void write_decide(struct request *q);
 static void write_with_lease(struct request *q);
 
@@ -22,16 +24,18 @@ static int write_refuse_stored(struct request *q, const struct write *w)
 	return 1;
 }
 
+static int write_set_present(struct request *q, struct write *w, struct str text, int64_t revision)
+{
+	w->present_text = text;
+	return object_decode_stored(&w->present, q->route.kind, text, revision, q->a) ? write_refuse_stored(q, w) : 0;
+}
+
 /* kv: NULL when it is not there. */
 static int write_take_stored(struct request *q, struct write *w, const struct storage_kv *kv)
 {
 	w->present = NULL;
-	if (!kv) {
-		return 0;
-	}
-	return object_decode_stored(&w->present, q->route.kind, arena_dup(q->a, kv->value), kv->mod_revision, q->a)
-		? write_refuse_stored(q, w)
-		: 0;
+	w->is_present_cached = false;
+	return kv ? write_set_present(q, w, arena_dup(q->a, kv->value), kv->mod_revision) : 0;
 }
 
 static int write_take_cached(struct request *q, struct write *w, const struct cached *o)
@@ -40,7 +44,13 @@ static int write_take_cached(struct request *q, struct write *w, const struct ca
 	if (!o) {
 		return 0;
 	}
-	return cached_object(&w->present, o, q->a) ? write_refuse_stored(q, w) : 0;
+	if (write_set_present(q, w, cached_text(o, q->a), o->revision)) {
+		return 1;
+	}
+	w->present->stored_version = o->stored_version;
+	w->is_present_cached = true;
+	w->is_present_respelled = o->is_respelled;
+	return 0;
 }
 
 static int write_load_cached(struct request *q, struct write *w)
@@ -201,19 +211,55 @@ static void write_with_lease(struct request *q)
 	request_txn(q, write_txn_done);
 }
 
+static const struct door *write_version(const struct request *q)
+{
+	return &q->route.kind->doors[q->route.kind->storage_door];
+}
+
 static bool write_encode(struct request *q, struct write *w)
 {
 	struct buf out;
 	bool ok;
 
-	buf_init(&out, (size_t)64 << 20);
-	ok = object_encode_stored(&out, w->object, &q->route.kind->doors[q->route.kind->storage_door]);
+	buf_init(&out, STORED_CEILING);
+	ok = object_encode_stored(&out, w->object, write_version(q));
 	w->stored = ok ? arena_dup(q->a, buf_str(&out)) : STR("");
 	buf_done(&out);
 	if (!ok) {
 		status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "the object is too large to be stored");
 	}
 	return ok;
+}
+
+/* ---- what is to stay as it is ---- */
+
+/* The cache has taken resourceVersion in. */
+static bool is_cached_so(struct request *q, const struct write *w, struct str stored)
+{
+	struct str body = cached_body_of(q->route.kind, stored, w->present->mod_revision, q->a);
+
+	return !w->is_present_respelled && body.n > 0 && str_ends(w->present_text, body);
+}
+
+/* Is the object stored in these very words, but perhaps for the version? */
+static bool is_spelled_so(struct request *q, const struct write *w)
+{
+	const struct door *shown = w->is_present_cached ? &q->route.kind->doors[0] : w->present->stored_version;
+	struct buf out;
+
+	buf_init(&out, STORED_CEILING);
+	bool is_same = object_encode_stored(&out, w->present, shown) &&
+		(w->is_present_cached ? is_cached_so(q, w, buf_str(&out)) : str_eq(buf_str(&out), w->present_text));
+	buf_done(&out);
+	return is_same;
+}
+
+enum decision write_keep(struct request *q, struct write *w)
+{
+	bool is_current = w->present->stored_version == write_version(q) && is_spelled_so(q, w);
+
+	w->object = object_copy(w->present, q->a);
+	return is_current || q->is_dry_run ? DECIDE_KEEP : DECIDE_PUT;
 }
 
 /* ---- deciding ---- */

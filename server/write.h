@@ -47,6 +47,8 @@ struct write {
 	void (*extend)(struct request *q, struct write *w, struct storage_txn *txn);
 	/* private */
 	struct str key, namespace_key, stored; /* stored: the value being written */
+	struct str present_text; /* what present was decoded from: what etcd has, or the cache's text in hub form */
+	bool is_present_cached, is_present_respelled; /* struct cached's */
 	bool loses_protection; /* write_references.h's: nothing may refer to the object, which is a guard, too */
 	int64_t unreferenced;                  /* the revision at which nothing referred to what loses its protection */
 	int64_t *needed; /* mod revisions of what the new object refers to, if those must stay; else NULL */
@@ -63,6 +65,9 @@ void write_run(struct request *q, struct write *w);
 void write_reply(struct request *q, unsigned code, const struct write *w);
 /* For decide: the object shall be this one, as it was seen; o NULL: nothing is there. 0, or 1 with q->st. */
 int write_aim(struct request *q, struct write *w, struct str name, const struct cached *o);
+/* For decide, where an update changes nothing: DECIDE_KEEP; or DECIDE_PUT of the object as it is, if etcd has it in another version or spelling than
+ * would be written now (k8s.io/apiserver's GuaranteedUpdate). Migrators of storage versions send such updates. */
+enum decision write_keep(struct request *q, struct write *w);
 /* For decide: the object shall have another name, where nothing is. */
 void write_rename(struct request *q, struct write *w, struct str name);
 

@@ -1,0 +1,206 @@
+"""Objects that etcd has in another version of their kind, or in other words, than would be written now: what is read of them through every door, and which
+writes bring them over. What migrators of storage versions rely on, the one in kube-controller-manager among them, is that a write that changes nothing does."""
+
+import json
+
+import pytest
+
+from objects import APPLY, JSON_PATCH, MERGE, STRATEGIC, owner
+import processes
+
+EVENTS = "events.k8s.io/v1"
+
+
+def beta_dependent(stored):
+    """As v1beta1 has it: one Provider, and beside it what that cannot say."""
+    spec = stored["spec"]
+    names = [each["name"] for each in spec["providers"] if each["kind"] == "Provider"]
+    said = {"providerName": names[0] if names else "", "whenMissing": spec["whenMissing"]}
+    kept = {"annals.dev/hub": {"spec": spec}} if spec["providers"] != [{"kind": "Provider", "name": said["providerName"]}] else {}
+    return {**stored, "spec": said, **kept}
+
+
+def other_event(stored):
+    names = {"involvedObject": "regarding", "message": "note", "source": "deprecatedSource", "firstTimestamp": "deprecatedFirstTimestamp",
+             "lastTimestamp": "deprecatedLastTimestamp", "count": "deprecatedCount", "reportingComponent": "reportingController"}
+    order = ["kind", "apiVersion", "metadata", "eventTime", "series", "reportingController", "reportingInstance", "action", "reason", "regarding", "related",
+             "note", "type", "deprecatedSource", "deprecatedFirstTimestamp", "deprecatedLastTimestamp", "deprecatedCount"]
+    said = {names.get(name, name): value for name, value in stored.items()}
+    return {name: said[name] for name in order if name in said and said[name] != ""}
+
+
+def dependent(*providers):
+    return {"spec": {"providers": [{"kind": kind, "name": name} for kind, name in providers], "whenMissing": "Wait"}}
+
+
+class Case:
+    def __init__(self, resource, kind, versions, version, content, form=lambda stored: stored, metadata=None):
+        self.resource, self.kind, self.versions, self.version, self.form = resource, kind, versions, version, form
+        self.body = {"apiVersion": versions[0], "kind": kind, "metadata": {"name": "a", **(metadata or {})}, **content}
+
+    def collection(self, version):
+        return f"/{'apis/' if '/' in version else 'api/'}{version}/namespaces/default/{self.resource}"
+
+    def path(self, version):
+        return self.collection(version) + "/a"
+
+    def key(self):
+        group = self.versions[0].partition("/")[0] if "/" in self.versions[0] else "core"
+        return f"/annals/objects/{group}/{self.resource}/default/a"
+
+
+ANNALS = ["annals.dev/v1", "annals.dev/v1beta1"]
+ALL = ANNALS + ["apps/v1"]
+REVISION = {"data": {"n": 1, "spec": {"image": "nginx"}, "null": None}, "revision": 3}
+OWNED = {"ownerReferences": [owner("web")], "labels": {"a": "b"}}
+EVENT = {"involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}, "reason": "Started", "message": "It has <started>.", "type": "Normal",
+         "count": 3, "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-02T00:00:00Z", "source": {"component": "kubelet"}}
+
+CASES = {
+    "revision-v1beta1": Case("controllerrevisions", "ControllerRevision", ALL, "annals.dev/v1beta1", REVISION, metadata=OWNED),
+    "revision-apps": Case("controllerrevisions", "ControllerRevision", ALL, "apps/v1", REVISION, metadata=OWNED),
+    "provider": Case("providers", "Provider", ANNALS, "annals.dev/v1beta1", {"spec": {"data": {"a": "b"}}}),
+    "dependent-of-one": Case("dependents", "Dependent", ANNALS, "annals.dev/v1beta1", dependent(("Provider", "p")), beta_dependent),
+    "dependent-of-several": Case("dependents", "Dependent", ANNALS, "annals.dev/v1beta1",
+                                 dependent(("Provider", "p"), ("ControllerRevision", "r"), ("Provider", "q")), beta_dependent),
+    "dependent-of-no-provider": Case("dependents", "Dependent", ANNALS, "annals.dev/v1beta1", dependent(("ControllerRevision", "r")), beta_dependent),
+    "event": Case("events", "Event", ["v1", EVENTS], EVENTS, EVENT, other_event),
+}
+
+
+class World:
+    """An object made as it should be, and etcd."""
+
+    def __init__(self, etcd, serve, case):
+        self.etcd, self.case = etcd(), case
+        self.server = serve(self.etcd.endpoint, "--etcd-compaction-interval=0")
+        processes.retry_until(lambda: self.server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+        made = self.server.post(case.collection(case.versions[0]), case.body)
+        assert made.status == 201, made
+        self.first = self.stored()
+
+    def stored(self):
+        return self.etcd.ctl("get", "--print-value-only", self.case.key()).rstrip("\n")
+
+    def mod_revision(self):
+        return json.loads(self.etcd.ctl("get", self.case.key(), "-w", "json"))["kvs"][0]["mod_revision"]
+
+    def put(self, text):
+        """Writes behind the server's back; reads that follow see it, as they are fresh."""
+        self.etcd.ctl("put", self.case.key(), text)
+
+    def put_in(self, version):
+        """Numbers and strings of the tests' objects are spelled as Python does, except < and >."""
+        stored = {**json.loads(self.first), "apiVersion": version}
+        text = json.dumps(self.case.form(stored) if version == self.case.version else stored, separators=(",", ":"), ensure_ascii=False)
+        self.put(text.replace("<", "\\u003c").replace(">", "\\u003e"))
+
+    def seen(self):
+        """Through every door, by every kind of read, without what a write changes anyhow."""
+        return {version: self.seen_at(version) for version in self.case.versions}
+
+    def seen_at(self, version):
+        one = self.server.get(self.case.path(version)).json
+        listed = self.server.get(self.case.collection(version)).json["items"]
+        assert one["apiVersion"] == version and len(listed) == 1
+        with self.server.watch(f"{self.case.collection(version)}?watch=true") as watch:
+            event = watch.next()
+        assert event["type"] == "ADDED"
+        table = self.server.get(self.case.path(version), headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}).json
+        assert "annals.dev/hub" not in json.dumps([one, listed, event, table])
+        for thing in (one, event["object"], *listed):
+            del thing["metadata"]["resourceVersion"]
+        return one, listed, event["object"], [row["cells"][:-1] for row in table["rows"]]
+
+
+@pytest.fixture(params=CASES)
+def world(etcd, serve, request):
+    return World(etcd, serve, CASES[request.param])
+
+
+def test_reads_do_not_tell_what_is_stored(world):
+    before = world.seen()
+    world.put_in(world.case.version)
+    assert json.loads(world.stored())["apiVersion"] == world.case.version
+    assert world.seen() == before
+
+
+def put_back(world, version, query=""):
+    path = world.case.path(version)
+    return world.server.put(path + query, world.server.get(path).json)
+
+
+def patch_nothing(body, kind):
+    return lambda world, version, query="": world.server.patch(world.case.path(version) + query, body, kind)
+
+
+def apply_nothing(world, version, query=""):
+    """What kube-controller-manager sends, as JSON with the type of YAML."""
+    metadata = world.server.get(world.case.path(version)).json["metadata"]
+    body = {"apiVersion": version, "kind": world.case.kind, "metadata": {name: metadata[name] for name in ("uid", "resourceVersion")}}
+    query = (query or "?") + ("&" if query else "") + "fieldManager=storage-version-migrator-controller"
+    return world.server.patch(world.case.path(version) + query, body, APPLY)
+
+
+NOTHING = {"put": put_back, "merge": patch_nothing({}, MERGE), "json": patch_nothing([], JSON_PATCH), "strategic": patch_nothing({}, STRATEGIC),
+           "apply": apply_nothing}
+
+
+def test_writes_of_nothing_bring_the_object_over(world):
+    for name, write in NOTHING.items():
+        for version in world.case.versions:
+            world.put_in(world.case.version)
+            before, revision = world.seen_at(version), world.mod_revision()
+            tried = write(world, version, "?dryRun=All")
+            assert tried.status == 200 and world.mod_revision() == revision, (name, version, tried)
+            done = write(world, version)
+            assert done.status == 200, (name, version, done)
+            assert world.stored() == world.first, (name, version)
+            assert int(done.json["metadata"]["resourceVersion"]) == world.mod_revision() > revision
+            assert world.seen_at(version) == before, "nothing has changed: no generation, nobody's fields"
+            again = write(world, version)
+            assert again.json["metadata"]["resourceVersion"] == done.json["metadata"]["resourceVersion"], (name, version)
+            assert world.mod_revision() == int(again.json["metadata"]["resourceVersion"]), "what is as it should be is not written"
+
+
+def test_writes_of_nothing_correct_the_spelling(world):
+    for text in (json.dumps(json.loads(world.first)), world.first.replace('"metadata":{', '"metadata":{ '), world.first[:-1] + " }"):
+        assert text != world.first
+        world.put(text)
+        assert put_back(world, world.case.versions[0]).status == 200
+        assert world.stored() == world.first
+
+
+def test_changes_are_written_in_the_version_of_now(world):
+    world.put_in(world.case.version)
+    for number, version in enumerate(world.case.versions):
+        done = world.server.patch(world.case.path(version), {"metadata": {"labels": {"changed": str(number)}}})
+        assert done.status == 200 and done.json["apiVersion"] == version
+        stored = json.loads(world.stored())
+        assert stored["apiVersion"] == world.case.versions[0] and stored["metadata"]["labels"]["changed"] == str(number)
+        without = {name: value for name, value in json.loads(world.first).items() if name not in ("metadata", "apiVersion")}
+        assert {name: stored[name] for name in without} == without
+        assert "annals.dev/hub" not in stored
+        world.put_in(world.case.version)
+
+
+def test_deletions_find_what_is_stored(world):
+    world.put_in(world.case.version)
+    gone = world.server.delete(world.case.path(world.case.versions[-1]))
+    assert gone.status == 200, gone
+    left = world.server.get(world.case.path(world.case.versions[0]))
+    if world.case.resource == "providers":  # which wait until nobody refers to them
+        assert "deletionTimestamp" in left.json["metadata"] and json.loads(world.stored())["apiVersion"] == world.case.versions[0]
+    else:
+        assert left.status == 404 and world.stored() == ""
+
+
+def test_data_is_not_spelled_anew(etcd, serve):
+    world = World(etcd, serve, CASES["revision-apps"])
+    odd = '{"n":1.0e0,"big":12345678901234567890123.10,"twice":1,"twice":2,"z":null,"e":"\\/\\u0041"}'
+    world.first = world.first.replace('{"n":1,"spec":{"image":"nginx"},"null":null}', odd)
+    assert odd in world.first
+    for version in world.case.versions:
+        world.put(world.first.replace('"apiVersion":"annals.dev/v1"', f'"apiVersion":"{version}"', 1))
+        assert world.server.patch(world.case.path(version), {}).status == 200
+        assert world.stored() == world.first
