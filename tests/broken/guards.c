@@ -1,8 +1,7 @@
 /* Takes guards out of the transactions of an annals that is linked with -Wl,--wrap=request_txn: those that $ANNALS_UNGUARDED names, separated by
  * commas. What looks at the cache before a transaction stays as it is, so what comes through is what only the transaction can keep out. */
 #include "server/request.h"
-
-#include <stdlib.h>
+#include "tests/broken/unguarded.h"
 
 void __real_request_txn(struct request *q, void (*next)(struct request *q));
 void __wrap_request_txn(struct request *q, void (*next)(struct request *q));
@@ -21,19 +20,6 @@ static const struct guard {
 	{"protection", PART_COMPARES, "/referenced/"},
 	{"reference-index", PART_STEPS, "/references/"},
 };
-
-static bool is_missing(const struct guard *g)
-{
-	const char *all = getenv("ANNALS_UNGUARDED");
-	struct str rest = str_of(all ? all : ""), one;
-	bool is_named = false;
-
-	while (rest.n && !is_named) {
-		str_cut(rest, ',', &one, &rest);
-		is_named = str_is(one, g->name);
-	}
-	return is_named;
-}
 
 static bool is_below(const struct request *q, struct str key, const char *directory)
 {
@@ -70,7 +56,7 @@ static void drop_steps(const struct request *q, struct storage_txn *t, const cha
 void __wrap_request_txn(struct request *q, void (*next)(struct request *q))
 {
 	for (size_t i = 0; i < ARRAY_SIZE(guards); i++) {
-		if (is_missing(&guards[i])) {
+		if (is_unguarded(guards[i].name)) {
 			(guards[i].part == PART_COMPARES ? drop_compares : drop_steps)(q, &q->txn, guards[i].directory);
 		}
 	}
