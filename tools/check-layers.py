@@ -18,12 +18,13 @@ LAYERS = {
     "api": ["base"],
     "api/kinds": ["base", "api"],
     "storage": ["base", "proto", "api"],
+    "migration": ["base", "api", "storage"],
     "admission": ["base", "api"],
     "server": ["base", "proto", "api", "storage", "admission"],
     "client": ["base", "api"],
     "controllers": ["base", "api", "client"],
     "delegation": ["base", "api", "client"],
-    "cli": ["base", "proto", "api", "api/kinds", "storage", "admission", "server", "client", "controllers", "delegation"],
+    "cli": ["base", "proto", "api", "api/kinds", "storage", "migration", "admission", "server", "client", "controllers", "delegation"],
 }
 
 # Tests and tools may include anything: they look from outside.

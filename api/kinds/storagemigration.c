@@ -218,9 +218,15 @@ static struct str select_resource(const struct object *o, struct arena *a _unuse
 	return member_text(resource_of(o), "resource");
 }
 
+static struct str select_state(const struct object *o, struct arena *a _unused_)
+{
+	return state_of(o);
+}
+
 static const struct selectable_field selectable[] = {
 	{"spec.resource.group", select_group, false},
 	{"spec.resource.resource", select_resource, false},
+	{"status.state", select_state, false},
 };
 
 /* Nobody but the server says how far it is. */

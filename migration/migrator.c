@@ -1,0 +1,239 @@
+#include "migration/private.h"
+
+#include "base/clock.h"
+#include "storage/keys.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+enum {
+	POLL_MS = 1000,
+	REPORT_MS = 10000,
+	RECORD_MS = 1000, /* between two records of the progress of a migration */
+	RETRY_MS = 200,
+};
+
+void migrator_notice(struct migrator *m, bool is_trouble, const char *format, ...)
+{
+	_cleanup_(buf_done) struct buf text = {0};
+	va_list ap;
+
+	if (!m->options.on_notice) {
+		return;
+	}
+	buf_init(&text, MIGRATION_TEXT_MAX);
+	va_start(ap, format);
+	buf_vprintf(&text, format, ap);
+	va_end(ap);
+	m->options.on_notice(m->options.ctx, is_trouble, buf_str(&text));
+}
+
+bool migrator_is_stopping(struct migrator *m)
+{
+	pthread_mutex_lock(&m->lock);
+	bool is_stopping = m->is_stopping;
+	pthread_mutex_unlock(&m->lock);
+	return is_stopping;
+}
+
+/* ---- the thread ---- */
+
+static void look(struct migrator *m)
+{
+	_cleanup_(agreement_view_unrefp) struct agreement_view *view = agreement_view(m->options.agreement);
+	struct arena a;
+
+	m->tend_at_ms = clock_mono_ms() + m->options.poll_ms;
+	if (!view) {
+		return;
+	}
+	arena_init(&a, SIZE_MAX);
+	tend(m, view, &a);
+	if (m->lock_revision) {
+		reports_update(m, view, &a);
+	}
+	arena_done(&a);
+}
+
+static int64_t run_on(struct migrator *m)
+{
+	if (clock_mono_ms() >= m->run.next_ms) {
+		run_step(m);
+	}
+	if (m->run.kind && m->lock_revision && clock_mono_ms() >= m->run.recorded_ms + RECORD_MS) {
+		tend_report(m, MIGRATION_RUNNING, STR(""), NULL);
+	}
+	return m->run.kind ? m->run.next_ms : 0;
+}
+
+/* One round; until when nothing is to be done. */
+static int64_t work(struct migrator *m, bool is_notified)
+{
+	int64_t now_ms = clock_mono_ms(), until_ms;
+
+	if (!cache_is_ready(m->options.cache)) {
+		return now_ms + RETRY_MS;
+	}
+	if (!turn_take(m)) {
+		run_end(m);
+		return agreement_lease(m->options.agreement) ? m->lock_at_ms : now_ms + RETRY_MS;
+	}
+	if (cache_revision(m->options.cache) < m->wrote && !turn_await_cache(m, m->wrote)) {
+		return now_ms + RETRY_MS;
+	}
+	if (is_notified || now_ms >= m->tend_at_ms) {
+		look(m);
+	}
+	until_ms = m->run.kind && m->lock_revision ? run_on(m) : m->tend_at_ms;
+	return MIN(until_ms, m->tend_at_ms);
+}
+
+static bool wait_until(struct migrator *m, int64_t until_ms, bool *ret_notified)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->is_stopping && !m->is_notified && !r) {
+		r = clock_cond_wait(&m->wake, &m->lock, until_ms);
+	}
+	*ret_notified = m->is_notified;
+	m->is_notified = false;
+	bool goes_on = !m->is_stopping;
+	pthread_mutex_unlock(&m->lock);
+	return goes_on;
+}
+
+static void *migrate(void *ctx)
+{
+	struct migrator *m = ctx;
+	int64_t until_ms = 0;
+	bool is_notified;
+
+	while (wait_until(m, until_ms, &is_notified)) {
+		until_ms = work(m, is_notified);
+	}
+	run_end(m);
+	turn_give_up(m);
+	return NULL;
+}
+
+/* ---- life ---- */
+
+static size_t field_of(const struct kind *k, const char *path)
+{
+	size_t i = 0;
+
+	while (strcmp(k->selectable[i].path, path)) {
+		i++;
+		assert(i < k->n_selectable);
+	}
+	return i;
+}
+
+static void find_kinds(struct migrator *m)
+{
+	m->versions = kind_by_hub(STR("annals.dev"), STR("storageversions"));
+	m->migrations = kind_by_hub(STR("annals.dev"), STR("storagemigrations"));
+	assert(m->versions && m->migrations);
+	m->fields[FIELD_GROUP] = field_of(m->migrations, "spec.resource.group");
+	m->fields[FIELD_RESOURCE] = field_of(m->migrations, "spec.resource.resource");
+	m->fields[FIELD_STATE] = field_of(m->migrations, "status.state");
+}
+
+struct migrator *migrator_new(const struct migrator_options *options)
+{
+	struct migrator *m = mem_new(struct migrator);
+
+	m->options = *options;
+	m->options.poll_ms = options->poll_ms ? options->poll_ms : POLL_MS;
+	m->options.report_ms = options->report_ms ? options->report_ms : REPORT_MS;
+	arena_init(&m->arena, (size_t)1 << 20);
+	m->options.prefix = arena_dup(&m->arena, options->prefix);
+	m->lock_key = key_migrator(&m->arena, m->options.prefix);
+	m->replicas_key = key_replicas(&m->arena, m->options.prefix);
+	m->replicas_end = storage_prefix_end(&m->arena, m->replicas_key);
+	find_kinds(m);
+	pthread_mutex_init(&m->lock, NULL);
+	clock_cond_init(&m->wake);
+	m->has_thread = pthread_create(&m->thread, NULL, migrate, m) == 0;
+	if (!m->has_thread) {
+		migrator_notice(m, true, "cannot start a thread: nothing is migrated by this server");
+	}
+	return m;
+}
+
+struct migrator *migrator_free(struct migrator *m)
+{
+	if (!m) {
+		return NULL;
+	}
+	pthread_mutex_lock(&m->lock);
+	m->is_stopping = true;
+	pthread_cond_broadcast(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+	if (m->has_thread) {
+		pthread_join(m->thread, NULL);
+	}
+	pthread_cond_destroy(&m->wake);
+	pthread_mutex_destroy(&m->lock);
+	arena_done(&m->arena);
+	return mem_free(m);
+}
+
+void migrator_notify(struct migrator *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->is_notified = true;
+	pthread_cond_broadcast(&m->wake);
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* ---- metrics ---- */
+
+static void write_metric(struct buf *out, const char *name, const char *type, const char *help, double value)
+{
+	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %g\n", name, help, name, type, name, value);
+}
+
+static void write_objects(struct migrator *m, struct buf *out)
+{
+	struct arena a;
+
+	arena_init(&a, SIZE_MAX);
+	BUF_LITERAL(out,
+		"# HELP annals_storage_migration_objects_total Objects that were rewritten, or found changed when they were to "
+		"be.\n"
+		"# TYPE annals_storage_migration_objects_total counter\n");
+	for (size_t i = 0; i < kind_count(); i++) {
+		uint64_t n = m->counts.n_rewritten[i], n_conflicts = m->counts.n_conflicts[i];
+		struct str resource = kind_group_resource(kind_at(i), &a);
+		if (n || n_conflicts) {
+			buf_printf(out,
+				"annals_storage_migration_objects_total{resource=\"" STR_FMT "\",result=\"rewritten\"} %" PRIu64
+				"\n"
+				"annals_storage_migration_objects_total{resource=\"" STR_FMT "\",result=\"conflict\"} %" PRIu64
+				"\n",
+				STR_ARG(resource), n, STR_ARG(resource), n_conflicts);
+		}
+	}
+	arena_done(&a);
+}
+
+void migrator_write_metrics(struct migrator *m, struct buf *out)
+{
+	const struct migration_counts *c = &m->counts;
+
+	write_objects(m, out);
+	write_metric(out, "annals_storage_migrator", "gauge", "1 while it is this server's turn to migrate stored objects.",
+		c->is_holding);
+	write_metric(out, "annals_storage_migration_running", "gauge", "1 while this server carries out a StorageMigration.",
+		c->is_running);
+	write_metric(out, "annals_storage_migration_batches_total", "counter", "Transactions that rewrote objects.",
+		(double)c->n_batches);
+	write_metric(out, "annals_storage_migration_seconds_total", "counter",
+		"How long StorageMigrations that are not under way any more ran.", (double)c->running_ms / 1000);
+	write_metric(out, "annals_storage_migrations_succeeded_total", "counter", "StorageMigrations that succeeded.",
+		(double)c->n_succeeded);
+	write_metric(out, "annals_storage_migrations_failed_total", "counter", "StorageMigrations that failed.",
+		(double)c->n_failed);
+}

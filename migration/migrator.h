@@ -1,0 +1,44 @@
+/* The migrator: has objects stored in the version that all replicas write, and says which that is (seed 003).
+ *
+ * All replicas have one; the one that holds PREFIX/migrator, under the lease of its registration, works. Every transaction of it is guarded by that key and by
+ * its registration, so what a migrator sends after it has lost either is refused. It
+ *
+ *   - keeps a StorageVersion for each kind, in any mode;
+ *   - Auto: makes a StorageMigration when all replicas agree and objects are stored otherwise;
+ *   - Auto and Manual: carries out StorageMigrations. An object is put as it is, in the other version, if nobody has changed it since; neither generation nor
+ *     managed fields move, and immutable objects are no exception.
+ *
+ * A migration has succeeded when the cache, as fresh as etcd, shows no object in another version, and in a transaction that proves that no replica has changed what
+ * it writes since all agreed. It may stop anywhere and be taken up by another replica: what it says of its progress is never ahead of what is done.
+ *
+ * One thread of its own, which blocks on the store. */
+#ifndef MIGRATION_MIGRATOR_H
+#define MIGRATION_MIGRATOR_H
+
+#include "api/storage_version.h"
+#include "storage/agreement.h"
+#include "storage/cache.h"
+
+struct migrator;
+
+struct migrator_options {
+	struct storage *storage; /* these three outlive the migrator */
+	struct cache *cache;
+	struct agreement *agreement;
+	struct str prefix;  /* "/annals" */
+	bool is_standalone; /* which kinds and doors there are */
+	enum storage_migration mode;
+	int64_t rate;      /* objects a second; 0: no limit */
+	int64_t poll_ms;   /* between two looks when nothing is said; 0: 1,000 */
+	int64_t report_ms; /* between two StorageVersions of a kind that differ in numbers only; 0: 10,000 */
+	/* For logs: one sentence. The migrator's thread. NULL: nothing. */
+	void (*on_notice)(void *ctx, bool is_trouble, struct str text);
+	void *ctx;
+};
+
+struct migrator *migrator_new(const struct migrator_options *options); /* starts */
+struct migrator *migrator_free(struct migrator *m);                    /* lets go of PREFIX/migrator */
+void migrator_notify(struct migrator *m); /* what the agreement says may have changed. Any thread; does not block */
+void migrator_write_metrics(struct migrator *m, struct buf *out);
+
+#endif

@@ -1,0 +1,107 @@
+/* The migrator from inside. All of it is its thread's, but for what is marked. */
+#ifndef MIGRATION_PRIVATE_H
+#define MIGRATION_PRIVATE_H
+
+#include "migration/migration_plan.h"
+#include "migration/migrator.h"
+
+#include <pthread.h>
+
+enum {
+	STORE_TIMEOUT_MS = 5000,
+	MIGRATION_TEXT_MAX = 4096, /* of one sentence */
+};
+
+enum { FIELD_GROUP, FIELD_RESOURCE, FIELD_STATE, FIELDS };
+
+/* Counted for /metrics. */
+struct migration_counts {
+	_Atomic uint64_t n_rewritten[KIND_COUNT_MAX], n_conflicts[KIND_COUNT_MAX];
+	_Atomic uint64_t n_batches, n_succeeded, n_failed, running_ms;
+	_Atomic bool is_holding, is_running;
+};
+
+/* The migration that is being carried out. */
+struct run {
+	struct arena arena; /* of its texts */
+	struct str name, uid;
+	const struct kind *kind; /* NULL: none is */
+	const struct door *version;
+	struct buf at;        /* NAMESPACE/NAME of the last object that is done with; empty: none yet */
+	struct buf oversized; /* the first object that etcd refused for its size */
+	int64_t n_oversized;  /* in this pass */
+	int64_t n_moved;      /* rewritten or conflicting in this pass */
+	int64_t n_migrated, n_conflicts;
+	size_t limit;   /* objects in a batch */
+	bool is_at_end; /* of a pass */
+	int64_t next_ms, recorded_ms, since_ms;
+};
+
+struct migrator {
+	struct migrator_options options;
+	const struct kind *versions, *migrations; /* our own */
+	size_t fields[FIELDS];                    /* where a StorageMigration's are among struct cached's values */
+	struct arena arena;
+	struct str lock_key, replicas_key, replicas_end;
+	struct migration_counts counts;
+	pthread_t thread;
+	bool has_thread;
+
+	pthread_mutex_t lock; /* of these, which other threads set */
+	pthread_cond_t wake;
+	bool is_stopping, is_notified;
+
+	int64_t lock_revision, lock_lease; /* of PREFIX/migrator; 0: somebody else has it */
+	int64_t lock_at_ms;                /* when to try again */
+	int64_t tend_at_ms;                /* when to look at everything again */
+	int64_t wrote;                     /* the revision of our last write of a StorageVersion or StorageMigration */
+	int64_t reported_ms[KIND_COUNT_MAX];
+	bool is_report_due[KIND_COUNT_MAX]; /* although only numbers have changed */
+	struct run run;
+};
+
+void migrator_notice(struct migrator *m, bool is_trouble, const char *format, ...) _printf_(3, 4);
+bool migrator_is_stopping(struct migrator *m);
+
+/* ---- turn.c: whose turn it is ---- */
+
+bool turn_take(struct migrator *m); /* is PREFIX/migrator ours? Tries to have it so */
+void turn_lose(struct migrator *m); /* somebody else has it */
+void turn_give_up(struct migrator *m);
+struct storage_compare turn_guard(const struct migrator *m);
+/* The cache has come to this revision, or (0) to where etcd is now. */
+bool turn_await_cache(struct migrator *m, int64_t revision);
+
+/* ---- records.c: our own objects ---- */
+
+/* An object of one of our kinds, decoded from the cache, with another status. old: NULL creates it. */
+struct record {
+	const struct kind *kind;
+	const struct cached *old;
+	struct str name;           /* of a new one; with a dash at its end it is completed */
+	const char *label, *value; /* of a new one; NULL: none */
+	const struct json *spec;   /* of a new one; NULL: none */
+	const struct json *status;
+	const struct storage_compare *guard; /* one more; NULL: none */
+};
+/* False: it was not written; somebody has changed it, or it is not our turn any more, or etcd is not there. Look again later. */
+bool record_put(struct migrator *m, const struct record *r, struct arena *a);
+bool record_remove(struct migrator *m, const struct cached *old, struct arena *a);
+
+/* ---- reports.c: StorageVersions ---- */
+
+void reports_update(struct migrator *m, const struct agreement_view *view, struct arena *a);
+
+/* ---- tend.c: StorageMigrations ---- */
+
+void tend(struct migrator *m, const struct agreement_view *view, struct arena *a);
+/* Says how far the present run is, or that it has ended, and ends it then. guard as in struct record. */
+bool tend_report(struct migrator *m, enum migration_state state, struct str message, const struct storage_compare *guard);
+
+/* ---- run.c ---- */
+
+void run_begin(struct migrator *m, const struct migration *what, const struct migration_facts *f);
+void run_end(struct migrator *m);
+void run_step(struct migrator *m);
+
+#endif

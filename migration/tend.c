@@ -1,0 +1,327 @@
+/* StorageMigrations: which are wanted, what each waits for, which one is carried out, and what is said of it. */
+#include "migration/private.h"
+
+#include "base/clock.h"
+#include "migration/version_plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define LABEL "annals.dev/storage-migration" /* of those that were made here */
+#define LABEL_VALUE "Auto"
+
+/* ---- what there is ---- */
+
+struct item {
+	const struct cached *cached;
+	struct migration migration; /* of one that has ended: what it is for, and that it has */
+	bool is_automatic, has_failed;
+};
+
+static bool is_automatic(const struct cached *c)
+{
+	for (size_t i = 0; i < c->n_labels; i++) {
+		if (str_is(c->labels[i].key, LABEL)) {
+			return str_is(c->labels[i].value, LABEL_VALUE);
+		}
+	}
+	return false;
+}
+
+static int compare_ages(const void *x, const void *y)
+{
+	const struct item *a = x, *b = y;
+
+	return (a->cached->create_revision > b->cached->create_revision) -
+		(a->cached->create_revision < b->cached->create_revision);
+}
+
+/* Most have ended: what the cache has of them is enough. */
+static bool read_item(struct migrator *m, struct item *ret, const struct cached *c, struct arena *a)
+{
+	struct str state = c->values[m->fields[FIELD_STATE]];
+	struct object *o;
+
+	*ret = (struct item){.cached = c, .is_automatic = is_automatic(c), .has_failed = str_is(state, "Failed")};
+	if (ret->has_failed || str_is(state, "Succeeded")) {
+		ret->migration = (struct migration){.name = c->name,
+			.group = c->values[m->fields[FIELD_GROUP]],
+			.resource = c->values[m->fields[FIELD_RESOURCE]],
+			.has_ended = true};
+		return true;
+	}
+	if (cached_object(&o, c, a)) {
+		return false;
+	}
+	migration_read(&ret->migration, o);
+	return true;
+}
+
+/* All of them, the oldest first. */
+static size_t read_items(struct migrator *m, struct cache_snapshot *s, struct item **ret, struct arena *a)
+{
+	const struct cache_filter all = {0};
+	const struct cached *each;
+	struct item *items = arena_array(a, struct item, cache_snapshot_count(s, STR("")));
+	struct cache_iter it;
+	size_t n = 0;
+
+	cache_iter_init(&it, s, &all, STR(""));
+	while ((each = cache_iter_next(&it))) {
+		n += read_item(m, &items[n], each, a);
+	}
+	qsort(items, n, sizeof(*items), compare_ages);
+	*ret = items;
+	return n;
+}
+
+/* ---- facts ---- */
+
+static const struct kind *kind_of(struct migrator *m, const struct migration *what)
+{
+	const struct kind *k = kind_by_hub(what->group, what->resource);
+
+	return k && kind_has_version(k, m->options.is_standalone) ? k : NULL;
+}
+
+static struct migration_facts facts_of(
+	struct migrator *m, const struct agreement_view *view, const struct kind *k, struct arena *a)
+{
+	struct migration_facts f = {.kind = k, .mode = m->options.mode};
+	struct cache_census census;
+	const struct door *common = view_common(view, k);
+	cache_census(m->options.cache, k, &census);
+	f.common = agreement_common(m->options.agreement, k) == common ? common : NULL;
+	f.disagreement = common ? STR("this server is not certain of its own registration") : view_disagreement(view, k, a);
+	f.n_total = census_total(&census, k);
+	f.n_others = f.common ? census_others(&census, k, f.common) : 0;
+	f.n_unknown = (int64_t)census.n_unknown;
+	f.unknown = arena_dup(a, str_of(census.unknown_version));
+	return f;
+}
+
+/* ---- saying ---- */
+
+static bool say(struct migrator *m, const struct cached *c, const struct migration *what, const struct migration_report *report,
+	const struct storage_compare *guard, struct arena *a)
+{
+	struct record r = {.kind = m->migrations, .old = c, .guard = guard};
+
+	r.status = migration_status(what, report, clock_wall_s(), a);
+	return json_equal(r.status, what->status) || record_put(m, &r, a);
+}
+
+static void note_end(struct migrator *m, const struct migration *what, const struct kind *k, const struct migration_report *r)
+{
+	bool has_failed = r->state == MIGRATION_FAILED;
+
+	if (r->state != MIGRATION_SUCCEEDED && !has_failed) {
+		return;
+	}
+	(*(has_failed ? &m->counts.n_failed : &m->counts.n_succeeded))++;
+	migrator_notice(m, has_failed, "StorageMigration " STR_FMT " has %s: %" PRId64 " objects rewritten%s" STR_FMT,
+		STR_ARG(what->name), has_failed ? "failed" : "succeeded", r->n_migrated, r->message.n ? "; " : "",
+		STR_ARG(r->message));
+	if (k) {
+		m->is_report_due[k->index] = true;
+		m->tend_at_ms = 0;
+	}
+}
+
+/* Of one that is not carried out now. */
+static bool say_state(struct migrator *m, const struct item *item, enum migration_state state,
+	const struct migration_verdict *v, const struct migration_facts *f, struct arena *a)
+{
+	const struct migration *what = &item->migration;
+	struct migration_report r = {.state = state,
+		.reason = v->reason,
+		.message = v->message,
+		.version = what->version,
+		.n_total = f->n_total,
+		.n_migrated = what->n_migrated,
+		.n_remaining = f->n_others,
+		.n_conflicts = what->n_conflicts,
+		.progress = what->progress};
+
+	if (state == MIGRATION_RUNNING) {
+		r.version = door_api_version(f->common, a);
+	}
+	if (!say(m, item->cached, what, &r, NULL, a)) {
+		return false;
+	}
+	note_end(m, what, f->kind, &r);
+	return true;
+}
+
+/* ---- the present run ---- */
+
+static bool is_run(const struct migrator *m, const struct migration *what)
+{
+	return m->run.kind && str_eq(m->run.name, what->name) && str_eq(m->run.uid, what->uid);
+}
+
+static bool report_run(struct migrator *m, const struct cached *c, const struct migration *what, enum migration_state state,
+	const char *reason, struct str message, const struct storage_compare *guard, struct arena *a)
+{
+	const struct run *run = &m->run;
+	struct cache_census census;
+	struct migration_report r = {.state = state,
+		.reason = reason,
+		.message = message,
+		.version = door_api_version(run->version, a),
+		.n_migrated = run->n_migrated,
+		.n_conflicts = run->n_conflicts,
+		.progress = buf_str(&run->at)};
+
+	cache_census(m->options.cache, run->kind, &census);
+	r.n_total = census_total(&census, run->kind);
+	r.n_remaining = census_others(&census, run->kind, run->version);
+	if (!say(m, c, what, &r, guard, a)) {
+		return false;
+	}
+	m->run.recorded_ms = clock_mono_ms();
+	note_end(m, what, run->kind, &r);
+	return true;
+}
+
+bool tend_report(struct migrator *m, enum migration_state state, struct str message, const struct storage_compare *guard)
+{
+	_cleanup_(cached_unrefp) struct cached *c = cache_get(m->options.cache, m->migrations, STR(""), m->run.name);
+	struct migration what = {0};
+	struct object *o;
+	struct arena a;
+
+	arena_init(&a, SIZE_MAX);
+	if (c && cached_object(&o, c, &a) == 0) {
+		migration_read(&what, o);
+	}
+	bool is_there = is_run(m, &what) && !what.is_deleting;
+	bool is_done = is_there && report_run(m, c, &what, state, NULL, message, guard, &a);
+	if (!is_there || (is_done && state != MIGRATION_RUNNING)) {
+		run_end(m);
+	}
+	arena_done(&a);
+	return is_done;
+}
+
+/* ---- one after the other ---- */
+
+static void stop_run(struct migrator *m, const struct item *item, const struct migration_verdict *v, struct arena *a)
+{
+	if (v->step == MIGRATION_WAIT || v->step == MIGRATION_FAIL) {
+		report_run(m, item->cached, &item->migration, v->step == MIGRATION_WAIT ? MIGRATION_WAITING : MIGRATION_FAILED,
+			v->reason, v->message, NULL, a);
+	}
+	run_end(m);
+}
+
+static void start_run(struct migrator *m, const struct item *item, const struct migration_verdict *v,
+	const struct migration_facts *f, struct arena *a)
+{
+	if (!say_state(m, item, MIGRATION_RUNNING, v, f, a)) {
+		return;
+	}
+	run_begin(m, &item->migration, f);
+	migrator_notice(m, false,
+		"StorageMigration " STR_FMT ": " STR_FMT " are stored in " STR_FMT ", %" PRId64 " of %" PRId64
+		" in another version",
+		STR_ARG(item->migration.name), STR_ARG(kind_group_resource(f->kind, a)),
+		STR_ARG(door_api_version(f->common, a)), f->n_others, f->n_total);
+}
+
+static void tend_item(struct migrator *m, const struct item *item, const struct migration_facts *f, struct arena *a)
+{
+	struct migration_verdict v = migration_decide(&item->migration, f, a);
+
+	if (is_run(m, &item->migration)) {
+		if (v.step != MIGRATION_RUN) {
+			stop_run(m, item, &v, a);
+		}
+	} else if (v.step == MIGRATION_RUN && !m->run.kind) {
+		start_run(m, item, &v, f, a);
+	} else if (v.step == MIGRATION_WAIT || v.step == MIGRATION_FAIL) {
+		say_state(m, item, v.step == MIGRATION_WAIT ? MIGRATION_WAITING : MIGRATION_FAILED, &v, f, a);
+	}
+}
+
+/* ---- automatic ones ---- */
+
+static void create(struct migrator *m, const struct kind *k, struct arena *a)
+{
+	struct json *spec = json_object(a), *resource = json_object(a);
+	struct record r = {.kind = m->migrations, .label = LABEL, .value = LABEL_VALUE, .spec = spec, .status = json_object(a)};
+
+	json_add(a, resource, STR("group"), json_string(a, str_of(k->doors[0].group)));
+	json_add(a, resource, STR("resource"), json_string(a, str_of(k->resource)));
+	json_add(a, spec, STR("resource"), resource);
+	r.name = arena_printf(a, STR_FMT "-", STR_ARG(kind_group_resource(k, a)));
+	if (record_put(m, &r, a)) {
+		m->tend_at_ms = 0;
+	}
+}
+
+static void create_if_due(
+	struct migrator *m, const struct migration_facts *f, const struct item *items, size_t n, struct arena *a)
+{
+	const struct item *failed = NULL;
+	struct migration read;
+	struct object *o;
+
+	for (size_t i = 0; i < n; i++) {
+		if (kind_of(m, &items[i].migration) != f->kind) {
+			continue;
+		}
+		if (!items[i].migration.has_ended) {
+			return;
+		}
+		failed = items[i].has_failed ? &items[i] : failed;
+	}
+	if (failed && cached_object(&o, failed->cached, a) == 0) {
+		migration_read(&read, o);
+	}
+	if (migration_is_due(f, failed ? &read : NULL, clock_wall_s())) {
+		create(m, f->kind, a);
+	}
+}
+
+/* Whoever has put a finalizer on one wants to see it. */
+static void remove_old(struct migrator *m, const struct item *items, size_t n, struct arena *a)
+{
+	unsigned n_kept[KIND_COUNT_MAX] = {0};
+
+	for (size_t i = n; i-- > 0 && m->lock_revision;) {
+		const struct kind *k = kind_of(m, &items[i].migration);
+		struct object *o;
+		if (!k || !items[i].is_automatic || !items[i].migration.has_ended || ++n_kept[k->index] <= MIGRATIONS_KEPT) {
+			continue;
+		}
+		if (cached_object(&o, items[i].cached, a) == 0 && !o->meta.finalizers) {
+			record_remove(m, items[i].cached, a);
+		}
+	}
+}
+
+void tend(struct migrator *m, const struct agreement_view *view, struct arena *a)
+{
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(m->options.cache, m->migrations);
+	struct migration_facts *facts = arena_array(a, struct migration_facts, kind_count());
+	const struct migration_facts nothing = {.mode = m->options.mode};
+	struct item *items;
+	size_t n = read_items(m, s, &items, a);
+
+	for (size_t i = 0; i < kind_count(); i++) {
+		if (kind_has_version(kind_at(i), m->options.is_standalone)) {
+			facts[i] = facts_of(m, view, kind_at(i), a);
+		}
+	}
+	for (size_t i = 0; i < n && m->lock_revision; i++) {
+		const struct kind *k = kind_of(m, &items[i].migration);
+		tend_item(m, &items[i], k ? &facts[k->index] : &nothing, a);
+	}
+	for (size_t i = 0; i < kind_count() && m->lock_revision && !migrator_is_stopping(m); i++) {
+		if (facts[i].kind) {
+			create_if_due(m, &facts[i], items, n, a);
+		}
+	}
+	remove_old(m, items, n, a);
+}

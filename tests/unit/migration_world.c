@@ -1,0 +1,325 @@
+#include "tests/unit/migration_world.h"
+
+#include "migration/condition.h"
+#include "storage/keys.h"
+
+enum { POLL_MS = 20 };
+
+/* ---- life ---- */
+
+static void signal_change(struct world *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->has_changed = true;
+	pthread_cond_broadcast(&w->changed);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void on_agreement(void *ctx, struct agreement *a _unused_)
+{
+	struct world *w = ctx;
+
+	pthread_mutex_lock(&w->lock);
+	if (w->migrator) {
+		migrator_notify(w->migrator);
+	}
+	w->has_changed = true;
+	pthread_cond_broadcast(&w->changed);
+	pthread_mutex_unlock(&w->lock);
+}
+
+static void on_cache(void *ctx, bool is_ready _unused_, const char *message _unused_)
+{
+	signal_change(ctx);
+}
+
+static void on_wake(void *ctx)
+{
+	signal_change(ctx);
+}
+
+static void on_notice(void *ctx, bool is_trouble _unused_, struct str text)
+{
+	struct world *w = ctx;
+
+	pthread_mutex_lock(&w->lock);
+	size_t n = strlen(w->notices);
+	snprintf(w->notices + n, sizeof(w->notices) - n, STR_FMT "\n", STR_ARG(text));
+	pthread_mutex_unlock(&w->lock);
+	signal_change(w);
+}
+
+static struct storage_versions versions_of(const char *setting)
+{
+	struct storage_versions v;
+	struct buf err;
+
+	storage_versions_init(&v);
+	buf_init(&err, 4096);
+	assert_true(!setting || storage_versions_set(&v, str_of(setting), &err) == 0);
+	buf_done(&err);
+	return v;
+}
+
+static bool is_ready(struct world *w, const void *ctx _unused_)
+{
+	return cache_is_ready(w->cache) && agreement_is_settled(w->agreement, NULL);
+}
+
+static void watch(struct world *w, size_t i, const char *path)
+{
+	const struct door *d;
+	struct cache_watch_options options = {
+		.kind = world_door(path, &d), .from_revision = cache_revision(w->cache), .wake = on_wake, .ctx = w};
+
+	assert_int_equal(cache_watch_open(w->cache, &w->watchers[i], &options), CACHE_OK);
+}
+
+struct world *world_new(struct storage *s, const char *version)
+{
+	struct world *w = mem_new(struct world);
+
+	arena_init(&w->a, SIZE_MAX);
+	pthread_mutex_init(&w->lock, NULL);
+	pthread_cond_init(&w->changed, NULL);
+	w->storage = s;
+	w->cache =
+		cache_new(&(struct cache_options){.storage = s, .prefix = STR(WORLD_PREFIX), .on_state = on_cache, .ctx = w});
+	w->agreement = agreement_new(&(struct agreement_options){.storage = s,
+		.prefix = STR(WORLD_PREFIX),
+		.versions = versions_of(version),
+		.is_standalone = true,
+		.address = STR("here:1"),
+		.lease_s = 60,
+		.on_change = on_agreement,
+		.ctx = w});
+	world_await(w, is_ready, NULL);
+	watch(w, 0, MIGRATIONS_PATH);
+	watch(w, 1, VERSIONS_PATH);
+	return w;
+}
+
+void world_migrate(struct world *w, enum storage_migration mode, int64_t rate)
+{
+	struct migrator *m = migrator_new(&(struct migrator_options){.storage = w->storage,
+		.cache = w->cache,
+		.agreement = w->agreement,
+		.prefix = STR(WORLD_PREFIX),
+		.is_standalone = true,
+		.mode = mode,
+		.rate = rate,
+		.poll_ms = POLL_MS,
+		.report_ms = 1,
+		.on_notice = on_notice,
+		.ctx = w});
+
+	pthread_mutex_lock(&w->lock);
+	w->migrator = m;
+	pthread_mutex_unlock(&w->lock);
+}
+
+struct world *world_free(struct world *w)
+{
+	pthread_mutex_lock(&w->lock);
+	struct migrator *m = take_ptr(w->migrator);
+	pthread_mutex_unlock(&w->lock);
+	migrator_free(m);
+	for (size_t i = 0; i < ARRAY_SIZE(w->watchers); i++) {
+		cache_watch_close(w->watchers[i]);
+	}
+	agreement_free(w->agreement);
+	cache_free(w->cache);
+	pthread_cond_destroy(&w->changed);
+	pthread_mutex_destroy(&w->lock);
+	arena_done(&w->a);
+	return mem_free(w);
+}
+
+/* ---- waiting ---- */
+
+static void drain(struct world *w)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(w->watchers); i++) {
+		enum watch_type type;
+		struct cached *o;
+		while (w->watchers[i] && cache_watch_next(w->watchers[i], &type, &o) == CACHE_NEXT_EVENT) {
+			cached_unref(o);
+		}
+	}
+}
+
+void world_await(struct world *w, bool (*holds)(struct world *w, const void *ctx), const void *ctx)
+{
+	for (;;) {
+		drain(w);
+		pthread_mutex_lock(&w->lock);
+		w->has_changed = false;
+		pthread_mutex_unlock(&w->lock);
+		if (holds(w, ctx)) {
+			return;
+		}
+		pthread_mutex_lock(&w->lock);
+		while (!w->has_changed) {
+			pthread_cond_wait(&w->changed, &w->lock);
+		}
+		pthread_mutex_unlock(&w->lock);
+	}
+}
+
+/* ---- the store ---- */
+
+static struct str key_of(struct world *w, const char *path, const char *name)
+{
+	const struct door *d;
+	const struct kind *k = world_door(path, &d);
+
+	return key_object(&w->a, STR(WORLD_PREFIX), str_of(k->doors[0].group), str_of(k->resource), STR(""), str_of(name));
+}
+
+static int64_t step(struct world *w, struct storage_step s)
+{
+	struct storage_txn t = {.success = &s, .n_success = 1};
+
+	assert_int_equal(storage_txn_wait(w->storage, &t), STORAGE_OK);
+	int64_t revision = t.op.revision;
+	storage_op_clear(&t.op);
+	return revision;
+}
+
+static const struct door *door_of_version(const struct kind *k, const char *version)
+{
+	for (size_t i = 0; i < k->n_doors; i++) {
+		if (strcmp(k->doors[i].version, version) == 0) {
+			return &k->doors[i];
+		}
+	}
+	fail_msg("no version %s", version);
+	return NULL;
+}
+
+int64_t world_store(struct world *w, const char *path, const char *version, const char *name, const char *text, int64_t lease)
+{
+	struct api_world parser = {.a = w->a};
+	struct object *o = world_decode(&parser, path, text);
+	struct str ns, last;
+	struct buf b;
+
+	w->a = parser.a;
+	bool has_ns = str_cut(str_of(name), '/', &ns, &last);
+	o->meta.name = has_ns ? last : str_of(name);
+	o->meta.ns = has_ns ? ns : STR("");
+	o->meta.uid = arena_printf(&w->a, "uid-of-%s", name);
+	o->meta.creation_timestamp = STR("2026-01-01T00:00:00Z");
+	buf_init(&b, SIZE_MAX / 2);
+	assert_true(object_encode_stored(&b, o, door_of_version(o->kind, version)));
+	int64_t revision = step(
+		w, (struct storage_step){.kind = STEP_PUT, .key = key_of(w, path, name), .value = buf_str(&b), .lease = lease});
+	buf_done(&b);
+	return revision;
+}
+
+void world_put(struct world *w, const char *path, const char *name, const char *value)
+{
+	step(w, (struct storage_step){.kind = STEP_PUT, .key = key_of(w, path, name), .value = str_of(value)});
+}
+
+void world_remove(struct world *w, const char *path, const char *name)
+{
+	step(w, (struct storage_step){.kind = STEP_DELETE, .key = key_of(w, path, name)});
+}
+
+bool world_stored(struct world *w, const char *path, const char *name, struct world_stored *ret)
+{
+	struct storage_range r = {.key = key_of(w, path, name)};
+	struct json *j;
+	size_t at;
+
+	assert_int_equal(storage_range_wait(w->storage, &r), STORAGE_OK);
+	bool is_there = r.n_kvs > 0;
+	if (is_there) {
+		*ret = (struct world_stored){.value = arena_dup(&w->a, r.kvs[0].value),
+			.mod_revision = r.kvs[0].mod_revision,
+			.lease = r.kvs[0].lease};
+		assert_int_equal(json_parse(&j, &w->a, ret->value, JSON_LIMITS_DEFAULT, &at), 0);
+		ret->version = member_text(j, "apiVersion");
+	}
+	storage_op_clear(&r.op);
+	return is_there;
+}
+
+/* ---- the cache ---- */
+
+struct json *world_fields(struct world *w, const char *path, const char *name)
+{
+	const struct door *d;
+	struct cached *c = cache_get(w->cache, world_door(path, &d), STR(""), str_of(name));
+	struct object *o = NULL;
+
+	if (c) {
+		assert_int_equal(cached_object(&o, c, &w->a), 0);
+		cached_unref(c);
+	}
+	return o ? o->fields : NULL;
+}
+
+const char *world_migration(struct world *w, const char *resource)
+{
+	const struct door *d;
+	struct cache_snapshot *s = cache_snapshot(w->cache, world_door(MIGRATIONS_PATH, &d));
+	const struct cache_filter all = {0};
+	const struct cached *each, *found = NULL;
+	struct cache_iter it;
+
+	cache_iter_init(&it, s, &all, STR(""));
+	while ((each = cache_iter_next(&it))) {
+		bool is_newer = !found || each->create_revision > found->create_revision;
+		found = is_newer && str_contains(each->body, arena_printf(&w->a, "\"resource\":\"%s\"", resource)) ? each
+														   : found;
+	}
+	const char *name = found ? arena_dup(&w->a, found->name).p : NULL;
+	cache_snapshot_unref(s);
+	return name;
+}
+
+size_t world_count(struct world *w, const char *path)
+{
+	const struct door *d;
+	struct cache_snapshot *s = cache_snapshot(w->cache, world_door(path, &d));
+	size_t n = cache_snapshot_count(s, STR(""));
+
+	cache_snapshot_unref(s);
+	return n;
+}
+
+struct json *world_condition(struct world *w, const char *migration, const char *type)
+{
+	const struct json *status = json_gets(world_fields(w, MIGRATIONS_PATH, migration), "status");
+	const struct json *found = condition_find(json_gets(status, "conditions"), type);
+
+	return found ? json_copy(&w->a, found) : NULL;
+}
+
+struct wanted_state {
+	const char *resource, *state;
+};
+
+static bool is_in_state(struct world *w, const void *ctx)
+{
+	const struct wanted_state *wanted = ctx;
+	const char *name = world_migration(w, wanted->resource);
+	const struct door *d;
+
+	if (!name) {
+		return false;
+	}
+	struct cached *c = cache_get(w->cache, world_door(MIGRATIONS_PATH, &d), STR(""), str_of(name));
+	bool is_so = c && str_is(c->values[c->kind->n_selectable - 1], wanted->state);
+	cached_unref(c);
+	return is_so;
+}
+
+const char *world_await_state(struct world *w, const char *resource, const char *state)
+{
+	world_await(w, is_in_state, &(struct wanted_state){resource, state});
+	return world_migration(w, resource);
+}
