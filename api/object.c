@@ -56,19 +56,27 @@ static void meta_read(struct meta *m, const struct meta_row *row, struct json *v
 	}
 }
 
-/* Of normal form: members in order, so that one walk along the rows finds them all. */
+/* Members mostly come in order, so looking starts behind the last one. What others have written may have any order. */
+static const struct meta_row *meta_find(struct str name, const struct meta_row *last)
+{
+	size_t first = last ? (size_t)(last - meta_rows) + 1 : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(meta_rows); i++) {
+		const struct meta_row *row = &meta_rows[(first + i) % ARRAY_SIZE(meta_rows)];
+		if (str_is(name, row->name)) {
+			return row;
+		}
+	}
+	return NULL;
+}
+
 static void meta_from_json(struct meta *m, const struct json *in)
 {
 	*m = (struct meta){0};
-	size_t row = 0;
+	const struct meta_row *last = NULL, *row;
 	for (uint32_t i = 0; i < in->n; i++) {
-		size_t k = row;
-		while (k < ARRAY_SIZE(meta_rows) && !str_is(in->members[i].name, meta_rows[k].name)) {
-			k++;
-		}
-		if (k < ARRAY_SIZE(meta_rows)) {
-			meta_read(m, &meta_rows[k], in->members[i].value);
-			row = k + 1;
+		if ((row = meta_find(in->members[i].name, last))) {
+			meta_read(m, row, in->members[i].value);
+			last = row;
 		}
 	}
 }

@@ -98,6 +98,8 @@ static struct json *keep_lost(const struct json *hub, const struct json *again, 
 static struct json *stored_form(const struct json *hub, const struct door *version, struct arena *a)
 {
 	struct json *shown = json_copy(a, version->from_hub(hub, a));
+
+	json_remove(shown, STR(kept_name)); /* one that somebody else has invented: it is lost, and kept, like any other */
 	struct json *kept = keep_lost(hub, version->to_hub(shown, NULL, a), a);
 
 	if (kept->n > 0) {
@@ -144,6 +146,9 @@ int object_decode_stored(struct object **ret, const struct kind *kind, struct st
 		return OBJECT_WRONG_VERSION;
 	}
 	*ret = object_from_hub(kind, door->to_hub ? hub_form(stored, door, a) : stored, a);
+	if (arena_is_full(a)) {
+		return OBJECT_UNRECOGNIZED;
+	}
 	(*ret)->stored_version = door;
 	(*ret)->mod_revision = mod_revision;
 	(*ret)->meta.resource_version = arena_printf(a, "%lld", (long long)mod_revision);
