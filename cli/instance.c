@@ -2,12 +2,14 @@
 
 #include "base/clock.h"
 #include "server/server.h"
+#include "storage/agreement.h"
 #include "storage/compact.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 enum { RETRY_MS = 250 };
 
@@ -16,6 +18,7 @@ struct instance {
 	struct storage *storage;
 	struct cache *cache;
 	struct compactor *compactor;
+	struct agreement *agreement;
 	struct delegation *delegation; /* aggregated mode */
 	struct server *server;
 	pthread_t raiser, drainer;
@@ -24,7 +27,7 @@ struct instance {
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t wake;
 	bool is_stopping;
-	bool has_changed; /* the cache's state, since the raiser last looked */
+	bool has_changed; /* the cache's state or what replicas agree on, since the raiser last looked */
 };
 
 /* Every connection is a descriptor. */
@@ -39,16 +42,31 @@ static void raise_file_limit(void)
 
 /* ---- coming up ---- */
 
+static void wake_raiser(struct instance *i)
+{
+	pthread_mutex_lock(&i->lock);
+	i->has_changed = true;
+	pthread_cond_signal(&i->wake);
+	pthread_mutex_unlock(&i->lock);
+}
+
 /* Before everything is up, etcd not being there is no surprise. */
 static void on_cache_state(void *ctx, bool is_ready, const char *message)
 {
 	struct instance *i = ctx;
 	bool is_trouble = !is_ready && atomic_load(&i->is_ready);
 	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "cache", "%s", message);
-	pthread_mutex_lock(&i->lock);
-	i->has_changed = true;
-	pthread_cond_signal(&i->wake);
-	pthread_mutex_unlock(&i->lock);
+	wake_raiser(i);
+}
+
+static void on_agreement_change(void *ctx, struct agreement *a _unused_)
+{
+	wake_raiser(ctx);
+}
+
+static void on_agreement_notice(void *ctx _unused_, bool is_trouble, struct str text)
+{
+	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "storage-version", STR_FMT, STR_ARG(text));
 }
 
 /* Until something changes or it is time to try again; false when there is no need any more. */
@@ -131,6 +149,7 @@ static int open_server(struct instance *i, struct buf *err)
 			.front = o->front},
 		.storage = i->storage,
 		.cache = i->cache,
+		.agreement = i->agreement,
 		.prefix = str_of(o->prefix),
 		.is_standalone = !i->delegation,
 		.delegates = i->delegation ? delegation_delegates(i->delegation) : NULL,
@@ -176,6 +195,27 @@ static int open_delegation(struct instance *i, struct buf *err)
 	return delegation_new(&i->delegation, &options, err);
 }
 
+static void open_agreement(struct instance *i)
+{
+	const struct instance_options *o = &i->options;
+	char host[256] = "";
+	_cleanup_(buf_done) struct buf address;
+	buf_init(&address, 4096);
+	gethostname(host, sizeof(host) - 1);
+	buf_printf(&address, "%s:%u", host, o->port);
+	i->agreement = agreement_new(&(struct agreement_options){
+		.storage = i->storage,
+		.prefix = str_of(o->prefix),
+		.versions = o->flags->storage_versions,
+		.is_standalone = !o->delegation,
+		.address = buf_str(&address),
+		.lease_s = o->flags->replica_lease_ms / 1000,
+		.on_change = on_agreement_change,
+		.on_notice = on_agreement_notice,
+		.ctx = i,
+	});
+}
+
 static int open_parts(struct instance *i, struct buf *err)
 {
 	const struct instance_options *o = &i->options;
@@ -187,6 +227,7 @@ static int open_parts(struct instance *i, struct buf *err)
 		.storage = i->storage, .prefix = str_of(o->prefix), .on_state = on_cache_state, .ctx = i});
 	i->compactor = compactor_new(&(struct compactor_options){
 		.storage = i->storage, .prefix = str_of(o->prefix), .interval_ms = o->flags->etcd_compaction_interval_ms});
+	open_agreement(i);
 	r = open_delegation(i, err);
 	r = r ? r : open_server(i, err);
 	if (!r && i->delegation) {
@@ -253,6 +294,7 @@ struct instance *instance_free(struct instance *i)
 		}
 		server_free(i->server);
 		delegation_free(i->delegation);
+		agreement_free(i->agreement);
 		compactor_free(i->compactor);
 		cache_free(i->cache);
 		if (i->storage) {

@@ -20,6 +20,8 @@ struct document {
 };
 
 struct discovery {
+	_Atomic uint32_t refs;
+	const struct door *common[KIND_COUNT_MAX];
 	struct document *documents;
 	size_t n_documents;
 };
@@ -245,7 +247,7 @@ static void add_subresource(struct buf *out, const struct kind *k, const struct 
 /* Whoever migrates writes back what has a hash: a kind that cannot be written would let that fail each time. */
 static bool has_hash(const struct catalog *c, const struct kind *k)
 {
-	return c->options->storage_version_hash && !k->is_answered && (k->verbs & VERB_UPDATE);
+	return c->options->storage_version_hash && c->options->common[k->index] && !k->is_answered && (k->verbs & VERB_UPDATE);
 }
 
 static void add_resource(struct buf *out, const struct catalog *c, const struct kind *k)
@@ -262,7 +264,7 @@ static void add_resource(struct buf *out, const struct catalog *c, const struct 
 	add_strings(out, "shortNames", k->short_names);
 	add_strings(out, "categories", k->categories);
 	if (has_hash(c, k)) {
-		storage_version_hash(k, &k->doors[k->storage_door], hash);
+		storage_version_hash(k, c->options->common[k->index], hash);
 		buf_addc(out, ',');
 		add_string(out, "storageVersionHash", hash);
 	}
@@ -489,6 +491,8 @@ struct discovery *discovery_new(const struct discovery_options *options)
 	struct catalog c;
 	struct buf body;
 
+	atomic_init(&d->refs, 1);
+	memcpy(d->common, options->common, kind_count() * sizeof(struct door *));
 	catalog_init(&c, options);
 	buf_init(&body, DOCUMENT_MAX);
 	size_t core_end = c.n > 0 && c.v[0].door->group[0] == '\0' ? run_end(&c, 0, is_same_group) : 0;
@@ -500,9 +504,20 @@ struct discovery *discovery_new(const struct discovery_options *options)
 	return d;
 }
 
-struct discovery *discovery_free(struct discovery *d)
+struct discovery *discovery_ref(struct discovery *d)
 {
-	if (!d) {
+	atomic_fetch_add_explicit(&d->refs, 1, memory_order_relaxed);
+	return d;
+}
+
+bool discovery_shows(const struct discovery *d, const struct door *const *common)
+{
+	return memcmp(d->common, common, kind_count() * sizeof(struct door *)) == 0;
+}
+
+struct discovery *discovery_unref(struct discovery *d)
+{
+	if (!d || atomic_fetch_sub_explicit(&d->refs, 1, memory_order_acq_rel) != 1) {
 		return NULL;
 	}
 	for (size_t i = 0; i < d->n_documents; i++) {

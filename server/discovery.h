@@ -1,4 +1,5 @@
-/* Discovery documents, made once from the kinds at start: no etcd, there from the first millisecond. surprises.md 61.
+/* Discovery documents, made from the kinds: no etcd, there from the first millisecond. Counted: when a storage version changes, others take their place.
+ * surprises.md 61.
  *
  * * Two forms: kube's legacy documents (/api, /apis, /api/v1, /apis/G, /apis/G/V), and the aggregated one (/api, /apis),
  * which clients ask for with Accept: media_negotiate() with ALLOW_DISCOVERY says so with AS_DISCOVERY. Only doors that are
@@ -14,11 +15,17 @@ struct discovery;
 struct discovery_options {
 	bool is_standalone;
 	bool storage_version_hash; /* feature gate StorageVersionHash */
+	/* By kind->index: the version that is stored, of which the hash is shown; NULL: none is. Read by discovery_new() only. */
+	const struct door *const *common;
 	struct str server_address; /* "127.0.0.1:6443", for APIVersions.serverAddressByClientCIDRs */
 };
 
 struct discovery *discovery_new(const struct discovery_options *options);
-struct discovery *discovery_free(struct discovery *d);
+struct discovery *discovery_ref(struct discovery *d);
+struct discovery *discovery_unref(struct discovery *d); /* NULL */
+DEFINE_CLEANUP(struct discovery *, discovery_unref)
+/* Do the documents show these versions? */
+bool discovery_shows(const struct discovery *d, const struct door *const *common);
 
 struct discovery_answer {
 	struct bytes *body; /* compact JSON with a final newline; a reference of the callee's, valid as long as the discovery */

@@ -1,5 +1,7 @@
 #include "server/health.h"
 
+#include "server/versions.h"
+
 enum health_endpoint { HEALTHZ = 1 << 0, LIVEZ = 1 << 1, READYZ = 1 << 2 };
 
 /* NULL: fine; else what is wrong. */
@@ -68,6 +70,7 @@ static const struct check {
 	{"etcd", HEALTHZ | READYZ, check_etcd, false},
 	{"etcd-readiness", READYZ, check_etcd, false},
 	{"namespaces", READYZ, check_namespaces, false},
+	{"storage-versions", READYZ, versions_check, false},
 	{"cluster", READYZ, check_cluster, true},
 	{"shutdown", READYZ, check_shutdown, false},
 };

@@ -2,6 +2,7 @@
 #include "server/request.h"
 
 #include "server/health.h"
+#include "server/versions.h"
 
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -85,9 +86,9 @@ static int negotiate(struct request *q, unsigned allowed)
 			       params_get(&q->route.params, "pretty"), allowed, q->a, &q->st);
 }
 
-static void discovery_not_found(struct request *q)
+static void discovery_not_found(struct request *q, const struct discovery *d)
 {
-	if (!discovery_has_group(q->server->discovery, path_without_slash(q))) {
+	if (!discovery_has_group(d, path_without_slash(q))) {
 		reply_page_not_found(q);
 		return;
 	}
@@ -98,12 +99,12 @@ static void discovery_not_found(struct request *q)
 /* The aggregated form exists of the roots only: of a group or version it is not acceptable. */
 static void serve_discovery(struct request *q)
 {
-	const struct discovery *d = q->server->discovery;
+	_cleanup_(discovery_unrefp) struct discovery *d = versions_discovery(q->server);
 	struct str path = path_without_slash(q);
 	struct discovery_answer answer;
 
 	if (!discovery_find(&answer, d, path, false)) {
-		discovery_not_found(q);
+		discovery_not_found(q, d);
 		return;
 	}
 	if (answer.only_get && q->route.method != METHOD_GET) {
@@ -237,11 +238,12 @@ static int path_cmp(const void *a, const void *b)
 static void serve_index(struct request *q)
 {
 	static const char *const fixed[] = {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"};
+	_cleanup_(discovery_unrefp) struct discovery *d = versions_discovery(q->server);
 	struct json *o = json_object(q->a), *list = json_array(q->a);
 	struct str found[DISCOVERY_PATHS_MAX + ARRAY_SIZE(fixed)];
 	size_t n = 0;
 
-	for (size_t i = 0; n < DISCOVERY_PATHS_MAX && discovery_next_path(q->server->discovery, &i, &found[n]);) {
+	for (size_t i = 0; n < DISCOVERY_PATHS_MAX && discovery_next_path(d, &i, &found[n]);) {
 		n++;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {

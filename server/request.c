@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "server/diff.h"
 #include "server/impersonate.h"
+#include "server/versions.h"
 
 #define STORAGE_TIMEOUT_MS 10000 /* one wait for etcd, within the request's own time */
 #define REQUEST_TIMEOUT_MS 60000
@@ -64,7 +65,7 @@ void request_on_cleanup(struct request *q, void (*cleanup)(struct request *q, vo
 bool request_is_cache_ready(struct request *q)
 {
 	if (cache_is_ready(q->server->options.cache)) {
-		return true;
+		return versions_can_read(q);
 	}
 	status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, "the storage is being read for the first time; try again");
 	q->st.retry_after_s = RETRY_AFTER_S;
@@ -142,6 +143,19 @@ void request_wait_lease(struct request *q, void (*next)(struct request *q))
 	if (leases_take(q->server->leases, &q->lease)) {
 		http_wake(q->x);
 	}
+}
+
+static void request_versions_done(struct agreement_wait *w)
+{
+	http_wake(container_of(w, struct request, versions)->x);
+}
+
+void request_wait_versions(struct request *q, void (*next)(struct request *q))
+{
+	q->versions = (struct agreement_wait){
+		.done = request_versions_done, .kind = q->route.kind, .timeout_ms = request_time_left(q, STORAGE_TIMEOUT_MS)};
+	request_began_waiting(q, next);
+	agreement_wait(q->server->options.agreement, &q->versions);
 }
 
 void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write)

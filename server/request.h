@@ -35,7 +35,9 @@ struct server {
 	struct http_server *http;
 	struct authn *authn;
 	struct authz *authz;
-	struct discovery *discovery;
+	struct discovery *discovery; /* as of the last time it was asked for; under discovery_lock */
+	struct discovery_options discovery_options;
+	pthread_mutex_t discovery_lock;
 	struct openapi *openapi;
 	struct metrics *metrics;
 	struct accesslog *accesslog;           /* may be NULL */
@@ -85,6 +87,7 @@ struct request {
 	bool is_cache_waiter; /* wait is under way, or over and not settled */
 	bool is_asking;
 	struct lease_wait lease;
+	struct agreement_wait versions;
 	struct storage_txn txn;
 	bool has_txn;                          /* txn holds results to clear */
 	int64_t deadline_ms;                   /* monotonic; watches have none */
@@ -109,6 +112,8 @@ void request_txn(struct request *q, void (*next)(struct request *q));
 void request_wait_answer(struct request *q, void (*next)(struct request *q));
 /* A lease for something that expires. Result: q->lease. */
 void request_wait_lease(struct request *q, void (*next)(struct request *q));
+/* Until the request's kind may be written. Result: q->versions. */
+void request_wait_versions(struct request *q, void (*next)(struct request *q));
 /* The 503 or 504 for a wait or transaction that failed. is_write: the outcome may be unknown, and the answer says so. */
 void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write);
 
@@ -119,7 +124,7 @@ struct str request_ns(const struct request *q);         /* of the objects meant;
 struct str request_group(const struct request *q);      /* of the door, for messages */
 struct authz_attributes request_attributes(struct request *q); /* what the user wants to do, for authorization */
 struct str request_manager(const struct request *q, struct str field_manager);
-bool request_is_cache_ready(struct request *q);         /* else answers 503 */
+bool request_is_cache_ready(struct request *q); /* and shows all there is of the kind; else answers 503 */
 
 /* Answering (respond.c). Each ends the exchange. */
 void reply_status(struct request *q);                                          /* q->st */

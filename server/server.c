@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "server/gzip_list.h"
 #include "server/process_metrics.h"
+#include "server/versions.h"
 #include "storage/keys.h"
 
 #define READS_DEFAULT 400
@@ -106,6 +107,15 @@ static void write_audit_metrics(void *ctx, struct buf *out)
 	audit_write_metrics(((struct server *)ctx)->audit, out);
 }
 
+static void write_agreement_metrics(void *ctx, struct buf *out)
+{
+	struct server *s = ctx;
+
+	if (s->options.agreement) {
+		agreement_write_metrics(s->options.agreement, out);
+	}
+}
+
 static void write_process_metrics(void *ctx, struct buf *out)
 {
 	process_metrics_write(out, ((struct server *)ctx)->started_s);
@@ -190,6 +200,7 @@ static int server_open_logs(struct server *s, struct buf *err)
 	metrics_add_source(s->metrics, write_list_metrics, s);
 	metrics_add_source(s->metrics, write_object_metrics, s);
 	metrics_add_source(s->metrics, write_audit_metrics, s);
+	metrics_add_source(s->metrics, write_agreement_metrics, s);
 	metrics_add_source(s->metrics, write_process_metrics, s);
 	if (s->options.write_metrics) {
 		metrics_add_source(s->metrics, s->options.write_metrics, s->options.metrics_ctx);
@@ -204,13 +215,12 @@ static int server_open_logs(struct server *s, struct buf *err)
 static void server_open_documents(struct server *s)
 {
 	const struct server_options *o = &s->options;
-	const struct discovery_options discovery = {
+	s->discovery_options = (struct discovery_options){
 		.is_standalone = o->is_standalone,
 		.storage_version_hash = o->storage_version_hash,
 		.server_address = arena_printf(&s->arena, "%s:%u", o->http.bind_address, http_server_port(s->http)),
 	};
 
-	s->discovery = discovery_new(&discovery);
 	s->openapi = openapi_new(o->is_standalone, o->version);
 }
 
@@ -224,6 +234,7 @@ int server_new(struct server **ret, const struct server_options *options, struct
 	s->options = *options;
 	s->started_s = clock_wall_s();
 	pthread_mutex_init(&s->gate, NULL);
+	pthread_mutex_init(&s->discovery_lock, NULL);
 	arena_init(&s->arena, (size_t)1 << 20);
 	server_set_defaults(s);
 	s->gzip_runs = gzip_runs_new(LIST_GZIP_BYTES);
@@ -290,20 +301,21 @@ struct server *server_free(struct server *s)
 	s->accesslog = accesslog_free(s->accesslog);
 	s->audit = audit_free(s->audit);
 	s->openapi = openapi_free(s->openapi);
-	s->discovery = discovery_free(s->discovery);
+	s->discovery = discovery_unref(s->discovery);
 	s->metrics = metrics_free(s->metrics);
 	s->gzip_runs = gzip_runs_free(s->gzip_runs);
 	s->leases = leases_free(s->leases);
 	s->authz = authz_free(s->authz);
 	s->authn = authn_free(s->authn);
 	arena_done(&s->arena);
+	pthread_mutex_destroy(&s->discovery_lock);
 	pthread_mutex_destroy(&s->gate);
 	return mem_free(s);
 }
 
 /* ---- what is there from the start ---- */
 
-static int bootstrap_namespace(struct server *s, const char *name, struct buf *err)
+static int bootstrap_namespace(struct server *s, const struct agreement_ticket *ticket, const char *name, struct buf *err)
 {
 	struct arena a;
 	struct object *ns;
@@ -319,14 +331,25 @@ static int bootstrap_namespace(struct server *s, const char *name, struct buf *e
 	object_decode(&ns, s->namespaces, &s->namespaces->doors[0], in, NULL, &a, NULL, &error);
 	meta_prepare_create(ns, STR(""), &a);
 	s->namespaces->prepare_create(ns, &a);
-	object_encode_stored(&stored, ns, &s->namespaces->doors[s->namespaces->storage_door]);
+	object_encode_stored(&stored, ns, ticket->version);
 	struct str key = key_object(&a, s->options.prefix, STR(""), str_of(s->namespaces->resource), STR(""), str_of(name));
-	struct storage_compare absent = {.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = 0};
-	struct storage_step put = {.kind = STEP_PUT, .key = key, .value = buf_str(&stored)};
-	struct storage_txn txn = {.compares = &absent, .n_compares = 1, .success = &put, .n_success = 1};
+	struct storage_compare compares[] = {
+		{.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = 0}, versions_guard(ticket)};
+	struct storage_step put = {.kind = STEP_PUT, .key = key, .value = buf_str(&stored)},
+			    look = {.kind = STEP_GET, .key = key, .keys_only = true};
+	struct storage_txn txn = {.compares = compares,
+		.n_compares = versions_is_guarded(ticket) ? 2 : 1,
+		.success = &put,
+		.n_success = 1,
+		.failure = &look,
+		.n_failure = 1};
 	r = (int)storage_txn_wait(s->options.storage, &txn);
 	if (r) {
 		buf_printf(err, "namespace %s: %s: %s", name, storage_result_name(txn.op.result), txn.op.message);
+	} else if (!txn.succeeded && look.n_kvs == 0) {
+		agreement_doubt(s->options.agreement, ticket);
+		buf_printf(err, "namespace %s: this server is no longer registered with the others", name);
+		r = (int)STORAGE_LEASE_GONE;
 	}
 	storage_op_clear(&txn.op);
 	buf_done(&stored);
@@ -337,9 +360,13 @@ static int bootstrap_namespace(struct server *s, const char *name, struct buf *e
 int server_bootstrap(struct server *s, struct buf *err)
 {
 	static const char *const names[] = {"default", "kube-node-lease", "kube-public", "kube-system"};
+	struct agreement_ticket ticket = {.version = &s->namespaces->doors[s->namespaces->storage_door]};
 
+	if (s->options.agreement && agreement_write(s->options.agreement, s->namespaces, &ticket, err) != AGREEMENT_MAY_WRITE) {
+		return (int)STORAGE_UNAVAILABLE;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		int r = bootstrap_namespace(s, names[i], err);
+		int r = bootstrap_namespace(s, &ticket, names[i], err);
 		if (r) {
 			return r;
 		}

@@ -3,10 +3,11 @@
 #define SERVER_SERVER_H
 
 #include "api/delegates.h"
+#include "base/log.h"
 #include "server/audit.h"
 #include "server/http.h"
+#include "storage/agreement.h"
 #include "storage/cache.h"
-#include "base/log.h"
 
 struct server;
 
@@ -14,6 +15,7 @@ struct server_options {
 	struct http_options http;              /* handler is set by the server */
 	struct storage *storage;
 	struct cache *cache;
+	struct agreement *agreement;           /* on storage versions; NULL: this server is alone */
 	struct str prefix;                     /* --etcd-prefix */
 	bool is_standalone;
 	const struct delegates *delegates;     /* aggregated mode; lives longer than the server. NULL: standalone */

@@ -1,5 +1,6 @@
 #include "server/write.h"
 
+#include "server/versions.h"
 #include "server/write_history.h"
 #include "server/write_references.h"
 #include "storage/keys.h"
@@ -96,7 +97,7 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 	bool refers = q->route.kind->references || w->loses_protection, is_history = q->route.kind->history;
 	size_t n_extended = w->extend ? WRITE_OPERATIONS_MAX : 0;
 	size_t max_compares =
-		2u + (refers ? REFERENCES_COMPARES_MAX : 0u) + (is_history ? HISTORY_COMPARES_MAX : 0u) + n_extended;
+		3u + (refers ? REFERENCES_COMPARES_MAX : 0u) + (is_history ? HISTORY_COMPARES_MAX : 0u) + n_extended;
 	size_t max_success = 1u + (refers ? REFERENCES_STEPS_MAX : 0u) + (is_history ? HISTORY_STEPS_MAX : 0u) + n_extended;
 	struct storage_compare *compares = arena_array(q->a, struct storage_compare, max_compares);
 	struct storage_step *success = arena_array(q->a, struct storage_step, max_success);
@@ -105,6 +106,9 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 	compares[n_compares++] = guard(w->key, w->present ? w->present->mod_revision : 0);
 	if (w->guards_namespace) {
 		compares[n_compares++] = guard(w->namespace_key, w->namespace_revision);
+	}
+	if (versions_is_guarded(&w->ticket)) {
+		compares[n_compares++] = versions_guard(&w->ticket);
 	}
 	success[n_success++] = w->decision == DECIDE_REMOVE
 		? (struct storage_step){.kind = STEP_DELETE, .key = w->key}
@@ -116,12 +120,14 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 	n_compares += history_guards(q, w, compares + n_compares);
 	n_success += history_steps(q, w, success + n_success);
 	w->failure[0] = (struct storage_step){.kind = STEP_GET, .key = w->key};
+	w->ticket_look = 1 + history_looks(q, w, w->failure + 1);
+	w->failure[w->ticket_look] = (struct storage_step){.kind = STEP_GET, .key = w->ticket.key, .keys_only = true};
 	q->txn = (struct storage_txn){.compares = compares,
 		.n_compares = n_compares,
 		.success = success,
 		.n_success = n_success,
 		.failure = w->failure,
-		.n_failure = 1 + history_looks(q, w, w->failure + 1)};
+		.n_failure = w->ticket_look + versions_is_guarded(&w->ticket)};
 	if (w->extend) {
 		w->extend(q, w, &q->txn);
 	}
@@ -155,8 +161,19 @@ static int write_refuse_found(struct request *q, struct write *w)
 	return revision == (w->present ? w->present->mod_revision : 0) && history_refuse(q, w, w->failure + 1);
 }
 
+/* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
+static void write_doubt_ticket(struct request *q, const struct write *w)
+{
+	const struct storage_step *got = &w->failure[w->ticket_look];
+
+	if (versions_is_guarded(&w->ticket) && (got->n_kvs == 0 || got->kvs[0].mod_revision != w->ticket.revision)) {
+		agreement_doubt(q->server->options.agreement, &w->ticket);
+	}
+}
+
 static void write_again(struct request *q, struct write *w)
 {
+	write_doubt_ticket(q, w);
 	int r = (!w->extend && write_refuse_found(q, w)) || write_take_present(q, w);
 
 	storage_op_clear(&q->txn.op);
@@ -211,18 +228,13 @@ static void write_with_lease(struct request *q)
 	request_txn(q, write_txn_done);
 }
 
-static const struct door *write_version(const struct request *q)
-{
-	return &q->route.kind->doors[q->route.kind->storage_door];
-}
-
 static bool write_encode(struct request *q, struct write *w)
 {
 	struct buf out;
 	bool ok;
 
 	buf_init(&out, STORED_CEILING);
-	ok = object_encode_stored(&out, w->object, write_version(q));
+	ok = object_encode_stored(&out, w->object, w->ticket.version);
 	w->stored = ok ? arena_dup(q->a, buf_str(&out)) : STR("");
 	buf_done(&out);
 	if (!ok) {
@@ -256,7 +268,7 @@ static bool is_spelled_so(struct request *q, const struct write *w)
 
 enum decision write_keep(struct request *q, struct write *w)
 {
-	bool is_current = w->present->stored_version == write_version(q) && is_spelled_so(q, w);
+	bool is_current = w->present->stored_version == versions_now(q) && is_spelled_so(q, w);
 
 	w->object = object_copy(w->present, q->a);
 	return is_current || q->is_dry_run ? DECIDE_KEEP : DECIDE_PUT;
@@ -272,9 +284,15 @@ static void write_carry_out(struct request *q, struct write *w)
 		w->finish(q, w);
 		return;
 	}
-	if (w->decision == DECIDE_PUT && !write_encode(q, w)) {
-		reply_status(q);
-		return;
+	w->ticket = (struct agreement_ticket){0}; /* a removal stores nothing */
+	if (w->decision == DECIDE_PUT) {
+		if (versions_take(q, &w->ticket, write_decide)) {
+			return;
+		}
+		if (!write_encode(q, w)) {
+			reply_status(q);
+			return;
+		}
 	}
 	if (w->decision == DECIDE_PUT && q->route.kind->expires) {
 		request_wait_lease(q, write_with_lease);

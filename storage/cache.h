@@ -119,6 +119,7 @@ void cache_wait_settled(struct cache *c);
 struct cached *cache_get(struct cache *c, const struct kind *kind, struct str ns, struct str name); /* a reference or NULL */
 struct cache_snapshot *cache_snapshot(struct cache *c, const struct kind *kind);    /* newest; never NULL once ready */
 void cache_census(struct cache *c, const struct kind *kind, struct cache_census *ret);
+bool cache_has_unknown(const struct cache *c, const struct kind *kind); /* n_unknown > 0; without a lock */
 enum cache_result { CACHE_OK = 0, CACHE_EXPIRED, CACHE_FUTURE };
 /* As it was at exactly `revision`, for Exact lists and continue tokens: from the window or from recently pinned snapshots. */
 enum cache_result cache_snapshot_at(struct cache *c, const struct kind *kind, int64_t revision, struct cache_snapshot **ret);

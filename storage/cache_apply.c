@@ -133,6 +133,7 @@ static void publish_commit(struct cache *c, struct cache_snapshot **fresh, int64
 		if (fresh[i]) {
 			fresh[i] = feed_swap(&c->feeds[i], fresh[i]);
 			census_show(&c->feeds[i].census, &c->feeds[i].shown_census);
+			atomic_store(&c->feeds[i].has_unknown, c->feeds[i].shown_census.n_unknown > 0);
 		}
 	}
 	atomic_store(&c->revision, revision);

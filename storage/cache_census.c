@@ -107,6 +107,11 @@ void census_show(const struct census *s, struct cache_census *ret)
 	}
 }
 
+bool cache_has_unknown(const struct cache *c, const struct kind *kind)
+{
+	return atomic_load_explicit(&c->feeds[kind->index].has_unknown, memory_order_acquire);
+}
+
 void cache_census(struct cache *c, const struct kind *kind, struct cache_census *ret)
 {
 	struct feed *f = &c->feeds[kind->index];

@@ -149,6 +149,7 @@ struct feed {
 	/* cache.lock */
 	struct cache_snapshot *newest; /* NULL until loaded */
 	struct cache_census shown_census;
+	_Atomic bool has_unknown; /* shown_census.n_unknown > 0: every read asks */
 
 	/* lock */
 	pthread_mutex_t lock;

@@ -11,8 +11,13 @@ struct fixture {
 static int setup(void **state)
 {
 	struct fixture *f = mem_new(struct fixture);
-	struct discovery_options options = {
-		.is_standalone = true, .storage_version_hash = true, .server_address = STR("127.0.0.1:6443")};
+	struct storage_versions versions;
+
+	storage_versions_init(&versions);
+	struct discovery_options options = {.is_standalone = true,
+		.storage_version_hash = true,
+		.common = versions.doors,
+		.server_address = STR("127.0.0.1:6443")};
 
 	arena_init(&f->arena, 16 << 20);
 	f->standalone = discovery_new(&options);
@@ -27,8 +32,8 @@ static int teardown(void **state)
 {
 	struct fixture *f = *state;
 
-	discovery_free(f->standalone);
-	discovery_free(f->aggregated);
+	discovery_unref(f->standalone);
+	discovery_unref(f->aggregated);
 	arena_done(&f->arena);
 	mem_free(f);
 	return 0;
@@ -101,6 +106,41 @@ static void test_discovery__only_what_can_be_written_has_a_hash(void **state)
 	assert_non_null(item(resources, "name", "storageversions"));
 	assert_null(json_gets(item(resources, "name", "storageversions"), "storageVersionHash"));
 	assert_null(json_gets(item(resources, "name", "snapshots"), "storageVersionHash"));
+}
+
+static struct str hash_at(struct fixture *f, const struct discovery *d, const char *path)
+{
+	struct json *resources = json_gets(find_json(f, d, path, false), "resources");
+
+	return json_text(json_gets(item(resources, "name", "controllerrevisions"), "storageVersionHash"));
+}
+
+/* One object, one stored version: whichever door it is asked at. No version, no hash, and nothing else changes. */
+static void test_discovery__hash_is_that_of_the_common_version(void **state)
+{
+	static const char *const paths[] = {"/apis/annals.dev/v1", "/apis/annals.dev/v1beta1", "/apis/apps/v1"};
+	struct fixture *f = *state;
+	const struct kind *k = kind_by_hub(STR("annals.dev"), STR("controllerrevisions"));
+	struct storage_versions versions;
+	char hash[STORAGE_VERSION_HASH_SIZE];
+
+	storage_versions_init(&versions);
+	for (size_t i = 0; i <= k->n_doors; i++) {
+		versions.doors[k->index] = i < k->n_doors ? &k->doors[i] : NULL;
+		struct discovery *d = discovery_new(&(struct discovery_options){
+			.is_standalone = true, .storage_version_hash = true, .common = versions.doors});
+		hash[0] = 0;
+		if (i < k->n_doors) {
+			storage_version_hash(k, &k->doors[i], hash);
+		}
+		for (size_t j = 0; j < ARRAY_SIZE(paths); j++) {
+			assert_str(hash_at(f, d, paths[j]), hash);
+			assert_str(hash_at(f, f->aggregated, "/apis/annals.dev/v1"), "");
+		}
+		assert_true(discovery_shows(d, versions.doors));
+		assert_int_equal(discovery_shows(f->standalone, versions.doors), i == 0);
+		discovery_unref(d);
+	}
 }
 
 static void test_discovery__core_has_subresources_and_short_names(void **state)
@@ -217,6 +257,7 @@ int main(void)
 		WITH_FIXTURE(test_discovery__roots_and_groups),
 		WITH_FIXTURE(test_discovery__resources_of_a_version),
 		WITH_FIXTURE(test_discovery__only_what_can_be_written_has_a_hash),
+		WITH_FIXTURE(test_discovery__hash_is_that_of_the_common_version),
 		WITH_FIXTURE(test_discovery__core_has_subresources_and_short_names),
 		WITH_FIXTURE(test_discovery__aggregated_form),
 		WITH_FIXTURE(test_discovery__etag_follows_the_content),

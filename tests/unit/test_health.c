@@ -103,14 +103,14 @@ static void test_health__is_alive_but_not_ready_while_loading(void **state)
 		{"/readyz", 500,
 			"[+]ping ok\n"
 			"[-]etcd failed: " NOT_READ "[-]etcd-readiness failed: " NOT_READ "[-]namespaces failed: " NO_NAMESPACES
-			"[+]shutdown ok\nreadyz check failed\n"},
+			"[+]storage-versions ok\n[+]shutdown ok\nreadyz check failed\n"},
 		{"/readyz/etcd", 500, "internal server error: " NOT_READ},
 		{"/readyz/ping", 200, "ok"},
 		{"/readyz?exclude=etcd&exclude=etcd-readiness&exclude=namespaces", 200, "ok"},
 		{"/readyz?exclude=etcd&exclude=namespaces", 500,
 			"[+]ping ok\n[+]etcd excluded: ok\n"
 			"[-]etcd-readiness failed: " NOT_READ
-			"[+]namespaces excluded: ok\n[+]shutdown ok\nreadyz check failed\n"},
+			"[+]namespaces excluded: ok\n[+]storage-versions ok\n[+]shutdown ok\nreadyz check failed\n"},
 		{"/healthz", 500, "[+]ping ok\n[-]etcd failed: " NOT_READ "healthz check failed\n"},
 	};
 	check_answers(*state, rows, ARRAY_SIZE(rows));
@@ -124,7 +124,7 @@ static void test_health__is_not_ready_without_the_first_namespaces(void **state)
 		{"/readyz/namespaces", 500, "internal server error: " NO_NAMESPACES},
 		{"/readyz", 500,
 			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[-]namespaces failed: " NO_NAMESPACES
-			"[+]shutdown ok\nreadyz check failed\n"},
+			"[+]storage-versions ok\n[+]shutdown ok\nreadyz check failed\n"},
 	};
 	finish_loading(*state);
 	check_answers(*state, rows, ARRAY_SIZE(rows));
@@ -151,7 +151,8 @@ static void test_health__is_ready_when_everything_is_there(void **state)
 		{"/healthz", 200, "ok"},
 		{"/healthz/", 404, "404 page not found\n"},
 		{"/readyz?verbose", 200,
-			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]namespaces ok\n[+]shutdown ok\nreadyz check "
+			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]namespaces ok\n[+]storage-versions ok\n[+]shutdown "
+			"ok\nreadyz check "
 			"passed\n"},
 		{"/livez?verbose=false", 200, "[+]ping ok\n[+]etcd ok\nlivez check passed\n"},
 		{"/livez?exclude=nothing", 200, "ok"},

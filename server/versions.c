@@ -1,0 +1,132 @@
+#include "server/versions.h"
+
+enum { RETRY_S = 1 };
+
+/* ---- writing ---- */
+
+static void reply_unavailable(struct request *q, struct str why)
+{
+	status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, STR_FMT, STR_ARG(why));
+	q->st.retry_after_s = RETRY_S;
+	reply_status(q);
+}
+
+int versions_take(struct request *q, struct agreement_ticket *ret, void (*again)(struct request *q))
+{
+	struct agreement *a = q->server->options.agreement;
+	const struct kind *k = q->route.kind;
+	_cleanup_(buf_done) struct buf why;
+
+	buf_init(&why, 4096);
+	if (!a || q->is_dry_run) {
+		*ret = (struct agreement_ticket){.version = &k->doors[k->storage_door]};
+		return 0;
+	}
+	enum agreement_writing may = agreement_write(a, k, ret, &why);
+	if (may == AGREEMENT_MAY_WRITE) {
+		return 0;
+	}
+	/* Who has waited in vain is told so. */
+	if (may == AGREEMENT_NOT_YET && q->versions.result == STORAGE_OK) {
+		request_wait_versions(q, again);
+	} else {
+		reply_unavailable(q, arena_dup(q->a, buf_str(&why)));
+	}
+	return 1;
+}
+
+const struct door *versions_now(const struct request *q)
+{
+	struct agreement *a = q->server->options.agreement;
+	const struct kind *k = q->route.kind;
+	struct agreement_ticket ticket;
+
+	if (!a) {
+		return &k->doors[k->storage_door];
+	}
+	return agreement_write(a, k, &ticket, NULL) == AGREEMENT_MAY_WRITE ? ticket.version : NULL;
+}
+
+bool versions_is_guarded(const struct agreement_ticket *ticket)
+{
+	return ticket->key.n > 0;
+}
+
+struct storage_compare versions_guard(const struct agreement_ticket *ticket)
+{
+	return (struct storage_compare){
+		.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = ticket->key, .number = ticket->revision};
+}
+
+/* ---- reading ---- */
+
+static bool is_all_known(struct request *q, const struct kind *k, struct buf *why)
+{
+	struct cache *c = q->server->options.cache;
+	struct cache_census census;
+
+	if (!cache_has_unknown(c, k)) {
+		return true;
+	}
+	cache_census(c, k, &census);
+	struct str resource = kind_group_resource(k, q->a);
+	buf_printf(why, "%zu objects of " STR_FMT " are stored in versions that this server does not know, such as %s",
+		census.n_unknown, STR_ARG(resource), census.unknown_version);
+	return false;
+}
+
+bool versions_can_read(struct request *q)
+{
+	struct agreement *a = q->server->options.agreement;
+	_cleanup_(buf_done) struct buf why;
+
+	buf_init(&why, 4096);
+	if (is_all_known(q, q->route.kind, &why) && (!a || agreement_can_read(a, q->route.kind, &why))) {
+		return true;
+	}
+	reply_unavailable(q, arena_dup(q->a, buf_str(&why)));
+	return false;
+}
+
+const char *versions_check(struct request *q)
+{
+	struct agreement *a = q->server->options.agreement;
+	_cleanup_(buf_done) struct buf why;
+
+	buf_init(&why, 4096);
+	bool is_fine = !a || agreement_is_settled(a, &why);
+	for (size_t i = 0; is_fine && i < kind_count(); i++) {
+		is_fine = is_all_known(q, kind_at(i), &why);
+	}
+	if (is_fine) {
+		return NULL;
+	}
+	return arena_dup(q->a, buf_str(&why)).p;
+}
+
+/* ---- discovery ---- */
+
+static void read_common(struct server *s, const struct door *ret[KIND_COUNT_MAX])
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		ret[i] = s->options.agreement ? agreement_common(s->options.agreement, k) : &k->doors[k->storage_door];
+	}
+}
+
+struct discovery *versions_discovery(struct server *s)
+{
+	const struct door *common[KIND_COUNT_MAX] = {NULL};
+
+	pthread_mutex_lock(&s->discovery_lock);
+	read_common(s, common); /* under the lock: what is shown never goes back to what was read before */
+	if (!s->discovery || !discovery_shows(s->discovery, common)) {
+		struct discovery_options options = s->discovery_options;
+		options.common = common;
+		discovery_unref(s->discovery);
+		s->discovery = discovery_new(&options);
+	}
+	struct discovery *d = discovery_ref(s->discovery);
+	pthread_mutex_unlock(&s->discovery_lock);
+	return d;
+}

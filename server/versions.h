@@ -1,0 +1,22 @@
+/* What the server makes of the replicas' agreement on storage versions (storage/agreement.h): the version and the guard of a write, what may be read, the
+ * hashes in discovery. A server without one (tests) is alone: it stores every kind as it is declared. */
+#ifndef SERVER_VERSIONS_H
+#define SERVER_VERSIONS_H
+
+#include "server/request.h"
+
+/* For an object of the request's kind to be written: the version and guard into *ret. 0; or 1: the request waits, and `again` will be called; or it has
+ * been answered. */
+int versions_take(struct request *q, struct agreement_ticket *ret, void (*again)(struct request *q));
+/* The version that objects of the request's kind are written in now; NULL: not to be said yet. */
+const struct door *versions_now(const struct request *q);
+/* Of a ticket: has the transaction to be guarded by it? */
+bool versions_is_guarded(const struct agreement_ticket *ticket);
+struct storage_compare versions_guard(const struct agreement_ticket *ticket);
+/* Are all objects of the kind understood here? else answers 503: a list with holes would have controllers act on them. */
+bool versions_can_read(struct request *q);
+/* Of the cluster's discovery documents those that tell what is common now; a reference. */
+struct discovery *versions_discovery(struct server *s);
+const char *versions_check(struct request *q); /* for /readyz: NULL, or what is missing */
+
+#endif
