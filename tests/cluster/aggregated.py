@@ -232,8 +232,8 @@ class Cluster:
     """kube-apiserver on an etcd, with front proxies' certificates of a CA of their own, what is behind it, and, since they ask for discovery
     only now and then, later the controllers. Users are certificates of the cluster's CA."""
 
-    def __init__(self, folder, certificates, *programs, controllers=True, **behind):
-        self.folder, self.certificates = pathlib.Path(folder), certificates
+    def __init__(self, folder, certificates, *programs, controllers=True, kube_flags=(), **behind):
+        self.folder, self.certificates, self.kube_flags = pathlib.Path(folder), certificates, kube_flags
         self.front = processes.Certificates(self.folder / "front", "front-proxy-ca")
         self.front_proxy = self.front.client(FRONT_NAME)
         self.audit_policy, self.audit_log = self.folder / "audit-policy", self.folder / "audit.log"
@@ -271,7 +271,8 @@ class Cluster:
                                        "--requestheader-uid-headers=X-Remote-Uid", "--requestheader-group-headers=X-Remote-Group",
                                        "--requestheader-extra-headers-prefix=X-Remote-Extra-", f"--proxy-client-cert-file={cert}",
                                        f"--proxy-client-key-file={key}", f"--audit-policy-file={self.audit_policy}",
-                                       f"--audit-log-path={self.audit_log}", port=self.kube.port if self.kube else 0, wait=wait)
+                                       f"--audit-log-path={self.audit_log}", *self.kube_flags,
+                                       port=self.kube.port if self.kube else 0, wait=wait)
         shared(self.kube)
 
     def start_controllers(self):

@@ -84,6 +84,14 @@ def empty_cluster(certificates):
     yield from shared(lambda path, certificates: aggregated.Cluster(path, certificates, controllers=False), certificates)
 
 
+@pytest.fixture(scope="session")
+def migrating_cluster(certificates):
+    """A cluster in which storage versions change."""
+    import migrating
+
+    yield from shared(migrating.Migrating, certificates)
+
+
 @pytest.fixture(params=["wardle", "annals"])
 def behind(cluster, request):
     """What is behind `cluster`, one after the other: what sample-apiserver does is what annals has to do."""

@@ -39,12 +39,12 @@ def write_kubeconfig(path, server, certificates, user=None):
     return path
 
 
-def controller_manager(kubeconfig, *controllers):
+def controller_manager(kubeconfig, *controllers, flags=()):
     """With the controllers that look after objects, or those named. Its default of 20 requests a second would make tests wait for nothing else."""
     return processes.Process([KUBE_CONTROLLER_MANAGER, f"--kubeconfig={kubeconfig}", "--leader-elect=false", "--secure-port=0",
                               f"--controllers={','.join(controllers or ('garbage-collector-controller', 'namespace-controller'))}",
                               "--authentication-skip-lookup",
-                              "--kube-api-qps=1000", "--kube-api-burst=2000"])
+                              "--kube-api-qps=1000", "--kube-api-burst=2000", *flags])
 
 
 class KubeApiserver(processes.Server):
