@@ -80,10 +80,321 @@ static void test_migrator__rewrites_what_is_stored_otherwise(void **state)
 	world_free(w);
 }
 
+/* ---- StorageVersions ---- */
+
+static size_t n_stored_kinds(void)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < kind_count(); i++) {
+		n += !kind_at(i)->is_answered;
+	}
+	return n;
+}
+
+static struct json *version_status_of(struct world *w, const char *name)
+{
+	return json_gets(world_fields(w, VERSIONS_PATH, name), "status");
+}
+
+static bool says_all_are_v1(struct world *w, const void *ctx _unused_)
+{
+	const struct json *stored = json_gets(version_status_of(w, "dependents.annals.dev"), "storedObjects");
+
+	return member_count(version_status_of(w, "dependents.annals.dev"), "storedObjects") == 1 &&
+		member_int(list_item(stored, 0), "count") == 10;
+}
+
+static void test_migrator__says_what_is_stored(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	store_dependents(w, "v1beta1", 0, 10);
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	world_await_state(w, "dependents", "Succeeded");
+	world_await(w, says_all_are_v1, NULL);
+	assert_int_equal(world_count(w, VERSIONS_PATH), n_stored_kinds());
+	const struct json *status = version_status_of(w, "dependents.annals.dev");
+	const struct json *server = list_item(json_gets(status, "storageVersions"), 0);
+	assert_str(member_text(status, "commonEncodingVersion"), "annals.dev/v1");
+	assert_int_equal(member_text(status, "storageVersionHash").n, 12);
+	assert_true(str_eq(member_text(server, "apiServerID"), agreement_id(w->agreement)));
+	assert_str(member_text(server, "encodingVersion"), "annals.dev/v1");
+	assert_null(json_gets(server, "wantedVersion"));
+	assert_int_equal(member_count(server, "decodableVersions"), 2);
+	const struct json *condition = list_item(json_gets(status, "conditions"), 0);
+	assert_str(member_text(condition, "type"), "AllEncodingVersionsEqual");
+	assert_str(member_text(condition, "status"), "True");
+	assert_str(member_text(condition, "reason"), "CommonEncodingVersionSet");
+	world_free(w);
+}
+
+static bool lacks_toys(struct world *w, const void *ctx _unused_)
+{
+	return !world_fields(w, VERSIONS_PATH, "toys.example.com") && world_count(w, VERSIONS_PATH) == n_stored_kinds() + 1;
+}
+
+/* Of kinds that no live server knows; another one's are left alone. */
+static void test_migrator__removes_versions_of_lost_kinds(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+	char alive[512];
+
+	snprintf(alive, sizeof(alive), "{\"status\":{\"storageVersions\":[{\"apiServerID\":\"" STR_FMT "\"}]}}",
+		STR_ARG(agreement_id(w->agreement)));
+	world_store(w, VERSIONS_PATH, "v1", "toys.example.com",
+		"{\"status\":{\"storageVersions\":[{\"apiServerID\":\"gone\"}]}}", 0);
+	world_store(w, VERSIONS_PATH, "v1", "games.example.com", alive, 0);
+	world_migrate(w, STORAGE_MIGRATION_OFF, 0);
+	world_await(w, lacks_toys, NULL);
+	assert_non_null(world_fields(w, VERSIONS_PATH, "games.example.com"));
+	world_free(w);
+}
+
+/* ---- modes ---- */
+
+static bool has_all_versions(struct world *w, const void *ctx _unused_)
+{
+	return world_count(w, VERSIONS_PATH) == n_stored_kinds();
+}
+
+static void test_migrator__manual_waits_to_be_asked(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	store_dependents(w, "v1beta1", 0, 10);
+	world_migrate(w, STORAGE_MIGRATION_MANUAL, 0);
+	world_await(w, has_all_versions, NULL);
+	assert_int_equal(world_count(w, MIGRATIONS_PATH), 0);
+	assert_versions(w, 0, 10, "annals.dev/v1beta1");
+	world_store(w, MIGRATIONS_PATH, "v1", "mine", MIGRATE_DEPENDENTS, 0);
+	assert_string_equal(world_await_state(w, "dependents", "Succeeded"), "mine");
+	assert_versions(w, 0, 10, "annals.dev/v1");
+	assert_int_equal(count_of(w, "mine", "migrated"), 10);
+	world_free(w);
+}
+
+static void test_migrator__off_says_so(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	store_dependents(w, "v1beta1", 0, 10);
+	world_migrate(w, STORAGE_MIGRATION_OFF, 0);
+	world_await(w, has_all_versions, NULL);
+	world_store(w, MIGRATIONS_PATH, "v1", "mine", MIGRATE_DEPENDENTS, 0);
+	world_await_state(w, "dependents", "Waiting");
+	assert_str(member_text(world_condition(w, "mine", "Running"), "reason"), "MigrationOff");
+	assert_versions(w, 0, 10, "annals.dev/v1beta1");
+	world_free(w);
+}
+
+/* ---- what cannot be done ---- */
+
+static void test_migrator__leaves_unknown_versions_to_who_knows_them(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	store_dependents(w, "v1beta1", 0, 10);
+	world_put(w, DEPENDENTS_PATH, "ns/newer",
+		"{\"kind\":\"Dependent\",\"apiVersion\":\"annals.dev/"
+		"v9\",\"metadata\":{\"name\":\"newer\",\"namespace\":\"ns\",\"uid\":\"u\"}}");
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	world_await(w, has_all_versions, NULL);
+	assert_int_equal(world_count(w, MIGRATIONS_PATH), 0);
+	world_store(w, MIGRATIONS_PATH, "v1", "mine", MIGRATE_DEPENDENTS, 0);
+	world_await_state(w, "dependents", "Failed");
+	assert_str(member_text(world_condition(w, "mine", "Failed"), "message"),
+		"1 objects are stored in versions that this server does not know, such as annals.dev/v9: they must be migrated "
+		"by a server "
+		"that does");
+	assert_versions(w, 0, 10, "annals.dev/v1beta1");
+	world_free(w);
+}
+
+/* ---- one after another ---- */
+
+/* A server has died in the middle: what its StorageMigration says is where the next one begins. */
+static void test_migrator__goes_on_where_another_stopped(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	store_dependents(w, "v1beta1", 0, 200);
+	world_store(w, MIGRATIONS_PATH, "v1", "mine",
+		"{\"spec\":{\"resource\":{\"group\":\"annals.dev\",\"resource\":\"dependents\"}},\"status\":{\"conditions\":[{"
+		"\"type\":"
+		"\"Running\",\"status\":\"True\",\"lastTransitionTime\":\"2026-01-01T00:00:00Z\",\"reason\":\"x\",\"message\":"
+		"\"\"}],"
+		"\"storageVersion\":\"annals.dev/v1\",\"objects\":{\"migrated\":7},\"startTime\":\"2026-01-01T00:00:00Z\","
+		"\"progressKey\":\"ns/d0099\"}}",
+		0);
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	assert_string_equal(world_await_state(w, "dependents", "Succeeded"), "mine");
+	assert_versions(w, 0, 200, "annals.dev/v1");
+	assert_true(dependent(w, 100).mod_revision < dependent(w, 0).mod_revision);
+	assert_true(dependent(w, 199).mod_revision < dependent(w, 0).mod_revision);
+	assert_int_equal(count_of(w, "mine", "migrated"), 207);
+	assert_str(member_text(json_gets(world_fields(w, MIGRATIONS_PATH, "mine"), "status"), "startTime"),
+		"2026-01-01T00:00:00Z");
+	world_free(w);
+}
+
+static bool has_taken_turn(struct world *w, const void *ctx _unused_)
+{
+	pthread_mutex_lock(&w->lock);
+	bool has_taken = strstr(w->notices, "turn to migrate") != NULL;
+	pthread_mutex_unlock(&w->lock);
+	return has_taken;
+}
+
+static bool has_two_migrations(struct world *w, const void *ctx _unused_)
+{
+	return world_count(w, MIGRATIONS_PATH) == 2;
+}
+
+static void test_migrator__one_migrates_at_a_time(void **state)
+{
+	struct world *first = world_new(*state, NULL), *second = world_new(*state, NULL);
+
+	world_migrate(first, STORAGE_MIGRATION_AUTO, 0);
+	world_await(first, has_taken_turn, NULL);
+	world_migrate(second, STORAGE_MIGRATION_AUTO, 0);
+	store_dependents(first, "v1beta1", 0, 10);
+	world_await_state(second, "dependents", "Succeeded");
+	assert_false(has_taken_turn(second, NULL));
+	first = world_free(first);
+	world_await(second, has_taken_turn, NULL);
+	store_dependents(second, "v1beta1", 20, 30);
+	world_await(second, has_two_migrations, NULL);
+	world_await_state(second, "dependents", "Succeeded");
+	assert_versions(second, 20, 30, "annals.dev/v1");
+	world_free(second);
+}
+
+static void test_migrator__waits_for_agreement(void **state)
+{
+	struct world *new = world_new(*state, NULL), *old;
+
+	store_dependents(new, "v1beta1", 0, 10);
+	old = world_new(*state, "dependents=v1beta1");
+	world_migrate(new, STORAGE_MIGRATION_AUTO, 0);
+	world_await(new, has_all_versions, NULL);
+	assert_int_equal(world_count(new, MIGRATIONS_PATH), 0);
+	world_store(new, MIGRATIONS_PATH, "v1", "mine", MIGRATE_DEPENDENTS, 0);
+	world_await_state(new, "dependents", "Waiting");
+	const struct json *running = world_condition(new, "mine", "Running");
+	assert_str(member_text(running, "reason"), "StorageVersionsDiffer");
+	assert_true(str_contains(member_text(running, "message"), agreement_id(old->agreement)));
+	assert_true(str_contains(member_text(running, "message"), STR("stores annals.dev/v1beta1")));
+	const struct json *status = version_status_of(new, "dependents.annals.dev");
+	assert_null(json_gets(status, "commonEncodingVersion"));
+	assert_int_equal(member_count(status, "storageVersions"), 2);
+	assert_versions(new, 0, 10, "annals.dev/v1beta1");
+	world_free(old);
+	world_await_state(new, "dependents", "Succeeded");
+	assert_versions(new, 0, 10, "annals.dev/v1");
+	world_free(new);
+}
+
+/* ---- leases ---- */
+
+static void test_migrator__objects_keep_their_lease(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+	struct storage_lease lease = {.ttl_s = 3600};
+	struct world_stored stored;
+
+	assert_int_equal(storage_lease_grant_wait(w->storage, &lease), STORAGE_OK);
+	world_store(w, "/v1/events", "v1", "ns/plain", "{\"involvedObject\":{\"namespace\":\"ns\"}}", 0);
+	world_store(w, "/v1/events", "v1", "ns/leased", "{\"involvedObject\":{\"namespace\":\"ns\"}}", lease.id);
+	w = world_free(w);
+	w = world_new(*state, "events=events.k8s.io/v1");
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	world_await_state(w, "events", "Succeeded");
+	assert_true(world_stored(w, "/v1/events", "ns/leased", &stored));
+	assert_str(stored.version, "events.k8s.io/v1");
+	assert_int_equal(stored.lease, lease.id);
+	assert_true(world_stored(w, "/v1/events", "ns/plain", &stored));
+	assert_str(stored.version, "events.k8s.io/v1");
+	assert_int_equal(stored.lease, 0);
+	world_free(w);
+	storage_op_clear(&lease.op);
+}
+
+/* ---- how many are kept ---- */
+
+static bool has_kept_five(struct world *w, const void *ctx _unused_)
+{
+	return world_count(w, MIGRATIONS_PATH) == 6 && !world_fields(w, MIGRATIONS_PATH, "dependents.annals.dev-0");
+}
+
+static void test_migrator__keeps_the_last_five(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	world_store(w, MIGRATIONS_PATH, "v1", "mine", MIGRATE_DEPENDENTS, 0);
+	for (int i = 0; i < 7; i++) {
+		char name[64];
+		snprintf(name, sizeof(name), "dependents.annals.dev-%d", i);
+		world_store(w, MIGRATIONS_PATH, "v1", name,
+			"{\"metadata\":{\"labels\":{\"annals.dev/"
+			"storage-migration\":\"Auto\"}},\"spec\":{\"resource\":{\"group\":"
+			"\"annals.dev\",\"resource\":\"dependents\"}},\"status\":{\"conditions\":[{\"type\":\"Succeeded\","
+			"\"status\":\"True\"}]}}",
+			0);
+	}
+	world_migrate(w, STORAGE_MIGRATION_MANUAL, 0);
+	world_await(w, has_kept_five, NULL);
+	assert_null(world_fields(w, MIGRATIONS_PATH, "dependents.annals.dev-1"));
+	assert_non_null(world_fields(w, MIGRATIONS_PATH, "dependents.annals.dev-2"));
+	assert_non_null(world_fields(w, MIGRATIONS_PATH, "mine"));
+	world_free(w);
+}
+
+/* ---- metrics ---- */
+
+static bool has_metric(struct world *w, const void *line)
+{
+	struct buf out;
+
+	buf_init(&out, 65536);
+	migrator_write_metrics(w->migrator, &out);
+	bool has = str_contains(buf_str(&out), str_of(line));
+	buf_done(&out);
+	return has;
+}
+
+static void test_migrator__counts(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	store_dependents(w, "v1beta1", 0, 81);
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	world_await_state(w, "dependents", "Succeeded");
+	world_await(w, has_metric, "annals_storage_migration_running 0\n");
+	assert_true(has_metric(w, "objects_total{resource=\"dependents.annals.dev\",result=\"rewritten\"} 81\n"));
+	assert_true(has_metric(w, "objects_total{resource=\"dependents.annals.dev\",result=\"conflict\"} 0\n"));
+	assert_true(has_metric(w, "annals_storage_migration_batches_total 3\n"));
+	assert_true(has_metric(w, "annals_storage_migrations_succeeded_total 1\n"));
+	assert_true(has_metric(w, "annals_storage_migrations_failed_total 0\n"));
+	assert_true(has_metric(w, "annals_storage_migrator 1\n"));
+	world_free(w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MIGRATOR_TEST(test_migrator__rewrites_what_is_stored_otherwise),
+		MIGRATOR_TEST(test_migrator__says_what_is_stored),
+		MIGRATOR_TEST(test_migrator__removes_versions_of_lost_kinds),
+		MIGRATOR_TEST(test_migrator__manual_waits_to_be_asked),
+		MIGRATOR_TEST(test_migrator__off_says_so),
+		MIGRATOR_TEST(test_migrator__leaves_unknown_versions_to_who_knows_them),
+		MIGRATOR_TEST(test_migrator__goes_on_where_another_stopped),
+		MIGRATOR_TEST(test_migrator__one_migrates_at_a_time),
+		MIGRATOR_TEST(test_migrator__waits_for_agreement),
+		MIGRATOR_TEST(test_migrator__objects_keep_their_lease),
+		MIGRATOR_TEST(test_migrator__keeps_the_last_five),
+		MIGRATOR_TEST(test_migrator__counts),
 	};
 	return cmocka_run_group_tests_name("migrator", tests, NULL, NULL);
 }
