@@ -26,6 +26,14 @@ void agreement_lose(struct agreement *a)
 	a->trips[ERRAND_KEEP_ALIVE].not_before_ms = 0;
 }
 
+/* Others may have seen, or may yet see, a registration of ours that says anything: until we have made another one nothing is common, and none of what they
+ * acknowledged counts any more. */
+void agreement_be_unsure(struct agreement *a)
+{
+	a->is_unsure = true;
+	a->in_doubt = ~UINT64_C(0);
+}
+
 /* Is the registration what we have made it? The answer to a change under way will tell; where not all registrations are known nothing is said of ours. */
 static void check_own(struct agreement *a)
 {
@@ -36,7 +44,7 @@ static void check_own(struct agreement *a)
 	if (!row) {
 		agreement_lose(a);
 	} else if (row->entry->replica.mod_revision != a->mod) {
-		a->is_unsure = true;
+		agreement_be_unsure(a);
 	}
 }
 
@@ -56,9 +64,8 @@ void agreement_choose_all(struct agreement *a)
 		}
 		a->choices[i] = agreement_choose(&a->self, a->view, k, a->encodes[i]);
 		a->next[i] = a->table.is_overfull ? a->encodes[i] : a->choices[i].encodes;
-		bool will_change = a->next[i] != a->encodes[i];
-		bool may_change = (a->is_unsure || a->trips[ERRAND_REGISTER].is_under_way) && a->sent[i] != a->encodes[i];
-		if (will_change || may_change) {
+		bool may_change = a->trips[ERRAND_REGISTER].is_under_way && a->sent[i] != a->encodes[i];
+		if (may_change || a->next[i] != a->encodes[i]) {
 			a->in_doubt |= kind_bit(i);
 		} else if (!a->is_unsure) {
 			a->in_doubt &= ~kind_bit(i);
@@ -204,19 +211,17 @@ static void *timer_run(void *p)
 
 /* ---- birth ---- */
 
-static void self_init(struct agreement *a, const uint32_t *knows)
+static void self_init(struct agreement *a, const struct agreement_nature *nature)
 {
 	struct agreement_self *self = &a->self;
-	char random[ID_CHARS + 1];
 
-	random_suffix(random, ID_CHARS);
-	self->id = arena_printf(&a->arena, "annals-%s", random);
+	self->id = arena_dup(&a->arena, nature->id);
 	self->address = arena_dup(&a->arena, a->options.address);
 	self->wanted = a->options.versions;
 	self->is_standalone = a->options.is_standalone;
 	for (size_t i = 0; i < kind_count(); i++) {
 		assert(kind_at(i)->n_doors < 32);
-		self->knows[i] = knows ? knows[i] : (UINT32_C(1) << kind_at(i)->n_doors) - 1;
+		self->knows[i] = nature->knows ? nature->knows[i] : (UINT32_C(1) << kind_at(i)->n_doors) - 1;
 	}
 }
 
@@ -235,13 +240,13 @@ static void keys_init(struct agreement *a)
 	assert(str_cmp(t->acks, t->registrations) < 0);
 }
 
-struct agreement *agreement_open(const struct agreement_options *options, int64_t (*now_ms)(void), const uint32_t *knows)
+struct agreement *agreement_open(const struct agreement_options *options, const struct agreement_nature *nature)
 {
 	struct agreement *a = mem_new(struct agreement);
 
 	a->options = *options;
 	a->options.lease_s = options->lease_s ? options->lease_s : LEASE_S;
-	a->now_ms = now_ms ? now_ms : clock_boot_ms;
+	a->now_ms = nature->now_ms;
 	arena_init(&a->arena, SIZE_MAX);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_cond_init(&a->idle, NULL);
@@ -250,7 +255,7 @@ struct agreement *agreement_open(const struct agreement_options *options, int64_
 	buf_init(&a->registration.value, AGREEMENT_VALUE_MAX);
 	buf_init(&a->ack.value, 32);
 	buf_init(&a->notices, NOTICES_MAX);
-	self_init(a, knows);
+	self_init(a, nature);
 	keys_init(a);
 	for (size_t i = 0; i < kind_count(); i++) {
 		atomic_store(&a->is_readable[i], true);
@@ -261,7 +266,10 @@ struct agreement *agreement_open(const struct agreement_options *options, int64_
 
 struct agreement *agreement_new(const struct agreement_options *options)
 {
-	struct agreement *a = agreement_open(options, NULL, NULL);
+	char id[] = "annals-............", *random = id + sizeof(id) - 1 - ID_CHARS;
+
+	random_suffix(random, ID_CHARS);
+	struct agreement *a = agreement_open(options, &(struct agreement_nature){.id = str_of(id), .now_ms = clock_boot_ms});
 
 	agreement_run(a);
 	a->has_timer = true;

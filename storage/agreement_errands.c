@@ -245,7 +245,7 @@ static void registered(struct agreement *a, int64_t revision)
 	};
 
 	for (size_t i = 0; i < kind_count(); i++) {
-		if (a->mod == 0 || a->encodes[i] != a->sent[i]) {
+		if (a->mod == 0 || a->encodes[i] != a->sent[i] || (a->in_doubt & kind_bit(i))) {
 			a->since[i] = revision;
 			a->may_write &= ~kind_bit(i);
 		}
@@ -258,7 +258,7 @@ static void registered(struct agreement *a, int64_t revision)
 	agreement_table_put(&a->table, &kv);
 }
 
-/* Whatever changes a registration has been in vain may still come about: until a later one of ours has, the kinds it would change are in doubt. */
+/* One of which nothing is known may still come about, until a later one of ours has. */
 static void register_answered(struct agreement *a, const struct storage_txn *txn)
 {
 	const struct storage_step *get = &a->registration.get;
@@ -270,7 +270,7 @@ static void register_answered(struct agreement *a, const struct storage_txn *txn
 	} else if (txn->op.result == STORAGE_LEASE_GONE) {
 		agreement_lose(a);
 	} else if (!storage_result_is_certain(txn->op.result)) {
-		a->is_unsure = true;
+		agreement_be_unsure(a);
 	}
 }
 
@@ -383,7 +383,7 @@ static void doubt_answered(struct agreement *a, const struct storage_range *r)
 	if (mod == 0) {
 		agreement_lose(a);
 	} else if (mod != a->mod) {
-		a->is_unsure = true;
+		agreement_be_unsure(a);
 	}
 }
 

@@ -98,8 +98,15 @@ struct agreement {
 
 _Static_assert(KIND_COUNT_MAX <= 64, "bits of may_write and in_doubt");
 
-/* Without a timer: agreement_run() is called by the test, which has the time go on. NULL: clock_boot_ms. knows: see struct agreement_self. */
-struct agreement *agreement_open(const struct agreement_options *options, int64_t (*now_ms)(void), const uint32_t *knows);
+/* What tests decide on, and time and chance otherwise. */
+struct agreement_nature {
+	struct str id;
+	int64_t (*now_ms)(void);
+	const uint32_t *knows; /* see struct agreement_self; NULL: all */
+};
+
+/* Without a timer: agreement_run() is for the caller. */
+struct agreement *agreement_open(const struct agreement_options *options, const struct agreement_nature *nature);
 void agreement_run(struct agreement *a);
 /* When agreement_run() has something to do, if nothing happens before; INT64_MAX: never. Lock held. */
 int64_t agreement_next_ms(struct agreement *a);
@@ -108,6 +115,7 @@ struct agreement *agreement_abandon(struct agreement *a);
 
 /* ---- lock held ---- */
 void agreement_lose(struct agreement *a);                                  /* the registration is gone */
+void agreement_be_unsure(struct agreement *a);
 int64_t agreement_errand_ms(struct agreement *a, enum agreement_errand e); /* when it is due; INT64_MAX: it is not */
 /* Runs it; lets go of the lock meanwhile. */
 void agreement_errand_run(struct agreement *a, enum agreement_errand e);

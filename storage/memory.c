@@ -33,6 +33,8 @@ struct memory {
 	struct list watchers; /* watcher.node */
 	int64_t last_lease_id;
 	bool is_ending; /* has seen is_closing */
+	bool is_manual; /* has no thread, and this for a time */
+	int64_t manual_ms;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
@@ -55,6 +57,11 @@ struct job {
 static struct memory *memory(struct storage *s)
 {
 	return container_of(s, struct memory, storage);
+}
+
+static int64_t memory_now_ms(const struct memory *m)
+{
+	return m->is_manual ? m->manual_ms : clock_mono_ms();
 }
 
 /* ---- operations ---- */
@@ -291,9 +298,9 @@ static enum storage_result execute_status(struct memory *m, struct storage_op *o
 
 /* ---- leases ---- */
 
-static void lease_renew(struct lease *lease)
+static void lease_renew(const struct memory *m, struct lease *lease)
 {
-	lease->expires_ms = clock_mono_ms() + lease->ttl_s * 1000;
+	lease->expires_ms = memory_now_ms(m) + lease->ttl_s * 1000;
 }
 
 static enum storage_result execute_grant(struct memory *m, struct storage_op *op)
@@ -309,7 +316,7 @@ static enum storage_result execute_grant(struct memory *m, struct storage_op *op
 	struct lease *lease = mem_new(struct lease);
 	lease->id = l->id;
 	lease->ttl_s = l->ttl_s;
-	lease_renew(lease);
+	lease_renew(m, lease);
 	list_append(&m->leases, &lease->node);
 	return STORAGE_OK;
 }
@@ -321,7 +328,7 @@ static enum storage_result execute_keep_alive(struct memory *m, struct storage_o
 	if (!lease) {
 		return fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
 	}
-	lease_renew(lease);
+	lease_renew(m, lease);
 	l->ttl_s = lease->ttl_s;
 	return STORAGE_OK;
 }
@@ -356,7 +363,7 @@ static enum storage_result execute_revoke(struct memory *m, struct storage_op *o
 
 static void leases_expire(struct memory *m)
 {
-	int64_t now_ms = clock_mono_ms();
+	int64_t now_ms = memory_now_ms(m);
 	list_for_each_safe(it, &m->leases) {
 		struct lease *lease = list_entry(it, struct lease, node);
 		if (lease->expires_ms <= now_ms) {
@@ -481,17 +488,22 @@ static void jobs_run(struct memory *m, struct list *jobs)
 	}
 }
 
+static void memory_turn(struct memory *m, struct list *jobs)
+{
+	leases_expire(m);
+	jobs_run(m, jobs);
+	while (m->is_ending && !list_is_empty(&m->watchers)) {
+		watcher_end(list_entry(m->watchers.next, struct watcher, node));
+	}
+}
+
 static void *memory_run(void *p)
 {
 	struct memory *m = p;
 	struct list jobs = LIST_INIT(jobs);
 	pthread_setname_np(pthread_self(), "memory-store");
 	while (memory_wait(m, &jobs)) {
-		leases_expire(m);
-		jobs_run(m, &jobs);
-		while (m->is_ending && !list_is_empty(&m->watchers)) {
-			watcher_end(list_entry(m->watchers.next, struct watcher, node));
-		}
+		memory_turn(m, &jobs);
 	}
 	return NULL;
 }
@@ -567,7 +579,11 @@ static void memory_free(struct storage *s)
 	m->is_closing = true;
 	pthread_cond_signal(&m->changed);
 	pthread_mutex_unlock(&m->lock);
-	pthread_join(m->thread, NULL);
+	if (m->is_manual) {
+		storage_memory_run(s, m->manual_ms);
+	} else {
+		pthread_join(m->thread, NULL);
+	}
 
 	leases_free(&m->leases);
 	mvcc_done(&m->mvcc);
@@ -589,7 +605,7 @@ static const struct storage_ops memory_ops = {
 	.free = memory_free,
 };
 
-struct storage *storage_memory_new(void)
+static struct memory *memory_new(void)
 {
 	struct memory *m = mem_new(struct memory);
 	m->storage.ops = &memory_ops;
@@ -599,8 +615,33 @@ struct storage *storage_memory_new(void)
 	list_init(&m->inbox);
 	pthread_mutex_init(&m->lock, NULL);
 	clock_cond_init(&m->changed);
+	return m;
+}
 
+struct storage *storage_memory_new(void)
+{
+	struct memory *m = memory_new();
 	int r = pthread_create(&m->thread, NULL, memory_run, m);
 	assert(r == 0);
 	return &m->storage;
+}
+
+struct storage *storage_memory_new_manual(void)
+{
+	struct memory *m = memory_new();
+	m->is_manual = true;
+	return &m->storage;
+}
+
+/* What is submitted by callbacks is carried out, too. */
+void storage_memory_run(struct storage *s, int64_t now_ms)
+{
+	struct memory *m = memory(s);
+	struct list jobs = LIST_INIT(jobs);
+	m->is_ending = m->is_closing;
+	m->manual_ms = now_ms;
+	do {
+		list_splice(&jobs, &m->inbox);
+		memory_turn(m, &jobs);
+	} while (!list_is_empty(&m->inbox));
 }
