@@ -1,6 +1,7 @@
 #include "cli/instance.h"
 
 #include "base/clock.h"
+#include "migration/migrator.h"
 #include "server/server.h"
 #include "storage/agreement.h"
 #include "storage/compact.h"
@@ -28,6 +29,7 @@ struct instance {
 	pthread_cond_t wake;
 	bool is_stopping;
 	bool has_changed; /* the cache's state or what replicas agree on, since the raiser last looked */
+	struct migrator *migrator;
 };
 
 /* Every connection is a descriptor. */
@@ -61,7 +63,18 @@ static void on_cache_state(void *ctx, bool is_ready, const char *message)
 
 static void on_agreement_change(void *ctx, struct agreement *a _unused_)
 {
-	wake_raiser(ctx);
+	struct instance *i = ctx;
+	wake_raiser(i);
+	pthread_mutex_lock(&i->lock);
+	if (i->migrator) {
+		migrator_notify(i->migrator);
+	}
+	pthread_mutex_unlock(&i->lock);
+}
+
+static void on_migrator_notice(void *ctx _unused_, bool is_trouble, struct str text)
+{
+	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "migration", STR_FMT, STR_ARG(text));
 }
 
 static void on_agreement_notice(void *ctx _unused_, bool is_trouble, struct str text)
@@ -135,6 +148,21 @@ static void init_lock(struct instance *i)
 	pthread_mutex_init(&i->lock, NULL);
 }
 
+static void write_metrics(void *ctx, struct buf *out)
+{
+	struct instance *i = ctx;
+	if (i->delegation) {
+		delegation_write_metrics(i->delegation, out);
+	} else if (i->options.write_metrics) {
+		i->options.write_metrics(i->options.metrics_ctx, out);
+	}
+	pthread_mutex_lock(&i->lock);
+	if (i->migrator) {
+		migrator_write_metrics(i->migrator, out);
+	}
+	pthread_mutex_unlock(&i->lock);
+}
+
 static int open_server(struct instance *i, struct buf *err)
 {
 	const struct instance_options *o = &i->options;
@@ -177,8 +205,8 @@ static int open_server(struct instance *i, struct buf *err)
 		.on_notice = on_notice,
 		.slow_request_ms = f->slow_request_ms,
 		.on_slow = on_slow,
-		.write_metrics = i->delegation ? delegation_write_metrics : o->write_metrics,
-		.metrics_ctx = i->delegation ? (void *)i->delegation : o->metrics_ctx,
+		.write_metrics = write_metrics,
+		.metrics_ctx = i,
 	};
 	return server_new(&i->server, &options, err);
 }
@@ -216,6 +244,33 @@ static void open_agreement(struct instance *i)
 	});
 }
 
+static void open_migrator(struct instance *i)
+{
+	const struct common_flags *f = i->options.flags;
+	struct migrator *m = migrator_new(&(struct migrator_options){
+		.storage = i->storage,
+		.cache = i->cache,
+		.agreement = i->agreement,
+		.prefix = str_of(i->options.prefix),
+		.is_standalone = !i->delegation,
+		.mode = f->storage_migration,
+		.rate = f->storage_migration_rate,
+		.on_notice = on_migrator_notice,
+		.ctx = i,
+	});
+	pthread_mutex_lock(&i->lock);
+	i->migrator = m;
+	pthread_mutex_unlock(&i->lock);
+}
+
+static void close_migrator(struct instance *i)
+{
+	pthread_mutex_lock(&i->lock);
+	struct migrator *m = take_ptr(i->migrator); /* nobody notifies it any more */
+	pthread_mutex_unlock(&i->lock);
+	migrator_free(m);
+}
+
 static int open_parts(struct instance *i, struct buf *err)
 {
 	const struct instance_options *o = &i->options;
@@ -232,6 +287,9 @@ static int open_parts(struct instance *i, struct buf *err)
 	r = r ? r : open_server(i, err);
 	if (!r && i->delegation) {
 		delegation_start(i->delegation);
+	}
+	if (!r) {
+		open_migrator(i);
 	}
 	return r;
 }
@@ -294,6 +352,7 @@ struct instance *instance_free(struct instance *i)
 		}
 		server_free(i->server);
 		delegation_free(i->delegation);
+		close_migrator(i);
 		agreement_free(i->agreement);
 		compactor_free(i->compactor);
 		cache_free(i->cache);
