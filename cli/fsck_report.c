@@ -1,6 +1,6 @@
 #include "cli/fsck_report.h"
 
-#include "base/json.h"
+#include "api/storage_version.h"
 
 enum { LINE_MAX_BYTES = 64 << 20 };
 
@@ -89,14 +89,55 @@ void fsck_report_add(struct fsck_report *r, const struct fsck_finding *f)
 	r->n_repaired += f->is_repaired;
 }
 
+/* ---- the census ---- */
+
+static void write_json_count(struct fsck_report *r, struct str resource, struct str version, unsigned long long n)
+{
+	const char *quote = version.n > 0 ? "\"" : "";
+	struct str named = version.n > 0 ? version : STR("null");
+	buf_printf(&r->line, "%s{\"resource\":\"" STR_FMT "\",\"version\":%s" STR_FMT "%s,\"count\":%llu}",
+		r->n_counts++ ? "," : "", STR_ARG(resource), quote, STR_ARG(named), quote, n);
+}
+
+static void write_text_count(struct fsck_report *r, struct str resource, struct str version, unsigned long long n)
+{
+	const char *as = version.n > 0 ? "as " : "in a version that is not known here";
+	buf_printf(&r->line, STR_FMT ": %llu stored %s" STR_FMT "\n", STR_ARG(resource), n, as, STR_ARG(version));
+}
+
+/* version empty: those that are not known here, together. */
+static void write_count(struct fsck_report *r, struct str resource, struct str version, uint64_t n)
+{
+	if (n > 0) {
+		(r->is_json ? write_json_count : write_text_count)(r, resource, version, n);
+	}
+}
+
+static void write_census(struct fsck_report *r)
+{
+	_cleanup_(arena_done) struct arena a;
+	arena_init(&a, 1 << 20);
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *k = kind_at(i);
+		struct str resource = kind_group_resource(k, &a);
+		for (size_t d = 0; d < k->n_doors; d++) {
+			write_count(r, resource, door_api_version(&k->doors[d], &a), r->census.stored[i][d]);
+		}
+		write_count(r, resource, STR(""), r->census.unknown[i]);
+	}
+}
+
 bool fsck_report_end(struct fsck_report *r, int64_t revision, bool has_repaired)
 {
 	const unsigned long long keys = r->n_keys, objects = r->n_objects, findings = r->n_findings, repaired = r->n_repaired;
 	if (r->is_json) {
+		buf_printf(&r->line, "%s],\"stored\":[", findings ? "\n" : "{\"findings\":[");
+		write_census(r);
 		buf_printf(&r->line,
-			"%s],\"revision\":\"%lld\",\"keys\":%llu,\"objects\":%llu,\"found\":%llu,\"repaired\":%llu}\n",
-			findings ? "\n" : "{\"findings\":[", (long long)revision, keys, objects, findings, repaired);
+			"],\"revision\":\"%lld\",\"keys\":%llu,\"objects\":%llu,\"found\":%llu,\"repaired\":%llu}\n",
+			(long long)revision, keys, objects, findings, repaired);
 	} else {
+		write_census(r);
 		buf_printf(&r->line, "%llu keys, %llu objects at revision %lld: ", keys, objects, (long long)revision);
 		buf_printf(&r->line, findings ? "%llu wrong" : "all well", findings);
 		buf_printf(&r->line, has_repaired && findings ? ", %llu repaired\n" : "\n", repaired);

@@ -43,6 +43,27 @@ static bool read_id(const struct kind *k, struct str rest, struct object_id *ret
 	return name.n > 0 && !str_contains(name, STR("/"));
 }
 
+static struct str version_of(struct fsck *f, struct str value)
+{
+	struct json *j;
+	size_t at;
+	return json_parse(&j, &f->page, value, JSON_LIMITS_DEFAULT, &at) ? STR("") : json_text(json_gets(j, "apiVersion"));
+}
+
+static int decode(struct fsck *f, struct subject *s, const struct storage_kv *kv)
+{
+	const struct kind *k = s->id.kind;
+	int r = object_decode_stored(&s->object, k, kv->value, kv->mod_revision, &f->page);
+	if (r == OBJECT_WRONG_VERSION) {
+		f->report.census.unknown[k->index]++;
+		fsck_find(f, "version", s->title, kv->key, "it is stored as \"" STR_FMT "\", a version that is not known here",
+			STR_ARG(version_of(f, kv->value)));
+	} else if (r) {
+		fsck_find(f, "value", s->title, kv->key, "its value is no %s", k->kind);
+	}
+	return r;
+}
+
 static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct str directory)
 {
 	struct subject *s = arena_new(&f->page, struct subject);
@@ -64,10 +85,10 @@ static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct 
 	}
 	s->key = kv->key;
 	s->title = fsck_title(&f->page, &s->id);
-	if (object_decode_stored(&s->object, k, kv->value, kv->mod_revision, &f->page)) {
-		fsck_find(f, "value", s->title, kv->key, "its value is no %s", k->kind);
+	if (decode(f, s, kv)) {
 		return 0;
 	}
+	f->report.census.stored[k->index][s->object->stored_version - k->doors]++;
 	return fsck_check_object(f, s);
 }
 
@@ -83,12 +104,22 @@ static bool is_marker(struct fsck *f, struct str key)
 	return k && read_id(k, parts.rest, &id);
 }
 
+static bool is_below(struct str key, struct str directory)
+{
+	return str_starts(key, directory) && key.n > directory.n && !memchr(key.p + directory.n, '/', key.n - directory.n);
+}
+
 static bool is_known(struct fsck *f, struct str key)
 {
-	if (is_marker(f, key)) {
-		return true;
+	const struct str single[] = {
+		key_compact(&f->page, f->prefix), key_fence(&f->page, f->prefix), key_migrator(&f->page, f->prefix)};
+	for (size_t i = 0; i < ARRAY_SIZE(single); i++) {
+		if (str_eq(key, single[i])) {
+			return true;
+		}
 	}
-	return str_eq(key, key_compact(&f->page, f->prefix)) || str_eq(key, key_fence(&f->page, f->prefix));
+	return is_marker(f, key) || is_below(key, key_replicas(&f->page, f->prefix)) ||
+		is_below(key, key_replicas_seen(&f->page, f->prefix));
 }
 
 static int check_key(struct fsck *f, const struct storage_kv *kv)

@@ -134,7 +134,40 @@ def test_fsck__repairs_the_history_of_a_controller(world):
     assert world.findings() == [] and world.stored("/annals/history/") == right
 
 
-@pytest.mark.parametrize("key", ["/annals/nonsense", "/annals/referenced/annals.dev/providers/p1", "/annals/objectsx/annals.dev/providers/default/p1"])
+def test_fsck__counts_objects_by_the_version_they_are_stored_in(world):
+    def stored():
+        return {(count["resource"], count["version"]): count["count"] for count in json.loads(world.fsck("-o", "json").stdout)["stored"]}
+
+    before = stored()
+    assert before["dependents.annals.dev", "annals.dev/v1"] == 2 and before["namespaces", "v1"] > 0
+    assert world.findings() == []
+    world.put(object_key("dependents", "d2"), json.dumps({
+        **json.loads(world.stored(object_key("dependents", "d2"))[object_key("dependents", "d2")]), "apiVersion": "annals.dev/v1beta1",
+        "spec": {"providerName": "p2", "whenMissing": "Refuse"}}))
+    world.change(object_key("providers", "p2"), lambda thing: thing.update(apiVersion="annals.dev/v1beta1"))
+    assert world.findings() == [], "every version that is known will do"
+    after = stored()
+    assert after == {**before, ("dependents.annals.dev", "annals.dev/v1"): 1, ("dependents.annals.dev", "annals.dev/v1beta1"): 1,
+                     ("providers.annals.dev", "annals.dev/v1"): 1, ("providers.annals.dev", "annals.dev/v1beta1"): 1}
+    assert "dependents.annals.dev: 1 stored as annals.dev/v1beta1\n" in world.fsck().stdout
+
+
+def test_fsck__finds_versions_that_nobody_knows(world):
+    world.change(object_key("dependents", "d1"), lambda thing: thing.update(apiVersion="annals.dev/v7"))
+    assert world.findings("--repair") == [("version", "dependents.annals.dev default/d1")], "nobody can tell what else would be wrong"
+    said = world.fsck().stdout
+    assert 'it is stored as \\"annals.dev/v7\\", a version that is not known here' in said
+    assert "dependents.annals.dev: 1 stored in a version that is not known here\n" in said
+    assert {"resource": "dependents.annals.dev", "version": None, "count": 1} in json.loads(world.fsck("-o", "json").stdout)["stored"]
+
+
+def test_fsck__knows_the_keys_of_servers(world):
+    for key in ("/annals/replicas/some-id", "/annals/replicas-seen/some-id", "/annals/migrator"):
+        world.put(key, "x")
+    assert world.findings() == []
+
+
+@pytest.mark.parametrize("key", ["/annals/replicas/a/b", "/annals/replicas-seen", "/annals/migrator/x", "/annals/nonsense", "/annals/referenced/annals.dev/providers/p1", "/annals/objectsx/annals.dev/providers/default/p1"])
 def test_fsck__finds_keys_that_are_not_its_own(world, key):
     world.put(key, "x")
     assert world.findings("--repair") == [("unknown", key)]
