@@ -378,6 +378,7 @@ int object_decode(struct object **ret, const struct kind *kind, const struct doo
 	}
 	struct object *o = object_from_hub(kind, normal, a);
 	o->door = door;
+	o->beyond = stored ? stored->beyond : NULL;
 	if (kind->set_defaults) {
 		kind->set_defaults(o, a);
 	}

@@ -29,6 +29,8 @@ struct object {
 	struct meta meta;
 	struct json *fields;  /* JSON_OBJECT in schema order */
 	const struct door *door; /* through which it was sent; NULL: it comes from the storage */
+	struct json *
+		beyond; /* what a newer build keeps beside this one's hub form: written back as it is, never shown. NULL: nothing */
 	const struct door *stored_version; /* in which it is stored; NULL: this was not decoded from the storage */
 	int64_t mod_revision;              /* of the stored object this was decoded from; 0: new */
 };
@@ -84,6 +86,7 @@ bool object_equal(const struct object *a, const struct object *b);
 bool object_encode_stored(struct buf *out, const struct object *o, const struct door *version);
 /* Of bytes that object_encode_stored made, in any version the kind knows. value must outlive the object. 0; OBJECT_WRONG_VERSION: an object of the
  * kind in another version, which a newer server may know; or OBJECT_UNRECOGNIZED: nothing of the kind. */
+struct json_limits object_stored_limits(void); /* of these bytes */
 int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a);
 
 #endif

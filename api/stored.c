@@ -3,13 +3,16 @@
 
 /* What the version itself cannot say (seed 003: no version may lose anything). An object of the hub's top-level members that would come back
  * otherwise, whole and as they are; with a member "kind" it holds all there are, because some would come back that are not there, or in another
- * order. */
+ * order.
+ *
+ * A build from before that hub knows nothing of these members, and leaves them as they are (struct object's beyond), perhaps beside such of its own. If it has
+ * changed the object, what it says counts, as it does of a client that writes through this version. */
 static const char kept_name[] = "annals.dev/hub";
 
 /* That member is one level deeper than what clients may send, and beside it the version says what it can of the same. */
 enum { STORED_DEPTH_MORE = 1, STORED_VALUES_MORE = 64 };
 
-static struct json_limits stored_limits(void)
+struct json_limits object_stored_limits(void)
 {
 	const struct json_limits sent = JSON_LIMITS_DEFAULT;
 
@@ -95,13 +98,16 @@ static struct json *keep_lost(const struct json *hub, const struct json *again, 
 	return has_same_members(hub, with_kept(again, kept, a)) ? kept : keep_all(hub, a);
 }
 
-static struct json *stored_form(const struct json *hub, const struct door *version, struct arena *a)
+static struct json *stored_form(const struct json *hub, const struct door *version, struct json *beyond, struct arena *a)
 {
 	struct json *shown = json_copy(a, version->from_hub(hub, a));
 
 	json_remove(shown, STR(kept_name)); /* one that somebody else has invented: it is lost, and kept, like any other */
 	struct json *kept = keep_lost(hub, version->to_hub(shown, NULL, a), a);
 
+	if (beyond) {
+		json_add(a, kept, STR(kept_name), beyond);
+	}
 	if (kept->n > 0) {
 		json_set(a, shown, STR(kept_name), kept);
 	}
@@ -117,27 +123,44 @@ bool object_encode_stored(struct buf *out, const struct object *o, const struct 
 	_Alignas(16) char first[8192];
 	arena_init_with(&a, SIZE_MAX, first, sizeof(first));
 	struct json *hub = object_to_hub(&stored, door_api_version(version, &a), &a);
-	bool fits = json_encode(out, version->from_hub ? stored_form(hub, version, &a) : hub);
+	if (o->beyond && !version->from_hub) {
+		json_add(&a, hub, STR(kept_name), o->beyond);
+	}
+	bool fits = json_encode(out, version->from_hub ? stored_form(hub, version, o->beyond, &a) : hub);
 	arena_done(&a);
 	return fits;
 }
 
 /* ---- reading ---- */
 
-static struct json *hub_form(const struct json *stored, const struct door *version, struct arena *a)
+/* Out of *from, of which there is then a copy. */
+static struct json *take_kept(struct json **from, struct arena *a)
 {
-	struct json *shown = json_copy(a, stored), *kept = json_gets(stored, kept_name);
+	struct json *kept = json_gets(*from, kept_name);
 
-	json_remove(shown, STR(kept_name));
+	if (kept) {
+		*from = json_copy(a, *from);
+		json_remove(*from, STR(kept_name));
+	}
+	return json_is(kept, JSON_OBJECT) ? kept : NULL;
+}
+
+static struct json *hub_form(const struct json *shown, const struct json *kept, const struct door *version, struct arena *a)
+{
 	struct json *hub = version->to_hub(shown, NULL, a);
-	return json_is(kept, JSON_OBJECT) ? with_kept(hub, kept, a) : hub;
+
+	if (!kept) {
+		return hub;
+	}
+	hub = with_kept(hub, kept, a);
+	return has_same_members(version->from_hub(hub, a), shown) ? hub : version->to_hub(shown, hub, a);
 }
 
 int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a)
 {
 	struct json *stored;
 	size_t at;
-	if (json_parse(&stored, a, value, stored_limits(), &at) || stored->kind != JSON_OBJECT ||
+	if (json_parse(&stored, a, value, object_stored_limits(), &at) || stored->kind != JSON_OBJECT ||
 		!str_is(json_text(json_gets(stored, "kind")), kind->kind)) {
 		return OBJECT_UNRECOGNIZED;
 	}
@@ -145,7 +168,9 @@ int object_decode_stored(struct object **ret, const struct kind *kind, struct st
 	if (!door) {
 		return OBJECT_WRONG_VERSION;
 	}
-	*ret = object_from_hub(kind, door->to_hub ? hub_form(stored, door, a) : stored, a);
+	struct json *kept = take_kept(&stored, a), *beyond = door->to_hub && kept ? take_kept(&kept, a) : kept;
+	*ret = object_from_hub(kind, door->to_hub ? hub_form(stored, kept, door, a) : stored, a);
+	(*ret)->beyond = beyond;
 	if (arena_is_full(a)) {
 		return OBJECT_UNRECOGNIZED;
 	}

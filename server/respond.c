@@ -240,7 +240,7 @@ void reply_object(struct request *q, unsigned code, const struct object *o)
 
 void reply_stored(struct request *q, unsigned code, const struct object *o, struct str stored)
 {
-	struct str body = cached_body_of(o->kind, stored, o->mod_revision, q->a);
+	struct str body = o->beyond ? STR("") : cached_body_of(o->kind, stored, o->mod_revision, q->a);
 
 	if (body.n > 0 && is_plain(q, body)) {
 		reply_plain(q, code, body);

@@ -45,10 +45,10 @@ static int write_take_cached(struct request *q, struct write *w, const struct ca
 	if (!o) {
 		return 0;
 	}
-	if (write_set_present(q, w, cached_text(o, q->a), o->revision)) {
-		return 1;
+	w->present_text = cached_text(o, q->a);
+	if (cached_decode_text(&w->present, o, w->present_text, q->a)) {
+		return write_refuse_stored(q, w);
 	}
-	w->present->stored_version = o->stored_version;
 	w->is_present_cached = true;
 	w->is_present_respelled = o->is_respelled;
 	return 0;
@@ -257,10 +257,12 @@ static bool is_cached_so(struct request *q, const struct write *w, struct str st
 static bool is_spelled_so(struct request *q, const struct write *w)
 {
 	const struct door *shown = w->is_present_cached ? &q->route.kind->doors[0] : w->present->stored_version;
+	struct object present = *w->present;
 	struct buf out;
 
 	buf_init(&out, STORED_CEILING);
-	bool is_same = object_encode_stored(&out, w->present, shown) &&
+	present.beyond = w->is_present_cached ? NULL : present.beyond;
+	bool is_same = object_encode_stored(&out, &present, shown) &&
 		(w->is_present_cached ? is_cached_so(q, w, buf_str(&out)) : str_eq(buf_str(&out), w->present_text));
 	buf_done(&out);
 	return is_same;

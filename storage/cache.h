@@ -38,6 +38,7 @@ struct cached {
 	struct str body;
 	struct str metadata;          /* the {...} within body */
 	const struct door *stored_version; /* in which etcd has it; body is in hub form all the same */
+	struct str beyond;                 /* the text of struct object's beyond, or empty */
 	bool is_respelled; /* etcd has it in words that object_encode_stored() would not have chosen; else it probably has not */
 	const struct label *labels;   /* sorted by key */
 	size_t n_labels;
@@ -58,12 +59,13 @@ struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struc
 /* The same object shown at another revision: what DELETED events carry (surprises.md 33). */
 struct cached *cached_at_revision(const struct cached *o, int64_t revision);
 /* The body an object has once `stored`, which object_encode_stored() wrote, is stored at this revision; in the arena. Empty when it is
- * not so written, or in a version that has another form than the hub. */
+ * not so written, or in a version that has another form than the hub. Not for an object that has something beyond. */
 struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a);
 /* The whole text in hub form: {"kind":..,"apiVersion":HUB,"metadata":{...with resourceVersion...}...}, in the arena. */
 struct str cached_text(const struct cached *o, struct arena *a);
 /* The object decoded, as object_decode_stored() would from what etcd has. Lives as long as the arena. 0 or an object_error. */
 int cached_object(struct object **ret, const struct cached *o, struct arena *a);
+int cached_decode_text(struct object **ret, const struct cached *o, struct str text, struct arena *a); /* text: cached_text() */
 
 /* In which versions etcd has the objects of a kind. */
 enum { CACHE_VERSION_SIZE = 128 };

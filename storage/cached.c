@@ -211,7 +211,7 @@ static size_t tail_size(const struct draft *d, const struct splice *s)
 {
 	size_t size = d->key.n;
 
-	size += str_is_within(d->o.uid, s->from) ? 0 : d->o.uid.n;
+	size += d->o.beyond.n + (str_is_within(d->o.uid, s->from) ? 0 : d->o.uid.n);
 	for (size_t i = 0; i < d->o.n_labels; i++) {
 		size += str_is_within(d->labels[i].key, s->from) ? 0 : d->labels[i].key.n;
 		size += str_is_within(d->labels[i].value, s->from) ? 0 : d->labels[i].value.n;
@@ -252,6 +252,7 @@ static struct cached *draft_build(const struct draft *d, const struct splice *s)
 	o->body = splice_move(s, b.text, d->o.body);
 	o->metadata = splice_move(s, b.text, d->o.metadata);
 	o->uid = building_str(&b, d->o.uid);
+	o->beyond = building_str(&b, d->o.beyond);
 	for (size_t i = 0; i < o->n_labels; i++) {
 		labels[i].key = building_str(&b, d->labels[i].key);
 		labels[i].value = building_str(&b, d->labels[i].value);
@@ -329,10 +330,25 @@ static struct cached *draft_with_revision(struct draft *d, const struct layout *
 static bool draft_convert(struct draft *d, struct layout *l, struct str value, const struct object *object, struct buf *hub)
 {
 	_cleanup_(buf_done) struct buf again;
+	struct object shown = *object;
 
 	buf_init(&again, DECODE_CEILING);
 	d->o.is_respelled |= !object_encode_stored(&again, object, d->o.stored_version) || !str_eq(buf_str(&again), value);
-	return object_encode_stored(hub, object, &d->o.kind->doors[0]) && layout_read(l, d->o.kind, buf_str(hub));
+	shown.beyond = NULL;
+	return object_encode_stored(hub, &shown, &d->o.kind->doors[0]) && layout_read(l, d->o.kind, buf_str(hub));
+}
+
+static bool draft_take_beyond(struct draft *d, const struct object *object, struct arena *a)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, DECODE_CEILING);
+	if (!object->beyond) {
+		return true;
+	}
+	bool fits = json_encode(&text, object->beyond);
+	d->o.beyond = arena_dup(a, buf_str(&text));
+	return fits;
 }
 
 static struct cached *cached_decode(struct draft *d, struct str value, struct arena *a)
@@ -355,7 +371,8 @@ static struct cached *cached_decode(struct draft *d, struct str value, struct ar
 		return NULL;
 	}
 	d->o.stored_version = object->stored_version;
-	if (d->o.stored_version->from_hub && !draft_convert(d, &l, value, object, &hub)) {
+	bool is_hub = !d->o.stored_version->from_hub && !object->beyond;
+	if ((!is_hub && !draft_convert(d, &l, value, object, &hub)) || !draft_take_beyond(d, object, a)) {
 		return NULL;
 	}
 	draft_fill(d, object, a);
@@ -442,12 +459,21 @@ struct str cached_text(const struct cached *o, struct arena *a)
 	return (struct str){text, n};
 }
 
+int cached_decode_text(struct object **ret, const struct cached *o, struct str text, struct arena *a)
+{
+	int r = object_decode_stored(ret, o->kind, text, o->revision, a);
+	size_t at;
+
+	if (r) {
+		return r;
+	}
+	(*ret)->stored_version = o->stored_version;
+	return o->beyond.n > 0 && json_parse(&(*ret)->beyond, a, arena_dup(a, o->beyond), object_stored_limits(), &at)
+		? OBJECT_UNRECOGNIZED
+		: 0;
+}
+
 int cached_object(struct object **ret, const struct cached *o, struct arena *a)
 {
-	int r = object_decode_stored(ret, o->kind, cached_text(o, a), o->revision, a);
-
-	if (!r) {
-		(*ret)->stored_version = o->stored_version;
-	}
-	return r;
+	return cached_decode_text(ret, o, cached_text(o, a), a);
 }

@@ -221,6 +221,47 @@ static void test_stored__a_dependent_of_several_is_kept_beside_the_one(void **st
 	assert_null(json_gets(o->fields, "annals.dev/hub"));
 }
 
+#define PROVIDER(name) "{\"kind\":\"Provider\",\"name\":\"" name "\"}"
+#define BETA(provider, status, kept)                                                                   \
+	"{\"kind\":\"Dependent\",\"apiVersion\":\"annals.dev/v1beta1\",\"metadata\":{\"name\":\"a\"}," \
+	"\"spec\":{\"providerName\":\"" provider "\",\"whenMissing\":\"Wait\"},\"status\":" status kept "}"
+#define V1(providers, status)                                                                     \
+	"{\"kind\":\"Dependent\",\"apiVersion\":\"annals.dev/v1\",\"metadata\":{\"name\":\"a\"}," \
+	"\"spec\":{\"providers\":[" providers "],\"whenMissing\":\"Wait\"},\"status\":" status "}"
+#define TWO PROVIDER("p") "," PROVIDER("r")
+#define KEPT_TWO ",\"annals.dev/hub\":{\"spec\":{\"providers\":[" TWO "],\"whenMissing\":\"Wait\"}}"
+
+/* An older build, which does not know what is kept, leaves it: what it has changed counts, the rest is as it was. */
+static void test_stored__what_an_older_build_changed_counts(void **state)
+{
+	struct api_world *w = *state;
+	static const struct {
+		const char *stored, *means;
+	} rows[] = {
+		{BETA("p", "{}", KEPT_TWO), V1(TWO, "{}")},
+		{BETA("p", "{\"phase\":\"Broken\"}", KEPT_TWO), V1(TWO, "{\"phase\":\"Broken\"}")},
+		{BETA("q", "{}", KEPT_TWO), V1(PROVIDER("q"), "{}")},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct object *o = read_back(w, "annals.dev", "dependents", rows[i].stored);
+		assert_string_equal(text_in(w, o, "annals.dev/v1"), rows[i].means);
+	}
+}
+
+/* And we are somebody's older build. */
+static void test_stored__what_a_newer_build_keeps_is_left(void **state)
+{
+	struct api_world *w = *state;
+	static const char newer[] = KNOT("v1", ",\"size\":1,\"annals.dev/hub\":{\"knots\":[1.0]}");
+	struct object *o = read_back(w, "knots.example.com", "knots", newer);
+	assert_null(json_gets(o->fields, "annals.dev/hub"));
+	assert_string_equal(text_in(w, o, "knots.example.com/v1"), newer);
+	const char *converted = text_in(w, o, "knots.example.com/v1alpha4");
+	assert_string_equal(
+		converted, KNOT("v1alpha4", ",\"size\":1,\"annals.dev/hub\":{\"annals.dev/hub\":{\"knots\":[1.0]}}"));
+	assert_string_equal(text_in(w, read_back(w, "knots.example.com", "knots", converted), "knots.example.com/v1"), newer);
+}
+
 /* A client may nest as deep as the limit: that what is kept stands one level deeper must not make it unreadable. */
 static void test_stored__the_deepest_object_is_kept(void **state)
 {
@@ -253,6 +294,8 @@ int main(void)
 		API_TEST(test_stored__only_what_is_lost_is_kept),
 		API_TEST(test_stored__all_is_kept_where_members_come_or_change_places),
 		API_TEST(test_stored__a_dependent_of_several_is_kept_beside_the_one),
+		API_TEST(test_stored__what_an_older_build_changed_counts),
+		API_TEST(test_stored__what_a_newer_build_keeps_is_left),
 		API_TEST(test_stored__the_deepest_object_is_kept),
 		API_TEST(test_stored__what_is_kept_in_vain_does_no_harm),
 	};
