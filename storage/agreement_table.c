@@ -317,6 +317,7 @@ void agreement_table_apply(struct agreement_table *t, const struct storage_event
 			table_delete(t, &events[i].kv);
 		}
 	}
+	t->is_changed |= revision > t->revision; /* a view names its revision */
 	t->revision = MAX(t->revision, revision);
 }
 
@@ -354,6 +355,7 @@ void agreement_table_install(struct agreement_table *t, const struct storage_kv 
 	for (size_t i = 0; i < 2 * n; i++) {
 		agreement_table_put(t, &kvs[i % n]);
 	}
+	t->is_changed |= revision > t->revision;
 	t->revision = revision;
 }
 
