@@ -117,10 +117,11 @@ class Migrating(aggregated.Cluster):
         assert done.status in (200, 201), done
         return done.json
 
-    def fill(self):
-        """Objects that a migration has to deal with, in a namespace of their own."""
+    def fill(self, data):
+        """Objects that a migration has to deal with, in a namespace of their own. data: of one of them, as text."""
         namespace = self.make_namespace()
         owner = self.make(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "owner"}})
+        self.create(namespace, "controllerrevisions", f'{{"metadata": {{"name": "spelled"}}, "revision": 3, "data": {data}}}')
         self._fill_revisions(namespace, owner)
         self._fill_providers(namespace)
         self._fill_dependents(namespace)
@@ -137,9 +138,6 @@ class Migrating(aggregated.Cluster):
 
     def _fill_revisions(self, namespace, owner):
         reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"], "controller": True}
-        # What data is like must come through as it was sent.
-        data = '{"z" : 1.0, "a": "<&>\\u2028", "n": 12345678901234567890123, "e": 1e3, "annals.dev/hub": {"data": 1}}'
-        self.create(namespace, "controllerrevisions", f'{{"metadata": {{"name": "spelled"}}, "revision": 3, "data": {data}}}')
         for name, metadata in (("owned", {"ownerReferences": [reference]}), ("protected", {"labels": {"annals.dev/protect": "true"}}),
                                ("leaving", {"finalizers": [FINALIZER], "annotations": {"a": "<b>"}})):
             self.create(namespace, "controllerrevisions", revision(name, **metadata), version="v1beta1" if name == "owned" else "v1")
