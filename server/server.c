@@ -1,3 +1,4 @@
+#include "server/object_metrics.h"
 #include "server/request.h"
 
 #include "api/validate.h"
@@ -66,40 +67,9 @@ static void write_list_metrics(void *ctx, struct buf *out)
 	metrics_counter(out, "annals_list_gzip_made_total", "Pieces of lists that were compressed.", (double)n_made);
 }
 
-static size_t objects_of(struct server *s, const struct kind *k)
-{
-	struct cache_stats stats;
-
-	cache_stats(s->options.cache, k, &stats);
-	return stats.n_objects;
-}
-
 static void write_object_metrics(void *ctx, struct buf *out)
 {
-	struct server *s = ctx;
-
-	BUF_LITERAL(out, "# HELP apiserver_resource_objects [ALPHA] Number of stored objects at the time of last check split by kind. In case "
-			 "of a fetching error, the value will be -1.\n# TYPE apiserver_resource_objects gauge\n");
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
-		if (k->is_answered) {
-			continue;
-		}
-		buf_printf(out, "apiserver_resource_objects{group=\"%s\",resource=\"%s\"} %zu\n", k->doors[0].group, k->resource,
-			   objects_of(s, k));
-	}
-	BUF_LITERAL(out, "# HELP apiserver_storage_objects [STABLE] (Deprecated since 1.34.0) [DEPRECATED, consider using "
-			 "apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a "
-			 "fetching error, the value will be -1.\n# TYPE apiserver_storage_objects gauge\n");
-	for (size_t i = 0; i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
-		const char *group = k->doors[0].group;
-		if (k->is_answered) {
-			continue;
-		}
-		buf_printf(out, "apiserver_storage_objects{resource=\"%s%s%s\"} %zu\n", k->resource, *group ? "." : "", group,
-			   objects_of(s, k));
-	}
+	object_metrics_write(out, ((struct server *)ctx)->options.cache);
 }
 
 static void write_audit_metrics(void *ctx, struct buf *out)

@@ -30,7 +30,7 @@ class World:
 
     def __init__(self, etcd, serve):
         self.etcd = etcd()
-        self.server = serve(self.etcd.endpoint, "--etcd-compaction-interval=0")
+        self.server = serve(self.etcd.endpoint, "--etcd-compaction-interval=0", "--storage-migration=Off")
         processes.retry_until(lambda: self.server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
         for name in ("p1", "p2"):
             assert self.server.post(PROVIDERS, provider(name)).status == 201

@@ -2,6 +2,7 @@
 writes bring them over. What migrators of storage versions rely on, the one in kube-controller-manager among them, is that a write that changes nothing does."""
 
 import json
+import re
 
 import pytest
 
@@ -73,7 +74,7 @@ class World:
 
     def __init__(self, etcd, serve, case):
         self.etcd, self.case = etcd(), case
-        self.server = serve(self.etcd.endpoint, "--etcd-compaction-interval=0")
+        self.server = serve(self.etcd.endpoint, "--etcd-compaction-interval=0", "--storage-migration=Off")
         processes.retry_until(lambda: self.server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
         made = self.server.post(case.collection(case.versions[0]), case.body)
         assert made.status == 201, made
@@ -193,6 +194,27 @@ def test_deletions_find_what_is_stored(world):
         assert "deletionTimestamp" in left.json["metadata"] and json.loads(world.stored())["apiVersion"] == world.case.versions[0]
     else:
         assert left.status == 404 and world.stored() == ""
+
+
+def stored_objects(world):
+    """The census, from /metrics: {version: count} of the case's resource."""
+    return {version: int(n) for resource, version, n in
+            re.findall(r'^annals_stored_objects\{group="[^"]*",resource="([^"]+)",version="([^"]+)"\} (\d+)$', world.server.get("/metrics").text, re.MULTILINE)
+            if resource == world.case.resource}
+
+
+def test_metrics_say_what_is_stored(world):
+    nothing = {version: 0 for version in [*world.case.versions, "unknown"]}
+    assert stored_objects(world) == {**nothing, world.case.versions[0]: 1}
+    world.put_in(world.case.version)
+    assert world.server.get(world.case.path(world.case.version)).status == 200
+    assert stored_objects(world) == {**nothing, world.case.version: 1}
+    world.put(world.stored().replace(f'"apiVersion":"{world.case.version}"', '"apiVersion":"example.com/v9"', 1))
+    processes.retry_until(lambda: stored_objects(world) == {**nothing, "unknown": 1}, "the census")
+    assert put_back(world, world.case.version).status != 200, "what is not understood is not written over"
+    assert "example.com/v9" in world.stored()
+    world.etcd.ctl("del", world.case.key())
+    processes.retry_until(lambda: stored_objects(world) == nothing, "the census")
 
 
 def test_data_is_not_spelled_anew(etcd, serve):

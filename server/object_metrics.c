@@ -1,0 +1,67 @@
+#include "server/object_metrics.h"
+
+static size_t objects_of(struct cache *c, const struct kind *k)
+{
+	struct cache_stats stats;
+
+	cache_stats(c, k, &stats);
+	return stats.n_objects;
+}
+
+static void write_resource_objects(struct buf *out, struct cache *c, const struct kind *k)
+{
+	buf_printf(out, "apiserver_resource_objects{group=\"%s\",resource=\"%s\"} %zu\n", k->doors[0].group, k->resource,
+		objects_of(c, k));
+}
+
+static void write_storage_objects(struct buf *out, struct cache *c, const struct kind *k)
+{
+	const char *group = k->doors[0].group;
+
+	buf_printf(out, "apiserver_storage_objects{resource=\"%s%s%s\"} %zu\n", k->resource, *group ? "." : "", group,
+		objects_of(c, k));
+}
+
+static void write_stored(struct buf *out, const struct kind *k, const char *group, const char *version, size_t n)
+{
+	buf_printf(out, "annals_stored_objects{group=\"%s\",resource=\"%s\",version=\"%s%s%s\"} %zu\n", k->doors[0].group, k->resource,
+		group, *group ? "/" : "", version, n);
+}
+
+static void write_stored_objects(struct buf *out, struct cache *c, const struct kind *k)
+{
+	struct cache_census census;
+
+	cache_census(c, k, &census);
+	for (size_t i = 0; i < k->n_doors; i++) {
+		write_stored(out, k, k->doors[i].group, k->doors[i].version, census.stored[i]);
+	}
+	write_stored(out, k, "", "unknown", census.n_unknown);
+}
+
+static const struct {
+	const char *head;
+	void (*write)(struct buf *out, struct cache *c, const struct kind *k);
+} families[] = {
+	{"# HELP apiserver_resource_objects [ALPHA] Number of stored objects at the time of last check split by kind. In case of a "
+	 "fetching error, the value will be -1.\n# TYPE apiserver_resource_objects gauge\n",
+		write_resource_objects},
+	{"# HELP apiserver_storage_objects [STABLE] (Deprecated since 1.34.0) [DEPRECATED, consider using apiserver_resource_objects "
+	 "instead] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be "
+	 "-1.\n# TYPE apiserver_storage_objects gauge\n",
+		write_storage_objects},
+	{"# HELP annals_stored_objects Objects by the version in which etcd has them.\n# TYPE annals_stored_objects gauge\n",
+		write_stored_objects},
+};
+
+void object_metrics_write(struct buf *out, struct cache *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		buf_adds(out, families[i].head);
+		for (size_t k = 0; k < kind_count(); k++) {
+			if (!kind_at(k)->is_answered) {
+				families[i].write(out, c, kind_at(k));
+			}
+		}
+	}
+}

@@ -1,0 +1,11 @@
+/* How many objects there are, by kind and by the version they are stored in. */
+#ifndef SERVER_OBJECT_METRICS_H
+#define SERVER_OBJECT_METRICS_H
+
+#include "base/buf.h"
+#include "storage/cache.h"
+
+/* apiserver_resource_objects, apiserver_storage_objects, annals_stored_objects. */
+void object_metrics_write(struct buf *out, struct cache *c);
+
+#endif
