@@ -216,6 +216,9 @@ static void self_init(struct agreement *a, const struct agreement_nature *nature
 	struct agreement_self *self = &a->self;
 
 	self->id = arena_dup(&a->arena, nature->id);
+	a->told_as = arena_printf(&a->arena,
+		"registered in etcd as " STR_FMT ": other servers know which versions are stored here", STR_ARG(self->id))
+			     .p;
 	self->address = arena_dup(&a->arena, a->options.address);
 	self->wanted = a->options.versions;
 	self->is_standalone = a->options.is_standalone;

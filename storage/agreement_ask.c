@@ -135,7 +135,7 @@ static void note_flag(struct agreement *a, bool *told, bool now, const char *on,
 
 void agreement_note(struct agreement *a)
 {
-	note_flag(a, &a->told_registered, a->mod != 0, "registered in etcd: other servers know which versions are stored here",
+	note_flag(a, &a->told_registered, a->mod != 0, a->told_as,
 		"the registration in etcd is gone, joining again: nothing is written meanwhile", false);
 	if (!a->view) {
 		return;

@@ -91,6 +91,7 @@ struct agreement {
 	const struct door *told_encodes[KIND_COUNT_MAX];
 	int64_t told_problem;
 	bool told_overfull, told_registered;
+	const char *told_as; /* a sentence with the ID, by which StorageVersions call this server */
 	struct buf notices; /* to be said: a byte for trouble or not, the sentence, a NUL; each */
 
 	uint64_t n_registrations, n_losses;
