@@ -25,9 +25,9 @@ APPLY = "application/apply-patch+yaml"
 FINALIZER = "example.com/hold"
 
 
-def storage(version):
-    """Flags of an annals that stores that version of all that has two."""
-    return (f"--storage-version={','.join(f'{resource}={version}' for resource in RESOURCES)}", "--storage-migration=Off")
+def storage(version, mode="Off"):
+    """Flags of an annals that stores that version of all that has two, and when it migrates."""
+    return (f"--storage-version={','.join(f'{resource}={version}' for resource in RESOURCES)}", f"--storage-migration={mode}")
 
 
 def version_hash(group, version, kind):
@@ -64,9 +64,9 @@ class Migrating(aggregated.Cluster):
         self.annals.announce()
         self.annals.wait_available()
 
-    def store(self, version):
+    def store(self, version, mode="Off"):
         """Lets annals store that version from now on."""
-        self.restart(*storage(version))
+        self.restart(*storage(version, mode))
         self.wait_agreed()
 
     def wait_agreed(self):
@@ -174,6 +174,10 @@ def without_version(item):
     return {**item, "metadata": {name: value for name, value in item["metadata"].items() if name != "resourceVersion"}}
 
 
+def identity(item):
+    return item["metadata"]["uid"], item["metadata"]["resourceVersion"]
+
+
 def stored(etcd, prefix):
     """{what follows the prefix: object}"""
     end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
@@ -189,11 +193,11 @@ class Watched:
         since = cluster.kube.get(path).json["metadata"]["resourceVersion"]
         self.stream = cluster.kube.watch(f"{path}?watch=1&resourceVersion={since}")
 
-    def events_until(self, versions):
-        """Until it has told of each of these resourceVersions."""
-        found, missing = [], set(versions)
+    def events_until(self, objects):
+        """Until it has told of each object as it is here."""
+        found, missing = [], {identity(item) for item in objects}
         while missing:
             found.append(self.stream.next())
-            missing.discard(found[-1]["object"]["metadata"]["resourceVersion"])
+            missing.discard(identity(found[-1]["object"]))
         self.stream.close()
         return found

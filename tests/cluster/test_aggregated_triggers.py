@@ -1,5 +1,5 @@
 """What Kubernetes has to move objects into another storage version works with annals behind kube-apiserver, as it is: the controller of
-kube-controller-manager, and kube-storage-version-migrator, whose trigger reads the hashes in discovery. annals itself migrates nothing here."""
+kube-controller-manager, and kube-storage-version-migrator, whose trigger reads the hashes in discovery. annals itself migrates nothing here unless asked."""
 
 import json
 
@@ -12,6 +12,7 @@ import processes
 MIGRATOR = processes.PEERS / "storage-version-migrator"
 DEFINITIONS = processes.PEERS / "migrator"
 MIGRATIONS = "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations"
+OWN = f"/apis/{migrating.GROUP}/v1/storagemigrations"
 STATES = "/apis/migration.k8s.io/v1alpha1/storagestates"
 TRIGGERED = "/apis/migration.k8s.io/v1alpha1/storageversionmigrations"
 
@@ -38,7 +39,7 @@ class Filled:
         for resource, watch in self.watches.items():
             assert list(self.cluster.stored_versions(resource)) == [version]
             now = self.cluster.listed(self.namespace, resource)
-            events = watch.events_until(item["metadata"]["resourceVersion"] for item in now.values())
+            events = watch.events_until(now.values())
             assert sorted((event["type"], event["object"]["metadata"]["name"]) for event in events) == sorted(("MODIFIED", name) for name in now)
 
 
@@ -87,7 +88,11 @@ def migrate(cluster, resource, name):
     # writes anything, that is until the next bookmark, up to a minute later; so somebody writes.
     processes.retry_until(lambda: cluster.kube.get(path).json.get("status", {}).get("resourceVersion"), f"{name} has begun")
     cluster.touch(resource)
-    ended = processes.retry_until(lambda: ended_of(cluster.kube.get(path).json), f"the end of {name}")
+    wait_succeeded(cluster, path)
+
+
+def wait_succeeded(cluster, path):
+    ended = processes.retry_until(lambda: ended_of(cluster.kube.get(path).json), f"the end of {path}")
     assert is_true(ended, "Succeeded"), json.dumps(ended["status"])
 
 
@@ -105,6 +110,20 @@ def test_kube_controller_manager__migrates(exactly_filled, controllers):
             assert version not in cluster.stored_versions(resource)
             migrate(cluster, resource, f"{resource}-to-{version}")
         filled.check_rewritten(version)
+
+
+def test_kube_controller_manager__migrates_what_annals_does_too(filled, controllers):
+    """Whoever comes first: each object is rewritten once."""
+    cluster = filled.cluster
+    filled.look()
+    cluster.store("v1", "Manual")
+    filled.watch()
+    for resource in migrating.RESOURCES:
+        cluster.make(OWN, {"metadata": {"name": f"{resource}-of-both"}, "spec": {"resource": {"group": migrating.GROUP, "resource": resource}}})
+        migrate(cluster, resource, f"{resource}-of-both")
+    for resource in migrating.RESOURCES:
+        wait_succeeded(cluster, f"{OWN}/{resource}-of-both")
+    filled.check_rewritten("v1")
 
 
 # ---- kube-storage-version-migrator ----
