@@ -25,15 +25,27 @@ class Stored:
         self.members = members(text)
         self.version = json.loads(self.members.pop("apiVersion"))
         self.members.update(members(self.members.pop(REST, "{}")))
-        if self.version.endswith("/v1beta1") and self.members["kind"] == '"Dependent"':
-            self.members["spec"] = hub_spec(json.loads(self.members["spec"]))
+        if self.version.endswith("/v1beta1") and self.members["kind"] in SPECS:
+            self.members["spec"] = SPECS[self.members["kind"]](self.members["spec"])
         self.metadata = json.loads(self.members["metadata"])
         self.uid, self.mark = self.metadata["uid"], self.metadata.get("annotations", {}).get("mark")
 
 
-def hub_spec(spec):
-    """A Dependent's."""
+def shortly(value):
+    return json.dumps(value, separators=(",", ":"))
+
+
+def dependent_spec(text):
+    spec = json.loads(text)
     if "providerName" not in spec:
-        return json.dumps(spec, separators=(",", ":"))
-    named = [{"kind": "Provider", "name": spec["providerName"]}]
-    return json.dumps({"providers": named, "whenMissing": spec["whenMissing"]}, separators=(",", ":"))
+        return text
+    return shortly({"providers": [{"kind": "Provider", "name": spec["providerName"]}], "whenMissing": spec["whenMissing"]})
+
+
+def crate_spec(text):
+    spec = json.loads(text)
+    return shortly({"things": [spec["thing"]]}) if "thing" in spec else text
+
+
+# What v1beta1 says otherwise, in the hub form.
+SPECS = {'"Dependent"': dependent_spec, '"Crate"': crate_spec}

@@ -14,7 +14,7 @@ NEVER = 2**62
 
 
 def replica(name, version, **more):
-    return [(versions.REPLICAS + name, versions.registration({**dict.fromkeys(versions.RESOURCES, version), **more}))]
+    return [(versions.REPLICAS + name, versions.registration({**dict.fromkeys(versions.GROUPS, version), **more}))]
 
 
 def seen(name, revision):
@@ -91,7 +91,7 @@ BAD = {
     "back after it was deleted": ([A, put(BETA, 1), removed(), put(BETA, 2)], [], "is back, and was deleted"),
     "an earlier state": ([A, put(BETA, 1), put(BETA, 2), put(BETA, 1)], [], "is again what it was as 1"),
     "shown by one that is not registered": ([A, put(BETA, 1), left("a")], [shown("a", BETA, 4)], "is nothing that it may show"),
-    "shown before it was registered": ([put(V1, 0, key=versions.OBJECTS + "x"), A], [shown("a", BETA, 2)], "is nothing that it may show"),
+    "shown before it was registered": ([put(V1, 0, key=versions.OBJECTS + "core/x/y"), A], [shown("a", BETA, 2)], "is nothing that it may show"),
     "shown what it does not write": ([A], [shown("a", V1, 2)], "is nothing that it may show"),
     "shown although it has seen another": ([*BEGIN, SEEN], [shown("a", BETA, 5)], "is nothing that it may show"),
     "shown by the other": ([*BEGIN, SEEN], [shown("b", V1, 5)], "is nothing that it may show"),

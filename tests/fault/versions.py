@@ -23,8 +23,7 @@ import stored
 import truth
 
 OBJECTS, REPLICAS, SEEN = (truth.PREFIX + name for name in ("objects/", "replicas/", "replicas-seen/"))
-GROUP = "annals.dev"
-RESOURCES = ("controllerrevisions", "dependents", "providers")
+GROUPS = {**dict.fromkeys(("controllerrevisions", "dependents", "providers"), "annals.dev"), "crates": "toys.example.com"}  # what is looked at
 
 Raw = collections.namedtuple("Raw", "revision key text")  # text None: the key is gone
 Answer = collections.namedtuple("Answer", "replica resource since until version")  # since, until: revisions; version None: no hash
@@ -39,14 +38,13 @@ def raw_of(event):
 
 def resource_of(key):
     """Of an object's key; None: not one of those that are looked at."""
-    group, _, rest = key.removeprefix(OBJECTS).partition("/")
-    resource = rest.partition("/")[0]
-    return resource if key.startswith(OBJECTS) and group == GROUP and resource in RESOURCES else None
+    group, resource = key.removeprefix(OBJECTS).split("/")[:2]
+    return resource if key.startswith(OBJECTS) and GROUPS.get(resource) == group else None
 
 
-def registration(encodes, address=""):
+def registration(encodes):
     """The text of one, in short. encodes: {resource: version}."""
-    return json.dumps({"address": address, "kinds": {f"{resource}.{GROUP}": {"encodes": version} for resource, version in encodes.items()}})
+    return json.dumps({"kinds": {f"{resource}.{GROUPS[resource]}": {"encodes": version} for resource, version in encodes.items()}})
 
 
 def objects(gateway):
@@ -66,8 +64,8 @@ class Registration:
 
     @classmethod
     def read(cls, revision, text, before):
-        named = {name.removesuffix("." + GROUP): kind["encodes"] for name, kind in json.loads(text)["kinds"].items()}
-        encodes = {name: version for name, version in named.items() if name in RESOURCES and version}
+        kinds = json.loads(text)["kinds"]
+        encodes = {resource: kinds[name]["encodes"] for resource, group in GROUPS.items() if kinds.get(name := f"{resource}.{group}", {}).get("encodes")}
         same = {name for name in encodes if before and before.encodes.get(name) == encodes[name]}
         return cls(revision, encodes, {name: before.since[name] if name in same else revision for name in encodes})
 
@@ -85,8 +83,10 @@ class Replicas:
         name = change.key.removeprefix(REPLICAS if is_own else SEEN)
         table = dict(self.registered if is_own else self.seen)
         before = table.pop(name, None)
-        if change.text is not None:
-            table[name] = Registration.read(change.revision, change.text, before) if is_own else int(change.text)
+        if change.text is not None and is_own:
+            table[name] = Registration.read(change.revision, change.text, before)
+        elif change.text is not None:
+            table[name] = max(before or 0, int(change.text))  # one that was late does not take back what others have heard
         return dataclasses.replace(self, revision=change.revision, **{"registered" if is_own else "seen": table})
 
     def known(self, name):
@@ -144,7 +144,7 @@ class Replay:
             self.goings[place].append(change.revision)
         for place in new - old:
             self.comings[place].append(change.revision)
-        for resource in RESOURCES:
+        for resource in GROUPS:
             self.agreed[resource] = now.common(resource) or self.agreed.get(resource)
 
     def _take_object(self, resource, change):

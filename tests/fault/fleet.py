@@ -1,0 +1,143 @@
+"""Replicas whose storage versions are changed one by one, what they say of themselves, and all that was seen of them."""
+
+import collections
+import contextlib
+import itertools
+import json
+import re
+
+import history
+import keepers
+import onlookers
+import processes
+import truth
+import versions
+from world import Crew, World
+
+LEASE_S = 2
+MIGRATOR = truth.PREFIX + "migrator"
+DOORS = ("annals.dev/v1", "annals.dev/v1beta1")
+RESOURCES = ("controllerrevisions", "dependents", "providers")
+
+
+def setting(**by_resource):
+    """{resource: version}, as --storage-version has it."""
+    return {**dict.fromkeys(RESOURCES, keepers.V1), **by_resource}
+
+
+V1 = setting()
+BETA = setting(**dict.fromkeys(RESOURCES, keepers.BETA))
+MIXED = setting(controllerrevisions="apps/v1", dependents=keepers.BETA)
+
+
+def flags_of(setting_):
+    return [f"--storage-version={resource}.{versions.GROUPS[resource]}={version}" for resource, version in setting_.items()]
+
+
+class Fleet(World):
+    """Each replica has a setting, which a new process takes."""
+
+    def __init__(self, folder, certificates, n_servers=2, start=V1, rate=150, lease_s=LEASE_S, **more):
+        self.settings, self.more = [start] * n_servers, more
+        self.flags = ["--etcd-compaction-interval=0", f"--replica-lease-duration={lease_s}s", f"--storage-migration-rate={rate}"]
+        super().__init__(folder, certificates, n_servers=n_servers)
+
+    def options(self, number):
+        return {"flags": flags_of(self.settings[number]), **self.more}
+
+    def start_server(self, number, wait=True):
+        options = self.options(number)
+        flags = options.pop("flags")
+        self.servers[number] = processes.Serve(self.endpoint(number), self.certificates, *self.flags, *flags, wait=wait, **options)
+
+    def change(self, number, setting_, wait=True):
+        """As an upgrade does it: the replica ends, and one with the setting starts."""
+        self.settings[number] = setting_
+        assert self.servers[number].stop() == 0
+        self.start_server(number, wait)
+
+    # ---- what etcd says of them ----
+
+    def below(self, prefix):
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        kvs = self.gateway.call("/v3/kv/range", {"key": truth.encode(prefix), "range_end": truth.encode(end)}).get("kvs", [])
+        return {truth.decode(kv["key"]).removeprefix(prefix): truth.decode(kv["value"]) for kv in kvs}
+
+    def is_registered(self, server):
+        return onlookers.id_of(server) in self.below(versions.REPLICAS)
+
+    def migrator(self):
+        """The number of the one that holds the lock; None: nobody does."""
+        holder = self.below(MIGRATOR).get("", "")
+        return next((number for number, server in enumerate(self.servers) if (onlookers.id_of(server) or "?") in holder), None)
+
+    # ---- when it is over ----
+
+    def census(self):
+        """{(resource, version): how many}, as etcd has them."""
+        counts = collections.Counter()
+        for key, text in versions.objects(self.gateway).items():
+            if resource := versions.resource_of(key):
+                counts[resource, json.loads(text)["apiVersion"]] += 1
+        return counts
+
+    def told(self):
+        """The same, as storageversions have it."""
+        found = {item["metadata"]["name"]: item["status"] for item in self.servers[0].get("/apis/annals.dev/v1/storageversions").json["items"]}
+        return {(resource, stored["version"]): stored["count"] for resource, group in versions.GROUPS.items()
+                for stored in found.get(f"{resource}.{group}", {}).get("storedObjects", []) if stored["count"]}
+
+    def measured(self, server):
+        """The same, in a server's metrics."""
+        pattern = r'^annals_stored_objects\{group="[^"]*",resource="(\w+)",version="([^"]+)"\} (\d+)$'
+        return {(resource, version): int(n) for resource, version, n in re.findall(pattern, server.get("/metrics").text, re.M)
+                if resource in versions.GROUPS and int(n)}
+
+    def shown(self, server, path="/apis/annals.dev/v1"):
+        return onlookers.Look(server, 0, 0, server.get(path).json["resources"]).shown
+
+    def is_settled(self, setting_):
+        """Everybody shows it, and nothing else is stored."""
+        return all(self.shown(server) == setting_ for server in self.servers) and self.census().keys() <= set(setting_.items())
+
+    def wait_settled(self, setting_):
+        processes.retry_until(lambda: self.is_settled(setting_), f"everything stored as {setting_}", interval=0.1)
+
+    def wait_counted(self):
+        """Until what they say of objects is what there is. Nobody writes any more."""
+        wanted = self.census()
+        for server in self.servers:
+            processes.retry_until(lambda server=server: self.measured(server) == wanted, f"metrics that say {wanted}")
+        processes.retry_until(lambda: self.told() == wanted, f"storageversions that say {wanted}")
+
+
+class Watched:
+    """A fleet at work, and all that there is to be seen of it."""
+
+    def __init__(self, fleet, n_names=12, kinds=keepers.KEEPERS, doors=DOORS):
+        self.fleet, self.clock = fleet, onlookers.Clock(fleet.gateway)
+        places = enumerate(itertools.product(kinds, range(len(fleet.servers))))
+        self.keepers = [kind(fleet, number, server, n_names) for number, (kind, server) in places]
+        self.onlookers = [onlookers.Onlooker(fleet, number, door) for number in range(len(fleet.servers)) for door in doors]
+        for keeper in self.keepers:
+            keeper.fill()
+        self.crew = Crew(self.keepers + self.onlookers)
+
+    @contextlib.contextmanager
+    def at_work(self):
+        try:
+            with self.crew.at_work():
+                yield self
+        finally:
+            self.clock.stop()
+
+    def check(self):
+        """Nothing is lost, and nobody did or said what is forbidden."""
+        self.fleet.wait_counted()
+        keepers.check_what_is_there(self.fleet, self.keepers)
+        changes = list(history.everything(self.fleet.gateway, versions.raw_of))
+        keepers.check_history(changes, self.keepers)
+        replay = versions.Replay(changes)
+        found = replay.check(list(onlookers.answers(self.onlookers, self.clock)))
+        assert not found, versions.report(found)
+        return replay

@@ -1,0 +1,120 @@
+"""Storage versions are changed one replica at a time, while everybody writes and everything is killed: no hash is shown that is not true (versions.py), migration
+leaves nothing in an old version, and nothing is lost.
+
+    FAULT_SECONDS=600 STORAGE_SEED=7 tools/run-tests.py tests/fault
+"""
+
+import itertools
+import os
+import random
+import signal
+
+import pytest
+
+import fleet
+import processes
+import world
+
+SEED = os.environ.get("STORAGE_SEED") or str(random.randrange(10**6))
+SETTINGS = [fleet.BETA, fleet.V1, fleet.MIXED]
+N_MOMENTS = 20 if world.SECONDS >= 60 else 5
+
+
+def turn_all(watched, setting, meanwhile=lambda: None):
+    """Each replica to the setting, one after the other; and until everything is stored so."""
+    for number in range(len(watched.fleet.servers)):
+        watched.crew.wait_successes(3)
+        meanwhile()
+        watched.fleet.change(number, setting)
+    meanwhile()
+    watched.fleet.wait_settled(setting)
+    watched.crew.wait_successes(3)
+
+
+def check_that_much_happened(watched, replay):
+    """A run in which replicas never differed, or nothing was rewritten, shows nothing."""
+    looks = [version for onlooker in watched.onlookers for look in onlooker.looks for version in look.shown.values()]
+    assert {None, "annals.dev/v1", "annals.dev/v1beta1"} <= set(looks)
+    assert replay.n_rewrites >= len(watched.keepers), f"{replay.n_rewrites} rewrites"
+
+
+@pytest.mark.parametrize("n_servers", [2, 3])
+def test_versions_change_one_replica_at_a_time(folder, certificates, n_servers):
+    with fleet.Fleet(folder, certificates, n_servers) as replicas:
+        watched = fleet.Watched(replicas)
+        with watched.at_work():
+            settings = itertools.cycle(SETTINGS)
+            for _ in world.rounds(least=2):
+                turn_all(watched, next(settings))
+        check_that_much_happened(watched, watched.check())
+
+
+# ---- troubles ----
+
+
+def members_of(watched, number):
+    return [member for member in watched.crew.members if member.session.number == number]
+
+
+def kill_replica(watched, number):
+    watched.fleet.servers[number].kill()
+    watched.crew.wait_failures(members=members_of(watched, number))
+    watched.fleet.start_server(number, wait=False)
+
+
+def pause_replica(watched, number):
+    """Until the others take it for dead; then it goes on where it was."""
+    server = watched.fleet.servers[number]
+    server.signal(signal.SIGSTOP)
+    processes.retry_until(lambda: not watched.fleet.is_registered(server), "its lease has ended")
+    watched.crew.wait_successes(3, [member for member in watched.crew.members if member.session.number != number])
+    server.signal(signal.SIGCONT)
+
+
+def kill_etcd(watched, _number):
+    watched.fleet.etcd.kill()
+    watched.crew.wait_failures(members=watched.keepers)
+    watched.fleet.start_etcd()
+
+
+def pause_etcd(watched, _number):
+    watched.fleet.pause_etcd()
+    watched.crew.wait_successes(50, watched.onlookers)
+    watched.fleet.resume_etcd()
+
+
+TROUBLES = [kill_replica, pause_replica, kill_etcd, pause_etcd]
+
+
+class Dice:
+    """Troubles at random moments: whom they befall is the migrator, or another one."""
+
+    def __init__(self, watched, seed):
+        self.watched, self.random = watched, random.Random(seed)
+        self.troubles = itertools.cycle(self.random.sample([(trouble, is_migrator) for trouble in TROUBLES for is_migrator in (True, False)], 2 * len(TROUBLES)))
+        self.told = []
+
+    def throw(self):
+        if self.random.random() < 0.4:
+            return
+        keeper = self.random.choice(self.watched.keepers)
+        self.watched.crew.wait_successes(self.random.randrange(1, 12), [keeper])
+        trouble, is_migrator = next(self.troubles)
+        migrator = self.watched.fleet.migrator()
+        others = [number for number in range(len(self.watched.fleet.servers)) if number != migrator]
+        number = migrator if is_migrator and migrator is not None else self.random.choice(others)
+        self.told.append((trouble.__name__, "migrator" if number == migrator else "other"))
+        trouble(self.watched, number)
+        self.watched.fleet.wait_ready()
+
+
+def test_kills_at_random_moments_change_nothing_in_the_result(folder, certificates):
+    print(f"STORAGE_SEED={SEED}")
+    with fleet.Fleet(folder, certificates, rate=60) as replicas:
+        watched = fleet.Watched(replicas)
+        dice, settings = Dice(watched, SEED), itertools.cycle(SETTINGS)
+        with watched.at_work():
+            while len(dice.told) < N_MOMENTS:
+                turn_all(watched, next(settings), dice.throw)
+        print(dice.told)
+        check_that_much_happened(watched, watched.check())
