@@ -131,6 +131,10 @@ class Watched:
         finally:
             self.clock.stop()
 
+    def n_idle(self, resource=None):
+        """How many objects only a migrator writes."""
+        return sum(len(keeper.records) // 2 for keeper in self.keepers if resource in (None, keeper.resource))
+
     def check(self):
         """Nothing is lost, and nobody did or said what is forbidden."""
         self.fleet.wait_counted()

@@ -71,7 +71,7 @@ class Writer:
         self.successes = self.failures = 0
 
     def step(self):
-        name, mark = self.random.choice(list(self.records)), next(self.marks)
+        name, mark = self.choose(), next(self.marks)
         record = self.records[name]
         verb = self.random.choice([self._update, self._update, self._replace, self._delete]) if record.acknowledged else self._create
         reply, version = verb(name, mark, record)
@@ -82,6 +82,10 @@ class Writer:
         else:
             self.successes += 1
             self._note_answer(reply, name, mark, record, version)
+
+    def choose(self):
+        """Whom to write to."""
+        return self.random.choice(list(self.records))
 
     def _note_failure(self, reply, mark, record, version):
         if reply.outcome == session.LOST:
