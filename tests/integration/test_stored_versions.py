@@ -217,6 +217,104 @@ def test_metrics_say_what_is_stored(world):
     processes.retry_until(lambda: stored_objects(world) == nothing, "the census")
 
 
+# What is sent through a door that has another form: an object's content, and a change of it.
+SENT = {
+    ("dependents", "annals.dev/v1"): dependent(("Provider", "p")),
+    ("dependents", "annals.dev/v1beta1"): {"spec": {"providerName": "p", "whenMissing": "Wait"}},
+    ("events", "v1"): EVENT,
+    ("events", EVENTS): {"regarding": {"kind": "Pod", "name": "p", "namespace": "default"}, "reason": "Started", "note": "x", "type": "Normal", "action": "Start",
+                         "eventTime": "2026-01-01T00:00:00.000000Z", "reportingController": "k8s.io/kubelet", "reportingInstance": "node-1"},
+    ("providers", None): {"spec": {"data": {"a": "b"}}},
+    ("controllerrevisions", None): REVISION,
+}
+CHANGES = {"dependents": {"spec": {"whenMissing": "Refuse"}}, "events": {"reason": "Another"}, "providers": {"spec": {"data": {"a": "c"}}},
+           "controllerrevisions": {"data": {"another": 1}}}
+DEPRECATED = {kind: f'299 - "annals.dev/v1beta1 {kind} is deprecated; use annals.dev/v1 {kind}"' for kind in ("ControllerRevision", "Provider", "Dependent")}
+
+
+def plain(thing):
+    """Without what no two objects have in common. Entries of managedFields are in the order of their times."""
+    if isinstance(thing, dict):
+        thing = {**thing, "managedFields": sorted(thing["managedFields"], key=lambda entry: json.dumps({**entry, "time": ""}))} if "managedFields" in thing else thing
+        return {name: plain(value) for name, value in thing.items() if name not in ("uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "time")}
+    return [plain(value) for value in thing] if isinstance(thing, list) else thing
+
+
+class Transcript:
+    """What a server answers to everything that can be done to an object through one door, and what is seen of it through the others."""
+
+    def __init__(self, server, case, version):
+        self.server, self.case, self.version, self.answers = server, case, version, []
+        self.play()
+
+    def note(self, answer, version):
+        warnings = answer.headers.get_all("Warning")
+        expected = [DEPRECATED[self.case.kind]] if version == "annals.dev/v1beta1" else None
+        assert warnings == expected, (answer, version)
+        assert "annals.dev/hub" not in answer.text
+        self.answers.append((answer.status, plain(answer.json)))
+        return answer
+
+    def look(self):
+        for version in self.case.versions:
+            self.note(self.server.get(self.case.path(version)), version)
+            self.note(self.server.get(self.case.collection(version)), version)
+
+    def play(self):
+        watches = {version: self.server.watch(self.case.collection(version) + "?watch=true") for version in self.case.versions}
+        path, collection, resource = self.case.path(self.version), self.case.collection(self.version), self.case.resource
+        body = {"apiVersion": self.version, "kind": self.case.kind, "metadata": {"name": "a", **({"ownerReferences": [owner("web")]} if resource != "events" else {})},
+                **SENT.get((resource, self.version), SENT.get((resource, None)))}
+        steps = [lambda: self.server.post(collection + "?dryRun=All", body),
+                 lambda: self.server.post(collection, body),
+                 lambda: self.server.post(collection, body),
+                 lambda: self.server.patch(path, {"metadata": {"labels": {"merge": "1"}}}, MERGE),
+                 lambda: self.server.patch(path, {"metadata": {"labels": {"strategic": "1"}}}, STRATEGIC),
+                 lambda: self.server.patch(path, [{"op": "add", "path": "/metadata/labels/json", "value": "1"}], JSON_PATCH),
+                 lambda: self.server.patch(path + "?fieldManager=tester", {**body, "metadata": {"name": "a", "labels": {"apply": "1"}}}, APPLY),
+                 lambda: self.server.patch(path + "?fieldManager=other&force=true", {"apiVersion": self.version, "kind": self.case.kind, "metadata": {"labels": {"apply": "2"}}}, APPLY),
+                 lambda: self.server.put(path, {**self.server.get(path).json, "metadata": {**self.server.get(path).json["metadata"], "labels": {"put": "1"}}}),
+                 lambda: self.server.patch(path, CHANGES[resource], MERGE)]
+        for step in steps:
+            self.note(step(), self.version)
+            self.look()
+        self.stored = self.server.store.ctl("get", "--print-value-only", self.case.key())
+        self.note(self.server.delete(path), self.version)
+        assert self.server.post(collection, {**body, "metadata": {"name": "z"}}).status == 201
+        for version, watch in watches.items():
+            self.answers.append((version, list(self.events(watch))))
+            watch.close()
+
+    @staticmethod
+    def events(watch):
+        """Up to the one about z."""
+        for event in watch:
+            yield plain(event)
+            if event["object"]["metadata"]["name"] == "z":
+                return
+
+
+@pytest.mark.parametrize("name", ["revision-apps", "provider", "dependent-of-one", "event"])
+def test_nothing_but_etcd_tells_in_which_version_objects_are_stored(etcd, serve, name):
+    case = CASES[name]
+    for version in case.versions:
+        seen = {}
+        for stored in case.versions:
+            store = etcd()
+            server = serve(store.endpoint, f"--storage-version={case.resource}={stored}", "--etcd-compaction-interval=0")
+            server.store = store
+            processes.retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+            transcript = Transcript(server, case, version)
+            assert json.loads(transcript.stored)["apiVersion"] == stored
+            seen[stored] = transcript.answers
+            server.stop()
+            store.stop()
+        first = seen.pop(case.versions[0])
+        assert first[0][0] == 201
+        for answers in seen.values():
+            assert answers == first
+
+
 def test_data_is_not_spelled_anew(etcd, serve):
     world = World(etcd, serve, CASES["revision-apps"])
     odd = '{"n":1.0e0,"big":12345678901234567890123.10,"twice":1,"twice":2,"z":null,"e":"\\/\\u0041"}'
