@@ -361,7 +361,7 @@ static bool run_conclude(struct migrator *m, const struct agreement_view *view, 
 		.result = COMPARE_LESS,
 		.key = m->replicas_key,
 		.range_end = m->replicas_end,
-		.number = view->revision + 1};
+		.number = view_revision(view) + 1};
 	struct str text = {NULL, 0};
 
 	if (census->n_unreadable > 0) {
@@ -397,7 +397,7 @@ static void run_finish(struct migrator *m)
 		run_fail(m);
 	} else if (has_others) {
 		run_begin_again(r);
-	} else if (census.revision < view->revision || !run_conclude(m, view, &census)) {
+	} else if (census.revision < view_revision(view) || !run_conclude(m, view, &census)) {
 		r->next_ms = clock_mono_ms() + RETRY_MS;
 	}
 }

@@ -80,6 +80,16 @@ bool view_has_replica(const struct agreement_view *v, struct str id)
 	return false;
 }
 
+int64_t view_revision(const struct agreement_view *v)
+{
+	int64_t revision = v->revision;
+
+	for (size_t i = 0; i < v->n_replicas; i++) {
+		revision = MAX(revision, v->replicas[i].mod_revision);
+	}
+	return revision;
+}
+
 /* ---- objects ---- */
 
 int64_t census_total(const struct cache_census *c, const struct kind *k)

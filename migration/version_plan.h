@@ -12,6 +12,9 @@ bool kind_has_version(const struct kind *k, bool is_standalone);
 const struct door *view_common(const struct agreement_view *v, const struct kind *k);
 /* Who writes what, as a sentence. */
 struct str view_disagreement(const struct agreement_view *v, const struct kind *k, struct arena *a);
+/* As of which the registrations are what the view says: that of its own replica may be newer than what it has been told of the others, among whom nothing
+ * happened meanwhile. */
+int64_t view_revision(const struct agreement_view *v);
 bool view_has_replica(const struct agreement_view *v, struct str id);
 
 /* Objects that are not stored in that version, and all. Those of unknown versions count. */
