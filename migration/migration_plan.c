@@ -28,6 +28,8 @@ void migration_read(struct migration *ret, const struct object *o)
 		.is_deleting = meta_is_deleting(&o->meta),
 		.has_ended = is_true(conditions, "Succeeded") || is_true(conditions, "Failed"),
 		.is_running = is_true(conditions, "Running"),
+		.is_superseded =
+			str_is(member_text(condition_find(conditions, "Failed"), "reason"), MIGRATION_REASON_SUPERSEDED),
 		.version = member_text(status, "storageVersion"),
 		.n_migrated = member_int(json_gets(status, "objects"), "migrated"),
 		.n_conflicts = member_int(json_gets(status, "objects"), "conflicts"),
@@ -39,9 +41,9 @@ void migration_read(struct migration *ret, const struct object *o)
 
 /* ---- deciding ---- */
 
-static struct migration_verdict fail(struct str message)
+static struct migration_verdict fail(const char *reason, struct str message)
 {
-	return (struct migration_verdict){MIGRATION_FAIL, MIGRATION_REASON_FAILED, message};
+	return (struct migration_verdict){MIGRATION_FAIL, reason, message};
 }
 
 static struct migration_verdict wait_for(const char *reason, struct str message)
@@ -55,36 +57,38 @@ struct migration_verdict migration_decide(const struct migration *m, const struc
 		return (struct migration_verdict){.step = MIGRATION_LEAVE};
 	}
 	if (!f->kind) {
-		return fail(STR("no objects of such a resource are stored here"));
+		return fail(MIGRATION_REASON_FAILED, STR("no objects of such a resource are stored here"));
 	}
 	if (f->mode == STORAGE_MIGRATION_OFF) {
 		return wait_for(
 			"MigrationOff", STR("the server whose turn it is to migrate runs with --storage-migration=Off"));
 	}
 	if (f->n_unknown > 0) {
-		return fail(arena_printf(a,
-			"%" PRId64 " objects are stored in versions that this server does not know, such as " STR_FMT
-			": they must be migrated by a server that does",
-			f->n_unknown, STR_ARG(f->unknown)));
+		return fail(MIGRATION_REASON_FAILED,
+			arena_printf(a,
+				"%" PRId64 " objects are stored in versions that this server does not know, such as " STR_FMT
+				": they must be migrated by a server that does",
+				f->n_unknown, STR_ARG(f->unknown)));
 	}
 	if (!f->common) {
 		return wait_for("StorageVersionsDiffer", f->disagreement);
 	}
 	struct str version = door_api_version(f->common, a);
 	if (m->version.n && !str_eq(m->version, version)) {
-		return fail(arena_printf(a, "it began to store objects in " STR_FMT ", and now all replicas store " STR_FMT,
-			STR_ARG(m->version), STR_ARG(version)));
+		return fail(MIGRATION_REASON_SUPERSEDED,
+			arena_printf(a, "it began to store objects in " STR_FMT ", and now all replicas store " STR_FMT,
+				STR_ARG(m->version), STR_ARG(version)));
 	}
 	return (struct migration_verdict){MIGRATION_RUN, MIGRATION_REASON_RUNNING, STR("")};
 }
 
-/* What has failed because of objects fails again: not at once. */
+/* What has failed because of objects fails again: not at once. Replicas that have changed their minds may do so again. */
 static bool is_too_early(const struct migration_facts *f, const struct migration *failed, int64_t now_s)
 {
 	struct arena a;
 	int64_t ended_us;
 
-	if (!failed || !time_parse_rfc3339(failed->completion_time, &ended_us)) {
+	if (!failed || failed->is_superseded || !time_parse_rfc3339(failed->completion_time, &ended_us)) {
 		return false;
 	}
 	arena_init(&a, SIZE_MAX);

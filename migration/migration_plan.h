@@ -15,6 +15,7 @@ enum migration_step {
 struct migration {
 	struct str name, uid, group, resource;
 	bool is_deleting, has_ended, is_running;
+	bool is_superseded; /* has failed because replicas then stored another version */
 	struct str version; /* it has begun, to store objects in that; empty: it has not */
 	int64_t n_migrated, n_conflicts;
 	struct str progress;
@@ -61,6 +62,7 @@ struct migration_report {
 #define MIGRATION_REASON_RUNNING "StorageVersionMigrationInProgress"
 #define MIGRATION_REASON_SUCCEEDED "StorageVersionMigrationSucceeded"
 #define MIGRATION_REASON_FAILED "StorageVersionMigrationFailed"
+#define MIGRATION_REASON_SUPERSEDED "StorageVersionChanged" /* ours */
 struct json *migration_status(const struct migration *m, const struct migration_report *r, int64_t now_s, struct arena *a);
 
 #endif

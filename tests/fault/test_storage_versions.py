@@ -118,3 +118,17 @@ def test_kills_at_random_moments_change_nothing_in_the_result(folder, certificat
                 turn_all(watched, next(settings), dice.throw)
         print(dice.told)
         check_that_much_happened(watched, watched.check())
+
+
+def test_a_change_of_mind_is_followed_at_once(folder, certificates):
+    """A migration that is overtaken has failed, but not because of what it met."""
+    with fleet.Fleet(folder, certificates, n_servers=1, rate=20) as replicas:
+        fleet.Watched(replicas, n_names=30)
+        for setting in (fleet.BETA, fleet.V1, fleet.BETA):
+            before = replicas.census()
+            replicas.change(0, setting)
+            processes.retry_until(lambda before=before: replicas.census() != before, "a migration under way")
+        replicas.wait_settled(fleet.BETA)
+        migrations = replicas.servers[0].get("/apis/annals.dev/v1/storagemigrations").json["items"]
+        reasons = {condition["reason"] for item in migrations for condition in item["status"]["conditions"]}
+        assert "StorageVersionChanged" in reasons, migrations
