@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 
-enum { CACHE_TIMEOUT_MS = 2000 };
+enum { CACHE_TIMEOUT_MS = 2000, GIVE_UP_TIMEOUT_MS = 1000 };
 
 struct storage_compare turn_guard(const struct migrator *m)
 {
@@ -72,7 +72,7 @@ void turn_give_up(struct migrator *m)
 	struct storage_compare ours = turn_guard(m);
 	struct storage_step remove = {.kind = STEP_DELETE, .key = m->lock_key};
 	struct storage_txn txn = {
-		.op.timeout_ms = STORE_TIMEOUT_MS, .compares = &ours, .n_compares = 1, .success = &remove, .n_success = 1};
+		.op.timeout_ms = GIVE_UP_TIMEOUT_MS, .compares = &ours, .n_compares = 1, .success = &remove, .n_success = 1};
 
 	if (m->lock_revision) {
 		storage_txn_wait(m->options.storage, &txn); /* or else its lease ends */

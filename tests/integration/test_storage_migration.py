@@ -1,0 +1,309 @@
+"""Objects that are stored in another version than all servers write now: who rewrites them, when, and what nobody may notice of it."""
+
+import base64
+import json
+
+import pytest
+
+from objects import APPLY, owner, revision, revisions
+from processes import retry_until
+
+V1 = "/apis/annals.dev/v1"
+DEPENDENTS, MIGRATIONS, VERSIONS = f"{V1}/namespaces/default/dependents", f"{V1}/storagemigrations", f"{V1}/storageversions"
+EVENTS = "/api/v1/namespaces/default/events"
+OLD = "--storage-version=dependents=v1beta1,controllerrevisions=v1beta1,events=events.k8s.io/v1"
+N = 60
+
+
+def dependent(name, **more):
+    return {"metadata": {"name": name, **more}, "spec": {"providers": [{"name": "p"}, {"name": name}]}}
+
+
+def event(name):
+    return {"metadata": {"name": name}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"}, "reason": "Tested", "message": "hello"}
+
+
+def migration(resource="dependents", group="annals.dev", name="mine"):
+    return {"metadata": {"name": name}, "spec": {"resource": {"group": group, "resource": resource}}}
+
+
+class World:
+    """An etcd, and servers on it, of which none is there at first."""
+
+    def __init__(self, etcd, serve):
+        self.store, self.serve = etcd(), serve
+
+    def server(self, *flags, **more):
+        return self.serve(self.store.endpoint, "--replica-lease-duration=2s", "--etcd-compaction-interval=0", *flags, **more)
+
+    def fill(self, n=N, path=DEPENDENTS, make=dependent):
+        """Objects made by a server that stores the old versions, and is gone then."""
+        server = self.server(OLD, "--storage-migration=Off")
+        for i in range(n):
+            made = server.post(path, make(f"o{i:03}"))
+            assert made.status == 201, made
+        assert server.stop() == 0
+
+    def stored(self, path="annals.dev/dependents"):
+        """What etcd has below that path: {name: kv}, with the value read."""
+        found = json.loads(self.store.ctl("get", "--prefix", f"/annals/objects/{path}/", "-w", "json")).get("kvs", [])
+        return {kv["name"]: kv for kv in map(read_kv, found)}
+
+    def versions(self, path="annals.dev/dependents"):
+        return {kv["value"]["apiVersion"] for kv in self.stored(path).values()}
+
+
+def read_kv(kv):
+    key, value = (base64.b64decode(kv[name]).decode() for name in ("key", "value"))
+    return {"name": key.rpartition("/")[2], "value": json.loads(value), "revision": kv["mod_revision"], "lease": kv.get("lease", 0)}
+
+
+@pytest.fixture
+def world(etcd, serve):
+    return World(etcd, serve)
+
+
+def state(migration):
+    found = {each["type"]: each["status"] for each in migration["status"].get("conditions", [])}
+    return next((name for name in ("Succeeded", "Failed", "Running") if found.get(name) == "True"), "Waiting" if found else "Pending")
+
+
+def condition(migration, kind):
+    return next(each for each in migration["status"]["conditions"] if each["type"] == kind)
+
+
+def migrations(server, resource="dependents"):
+    items = server.get(f"{MIGRATIONS}?fieldSelector=spec.resource.resource%3D{resource}").json["items"]
+    return sorted(items, key=lambda item: item["metadata"]["creationTimestamp"])
+
+
+def wait_state(server, wanted, resource="dependents"):
+    """The only migration of the resource, once it is there and in that state."""
+
+    def look():
+        found = migrations(server, resource)
+        return [each for each in found if state(each) == wanted]
+
+    return retry_until(look, f"{resource} {wanted}: {migrations(server, resource)}")[-1]
+
+
+def wait_running(server, least):
+    """While a migration runs: once it says that it has rewritten so many, and not yet all."""
+
+    def look():
+        found = migrations(server)
+        return found and state(found[0]) == "Running" and found[0]["status"]["objects"]["migrated"] >= least and found[0]
+
+    return retry_until(look, "a migration under way")
+
+
+def without_version(item):
+    return {**item, "metadata": {name: value for name, value in item["metadata"].items() if name != "resourceVersion"}}
+
+
+def shown(server, path):
+    return [without_version(item) for item in server.get(path).json["items"]]
+
+
+def test_upgrade_migrates_by_itself(world):
+    world.fill()
+    world.fill(10, revisions(), lambda name: revision(name, ownerReferences=[owner(name)]))
+    world.fill(10, EVENTS, event)
+    resources = {"dependents": "annals.dev/dependents", "controllerrevisions": "annals.dev/controllerrevisions", "events": "core/events"}
+    before = {name: world.stored(path) for name, path in resources.items()}
+    assert {name: world.versions(path) for name, path in resources.items()} == {
+        "dependents": {"annals.dev/v1beta1"}, "controllerrevisions": {"annals.dev/v1beta1"}, "events": {"events.k8s.io/v1"}}
+    still = world.server("--storage-migration=Off")
+    paths = (DEPENDENTS, revisions(), EVENTS)
+    seen = {path: shown(still, path) for path in paths}
+    assert still.stop() == 0
+    server = world.server()
+    for name, path in resources.items():
+        ended = wait_state(server, "Succeeded", name)
+        assert ended["metadata"]["labels"] == {"annals.dev/storage-migration": "Auto"}
+        assert ended["status"]["objects"] == {"total": len(before[name]), "migrated": len(before[name]), "remaining": 0, "conflicts": 0}
+        assert ended["status"]["startTime"] <= ended["status"]["completionTime"]
+        assert not world.versions(path) & {"annals.dev/v1beta1", "events.k8s.io/v1"}
+    assert {path: shown(server, path) for path in paths} == seen
+    leases = {name: kv["lease"] for name, kv in world.stored("core/events").items()}
+    assert all(leases.values()) and leases == {name: kv["lease"] for name, kv in before["events"].items()}
+    assert not any(kv["lease"] for kv in world.stored().values())
+
+
+def test_manual_migration_is_seen_as_modifications_of_nothing(world, tmp_path):
+    world.fill()
+    server = world.server("--storage-migration=Manual")
+    listed = server.get(DEPENDENTS).json
+    with server.watch(f"{DEPENDENTS}?watch=1&resourceVersion={listed['metadata']['resourceVersion']}") as events:
+        assert migrations(server) == [] and world.versions() == {"annals.dev/v1beta1"}
+        assert server.post(MIGRATIONS, migration()).status == 201
+        ended = wait_state(server, "Succeeded")
+        assert ended["metadata"]["name"] == "mine" and ended["status"]["objects"]["migrated"] == N
+        told = [events.next() for _ in range(N)]
+    assert {each["type"] for each in told} == {"MODIFIED"}
+    assert [without_version(each["object"]) for each in told] == [without_version({"apiVersion": "annals.dev/v1", "kind": "Dependent", **item}) for item in
+                                                                  listed["items"]]
+    assert world.versions() == {"annals.dev/v1"}
+    again = server.post(MIGRATIONS, migration(name="again"))
+    assert again.status == 201
+    retry_until(lambda: state(server.get(f"{MIGRATIONS}/again").json) == "Succeeded", "a migration with nothing to do")
+    assert server.get(f"{MIGRATIONS}/again").json["status"]["objects"]["migrated"] == 0
+
+
+def test_off_says_that_it_is_off(world):
+    world.fill(3)
+    server = world.server("--storage-migration=Off")
+    assert server.post(MIGRATIONS, migration()).status == 201
+    waiting = wait_state(server, "Waiting")
+    assert condition(waiting, "Running")["reason"] == "MigrationOff"
+    assert world.versions() == {"annals.dev/v1beta1"}
+    retry_until(lambda: server.get(f"{VERSIONS}/dependents.annals.dev").status == 200, "StorageVersions all the same")
+    assert server.stop() == 0
+    server = world.server("--storage-migration=Manual")
+    assert wait_state(server, "Succeeded")["status"]["objects"]["migrated"] == 3
+
+
+def test_killed_server_is_taken_up_where_it_was(world):
+    world.fill()
+    server = world.server("--storage-migration-rate=30")
+    wait_running(server, 1)
+    server.kill()
+    before, [recorded] = world.stored(), world.stored("annals.dev/storagemigrations").values()
+    progress = recorded["value"]["status"]["progressKey"].partition("/")[2]
+    done = {name for name in before if name <= progress}
+    assert done and all(before[name]["value"]["apiVersion"] == "annals.dev/v1" for name in done)
+    assert "annals.dev/v1beta1" in world.versions()
+    ended = wait_state(world.server("--storage-migration-rate=0"), "Succeeded")
+    assert ended["metadata"]["name"] == recorded["name"]
+    after = world.stored()
+    assert world.versions() == {"annals.dev/v1"}
+    assert {name: after[name]["revision"] for name in done} == {name: before[name]["revision"] for name in done}
+    assert len(done) <= ended["status"]["objects"]["migrated"] <= N
+
+
+def test_another_server_goes_on(world):
+    """Both could. The one that does so is killed; the other waits for the end of its lease."""
+    world.fill()
+    first = world.server("--storage-migration-rate=30")
+    first.stderr.wait("turn to migrate")
+    second = world.server("--storage-migration-rate=0")
+    wait_running(second, 1)
+    assert not [line for line in second.stderr.lines if "turn to migrate" in line]
+    first.kill()
+    second.stderr.wait("turn to migrate")
+    wait_state(second, "Succeeded")
+    assert world.versions() == {"annals.dev/v1"} and len(migrations(second)) == 1
+
+
+def test_changes_meanwhile_are_kept(world):
+    world.fill()
+    server = world.server("--storage-migration-rate=30")
+    wait_running(server, 1)
+    for name in ("o000", "o030", f"o{N - 1:03}"):
+        assert server.delete(f"{DEPENDENTS}/{name}").status == 200
+    for name in ("o001", "o031", f"o{N - 2:03}"):
+        assert server.patch(f"{DEPENDENTS}/{name}", {"metadata": {"labels": {"changed": "true"}}}).status == 200
+    assert server.post(DEPENDENTS, dependent("o0001")).status == 201
+    wait_state(server, "Succeeded")
+    stored = world.stored()
+    assert len(stored) == N - 3 + 1 and {kv["value"]["apiVersion"] for kv in stored.values()} == {"annals.dev/v1"}
+    changed = {name for name, kv in stored.items() if kv["value"]["metadata"].get("labels")}
+    assert changed == {"o001", "o031", f"o{N - 2:03}"}
+
+
+def test_restart_and_compaction_of_etcd_are_survived(world):
+    world.fill()
+    server = world.server("--storage-migration-rate=30")
+    running = wait_running(server, 1)
+    world.store.ctl("compact", running["metadata"]["resourceVersion"])
+    world.store.kill()
+    world.store = type(world.store)(world.store.dir)
+    retry_until(server.is_ready, "the server is ready again")
+    wait_state(server, "Succeeded")
+    assert world.versions() == {"annals.dev/v1"} and len(migrations(server)) == 1
+
+
+def test_servers_that_differ_are_waited_for(world):
+    world.fill(5)
+    old = world.server("--storage-version=dependents=v1beta1")
+    new = world.server()
+    assert new.post(MIGRATIONS, migration()).status == 201
+    waiting = wait_state(new, "Waiting")
+    reason = condition(waiting, "Running")
+    assert reason["reason"] == "StorageVersionsDiffer"
+    assert "stores annals.dev/v1beta1" in reason["message"] and "stores annals.dev/v1" in reason["message"]
+
+    def differing():
+        status = new.get(f"{VERSIONS}/dependents.annals.dev").json["status"]
+        return "commonEncodingVersion" not in status and len(status["storageVersions"]) == 2 and status
+
+    status = retry_until(differing, "a StorageVersion without a common version")
+    assert status["conditions"][0]["status"] == "False" and status["conditions"][0]["reason"] == "CommonEncodingVersionUnset"
+    assert world.versions() == {"annals.dev/v1beta1"}
+    old.kill()
+    wait_state(new, "Succeeded")
+    assert world.versions() == {"annals.dev/v1"}
+
+
+def test_another_version_ends_a_migration(world):
+    """It has begun to store v1, and now the servers store v1beta1 again: it fails, and what is stored is brought back."""
+    world.fill()
+    server = world.server("--storage-migration-rate=30")
+    wait_running(server, 1)
+    server.kill()
+    server = world.server(OLD)
+    failed = wait_state(server, "Failed")
+    assert condition(failed, "Failed")["message"] == "it began to store objects in annals.dev/v1, and now all replicas store annals.dev/v1beta1"
+    wait_state(server, "Succeeded")
+    assert world.versions() == {"annals.dev/v1beta1"}
+
+
+def test_storageversions_can_only_be_read(world):
+    server = world.server()
+    retry_until(lambda: server.get(f"{VERSIONS}/namespaces").status == 200, "StorageVersions")
+    one = server.get(f"{VERSIONS}/namespaces").json
+    assert [server.post(VERSIONS, one).status, server.put(f"{VERSIONS}/namespaces", one).status, server.delete(f"{VERSIONS}/namespaces").status,
+            server.patch(f"{VERSIONS}/namespaces", {}).status, server.delete(VERSIONS).status] == [405] * 5
+    assert one["status"]["commonEncodingVersion"] == "v1" and one["status"]["storageVersionHash"]
+    resource = next(each for each in server.get(V1).json["resources"] if each["name"] == "storageversions")
+    assert resource["verbs"] == ["get", "list", "watch"] and not resource["namespaced"]
+
+
+def test_storagemigrations_are_checked(world):
+    server = world.server("--storage-migration=Off")
+    assert server.post(MIGRATIONS, migration()).status == 201
+    path = f"{MIGRATIONS}/mine"
+    for wrong, field in ((migration("toys"), "spec.resource"), (migration("snapshots"), "spec.resource"), (migration(""), "spec.resource.resource")):
+        refused = server.post(MIGRATIONS, wrong)
+        assert refused.status == 422 and refused.json["details"]["causes"][0]["field"] == field
+    assert server.patch(path, {"spec": {"resource": {"resource": "providers"}}}).status == 422
+    assert server.get(f"{path}/status").status == 200
+    assert [server.put(f"{path}/status", {}).status, server.patch(f"{path}/status", {}).status] == [405, 405]
+    patched = server.patch(path, {"status": {"storageVersion": "x"}, "metadata": {"labels": {"a": "b"}}}).json
+    assert "storageVersion" not in patched["status"] and patched["metadata"]["labels"] == {"a": "b"}
+    applied = {"apiVersion": "annals.dev/v1", "kind": "StorageMigration", **migration()}
+    assert server.patch(f"{path}?fieldManager=me", applied, kind=APPLY).status == 200
+
+
+def test_kubectl_shows_them(up):
+    server = up("--storage-version=dependents=v1beta1")
+    assert server.post(DEPENDENTS, dependent("a")).status == 201
+    assert server.stop() == 0
+    server = up("--port=0", dir=server.dir)
+    wait_state(server, "Succeeded")
+
+    def rows(*arguments):
+        done = server.kubectl("get", *arguments)
+        assert done.returncode == 0, done.stderr
+        return [line.split() for line in done.stdout.splitlines()]
+
+    def counted():
+        table = rows("storageversions", "dependents.annals.dev")
+        return table[1][2] == "annals.dev/v1" and table
+
+    table = retry_until(counted, "the census after the migration", interval=0.1)
+    assert table[0] == ["NAME", "COMMON", "STORED", "OBJECTS", "AGE"] and table[1][:4] == ["dependents.annals.dev", "annals.dev/v1", "annals.dev/v1", "1"]
+    table = rows("sm", "--field-selector=status.state=Succeeded")
+    assert table[0] == ["NAME", "RESOURCE", "VERSION", "STATUS", "MIGRATED", "REMAINING", "AGE"]
+    assert table[1][0].startswith("dependents.annals.dev-") and table[1][1:6] == ["dependents.annals.dev", "annals.dev/v1", "Succeeded", "1", "0"]
+    assert "annals_storage_migration_objects_total{resource=\"dependents.annals.dev\",result=\"rewritten\"} 1" in server.get("/metrics").text
