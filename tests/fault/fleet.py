@@ -131,17 +131,30 @@ class Watched:
         finally:
             self.clock.stop()
 
+    def turn_all(self, setting_, meanwhile=lambda: None):
+        """Each replica to the setting, one after the other; and until everything is stored so."""
+        for number in range(len(self.fleet.servers)):
+            self.crew.wait_successes(3)
+            meanwhile()
+            self.fleet.change(number, setting_)
+        meanwhile()
+        self.fleet.wait_settled(setting_)
+        self.crew.wait_successes(3)
+
     def n_idle(self, resource=None):
         """How many objects only a migrator writes."""
         return sum(len(keeper.records) // 2 for keeper in self.keepers if resource in (None, keeper.resource))
 
-    def check(self):
-        """Nothing is lost, and nobody did or said what is forbidden."""
+    def replay(self):
+        """(Replay, violations) of what is promised of versions; and nothing is lost, whatever becomes of that."""
         self.fleet.wait_counted()
         keepers.check_what_is_there(self.fleet, self.keepers)
         changes = list(history.everything(self.fleet.gateway, versions.raw_of))
         keepers.check_history(changes, self.keepers)
         replay = versions.Replay(changes)
-        found = replay.check(list(onlookers.answers(self.onlookers, self.clock)))
+        return replay, replay.check(list(onlookers.answers(self.onlookers, self.clock)))
+
+    def check(self):
+        replay, found = self.replay()
         assert not found, versions.report(found)
         return replay

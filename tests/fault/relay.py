@@ -58,7 +58,16 @@ class Relay:
             return
         self.connections += [near, far]
         for source, sink in ((near, far), (far, near)):
-            threading.Thread(target=pump, args=[source, sink, self.lag], daemon=True).start()
+            threading.Thread(target=pump, args=[source, sink, self._hold(near, source)], daemon=True).start()
+
+    def _hold(self, _near, _source):
+        """hold(piece) of one direction of one connection: returns when that may go on."""
+
+        def hold(_piece):
+            if wait := self.lag():
+                time.sleep(wait)
+
+        return hold
 
 
 class Port(Relay):
@@ -93,12 +102,11 @@ def shut(end):
         pass  # the other side was faster
 
 
-def pump(source, sink, lag=at_once):
+def pump(source, sink, hold):
     """What has been taken arrives, even if whoever sent it has ended since."""
     try:
         while piece := source.recv(65536):
-            if wait := lag():
-                time.sleep(wait)
+            hold(piece)
             sink.sendall(piece)
     except OSError:
         pass

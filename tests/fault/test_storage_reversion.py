@@ -38,22 +38,42 @@ class Gate:
         return 0
 
 
+class Deaf(Relay):
+    """Once it is armed it holds a registration back until that is let go; and whoever has sent it does not hear what etcd says of others until it is mended."""
+
+    def __init__(self, path, target):
+        self.is_armed, self.calls = False, None
+        self.is_held, self.may_go, self.is_mended = threading.Event(), threading.Event(), threading.Event()
+        super().__init__(path, target)
+
+    def _hold(self, near, source):
+        def hold(piece):
+            if self.is_armed and source is near and b'{"address":' in piece and not self.calls:
+                self.calls = near
+                self.is_held.set()
+                self.may_go.wait(processes.PATIENCE)
+            elif self.is_held.is_set() and source is not near and near is not self.calls:
+                self.is_mended.wait(processes.PATIENCE)
+
+        return hold
+
+
 class Unguarded(fleet.Fleet):
-    """The first replica's way to etcd has a gate."""
+    """The first replica's way to etcd has a gate, the second one's may become deaf."""
 
     def __init__(self, folder, certificates, guards, **more):
-        self.gate = Gate()
-        self.way = None
+        self.gate, self.ways = Gate(), []
         super().__init__(folder, certificates, binary=UNGUARDED, env={**os.environ, "ANNALS_UNGUARDED": guards}, **more)
 
     def endpoint(self, number):
-        if number > 0:
-            return super().endpoint(number)
-        self.way = self.way or Relay(self.folder / "way", f"{self.folder}/etcd/client:0", self.gate)
-        return f"unix://{self.way.path}"
+        if not self.ways:
+            target = f"{self.folder}/etcd/client:0"
+            self.ways = [Relay(self.folder / "way-0", target, self.gate), Deaf(self.folder / "way-1", target)]
+        return f"unix://{self.ways[number].path}"
 
     def __exit__(self, *failure):
         self.gate.open()
+        self.ways[1].is_mended.set()
         super().__exit__(*failure)
 
 
@@ -134,6 +154,17 @@ def test_with_it_nothing_is_shown_that_is_not_so(folder, certificates):
         assert not story.found()
 
 
+def test_without_agreement_the_same_is_seen_under_load(folder, certificates):
+    """As test_storage_versions.py does it."""
+    with fleet.Fleet(folder, certificates, binary=UNGUARDED, env={**os.environ, "ANNALS_UNGUARDED": EVERYTHING}) as replicas:
+        watched = fleet.Watched(replicas)
+        with watched.at_work():
+            watched.turn_all(fleet.BETA)
+        _, found = watched.replay()
+        for resource in fleet.RESOURCES:
+            assert any(f"{resource} are stored in annals.dev/v1 at" in sentence and "after Answer" in sentence for _, sentence in found), versions.report(found)
+
+
 # ---- one rule at a time ----
 
 
@@ -201,6 +232,36 @@ def test_without_the_ticket_a_late_write_reverts_the_migration(folder, certifica
 def test_with_it_it_is_refused(folder, certificates):
     with Unguarded(folder, certificates, "", start=fleet.BETA) as replicas:
         found = write_late(replicas)
+        assert not found, versions.report(found)
+
+
+def register_unheard(replicas):
+    """One registers without having seen that another one has done so since it looked."""
+    story, deaf = Story(replicas), replicas.ways[1]
+    assert [server.stop() for server in replicas.servers] == [0, 0]
+    deaf.is_armed = True
+    replicas.settings[1] = fleet.V1
+    replicas.start_server(1, wait=False)
+    assert deaf.is_held.wait(processes.PATIENCE)
+    replicas.start_server(0)
+    story.wait_shown(0, keepers.BETA)
+    deaf.may_go.set()
+    replicas.servers[1].stderr.wait("registered in etcd as")
+    story.look(1)
+    story.create("a", 0)
+    story.look(1)
+    return story.found()
+
+
+def test_without_the_guard_of_a_range_one_registers_that_has_not_seen_another(folder, certificates):
+    with Unguarded(folder, certificates, "ranged", start=fleet.BETA, lease_s=20) as replicas:
+        found = register_unheard(replicas)
+        assert any("providers are stored in annals.dev/v1beta1" in sentence for _, sentence in found), versions.report(found)
+
+
+def test_with_it_one_has_seen_all(folder, certificates):
+    with Unguarded(folder, certificates, "", start=fleet.BETA, lease_s=20) as replicas:
+        found = register_unheard(replicas)
         assert not found, versions.report(found)
 
 

@@ -20,17 +20,6 @@ SETTINGS = [fleet.BETA, fleet.V1, fleet.MIXED]
 N_MOMENTS = 20 if world.SECONDS >= 60 else 5
 
 
-def turn_all(watched, setting, meanwhile=lambda: None):
-    """Each replica to the setting, one after the other; and until everything is stored so."""
-    for number in range(len(watched.fleet.servers)):
-        watched.crew.wait_successes(3)
-        meanwhile()
-        watched.fleet.change(number, setting)
-    meanwhile()
-    watched.fleet.wait_settled(setting)
-    watched.crew.wait_successes(3)
-
-
 def check_that_much_happened(watched, replay):
     """A run in which replicas never differed, or nothing was rewritten, shows nothing."""
     looks = [version for onlooker in watched.onlookers for look in onlooker.looks for version in look.shown.values()]
@@ -45,7 +34,7 @@ def test_versions_change_one_replica_at_a_time(folder, certificates, n_servers):
         with watched.at_work():
             settings = itertools.cycle(SETTINGS)
             for _ in world.rounds(least=2):
-                turn_all(watched, next(settings))
+                watched.turn_all(next(settings))
         check_that_much_happened(watched, watched.check())
 
 
@@ -115,7 +104,7 @@ def test_kills_at_random_moments_change_nothing_in_the_result(folder, certificat
         dice, settings = Dice(watched, SEED), itertools.cycle(SETTINGS)
         with watched.at_work():
             while len(dice.told) < N_MOMENTS:
-                turn_all(watched, next(settings), dice.throw)
+                watched.turn_all(next(settings), dice.throw)
         print(dice.told)
         check_that_much_happened(watched, watched.check())
 
