@@ -74,7 +74,6 @@ struct agreement {
 	uint64_t may_write, in_doubt;                    /* kinds, as bits */
 	bool is_unsure; /* a registration may have been made, or may yet be, of which we know nothing */
 	bool is_doubted;
-	int64_t acked; /* sent with the acknowledgement under way */
 
 	struct agreement_trip trips[ERRAND_COUNT];
 	struct agreement_steps registration, ack;
