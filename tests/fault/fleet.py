@@ -16,7 +16,7 @@ from world import Crew, World
 
 LEASE_S = 2
 MIGRATOR = truth.PREFIX + "migrator"
-DOORS = ("annals.dev/v1", "annals.dev/v1beta1")
+DOORS = ("annals.dev/v1", "annals.dev/v1beta1", "apps/v1")
 RESOURCES = ("controllerrevisions", "dependents", "providers")
 
 
@@ -92,6 +92,11 @@ class Fleet(World):
         pattern = r'^annals_stored_objects\{group="[^"]*",resource="(\w+)",version="([^"]+)"\} (\d+)$'
         return {(resource, version): int(n) for resource, version, n in re.findall(pattern, server.get("/metrics").text, re.M)
                 if resource in versions.GROUPS and int(n)}
+
+    def is_mixed(self):
+        """Is something stored in several versions?"""
+        resources = [resource for resource, _ in self.census()]
+        return len(resources) != len(set(resources))
 
     def shown(self, server, path="/apis/annals.dev/v1"):
         return onlookers.Look(server, 0, 0, server.get(path).json["resources"]).shown

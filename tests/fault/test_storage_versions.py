@@ -92,7 +92,7 @@ class Dice:
         migrator = self.watched.fleet.migrator()
         others = [number for number in range(len(self.watched.fleet.servers)) if number != migrator]
         number = migrator if is_migrator and migrator is not None else self.random.choice(others)
-        self.told.append((trouble.__name__, "migrator" if number == migrator else "other"))
+        self.told.append((trouble.__name__, "migrator" if number == migrator else "other", self.watched.fleet.is_mixed()))
         trouble(self.watched, number)
         self.watched.fleet.wait_ready()
 
@@ -106,6 +106,7 @@ def test_kills_at_random_moments_change_nothing_in_the_result(folder, certificat
             while len(dice.told) < N_MOMENTS:
                 watched.turn_all(next(settings), dice.throw)
         print(dice.told)
+        assert any(is_mixed for _, _, is_mixed in dice.told), "nothing happened during a migration"
         check_that_much_happened(watched, watched.check())
 
 

@@ -24,11 +24,13 @@ STORES = {NEW: {**fleet.V1, "crates": CRATE_V1}, OLD: {**fleet.BETA, "crates": C
 
 
 class Builds(fleet.Fleet):
-    def options(self, number):
-        return {"flags": [], "binary": self.settings[number]}
+    def __init__(self, *arguments, **more):
+        self.cautious = set()  # those that store crates as the older build does
+        super().__init__(*arguments, **more)
 
-    def replace(self, number, build, wait=True):
-        self.change(number, build, wait)
+    def options(self, number):
+        flags = [f"--storage-version=crates={CRATE_BETA}"] if number in self.cautious else []
+        return {"flags": flags, "binary": self.settings[number]}
 
     def wait_stored(self, build, resources):
         """Everybody shows what the build stores, and there is nothing else."""
@@ -54,7 +56,7 @@ def undisturbed(watched, number):
 def roll(watched, build, resources):
     for number in range(len(watched.fleet.servers)):
         with undisturbed(watched, number):
-            watched.fleet.replace(number, build)
+            watched.fleet.change(number, build)
             watched.crew.wait_successes(3)
     watched.fleet.wait_stored(build, resources)
     watched.crew.wait_successes(3)
@@ -91,7 +93,7 @@ def test_beside_an_older_build_the_new_one_goes_on_in_the_old_version(folder, ce
         with watched.at_work():
             builds.wait_stored(OLDER, ["crates"])
             with undisturbed(watched, 1):
-                builds.replace(1, NEW)
+                builds.change(1, NEW)
             new = builds.servers[1]
             watched.crew.wait_successes(10)
             assert new.stderr.wait(r"crates\.toys\.example\.com is stored as toys\.example\.com/v1beta1 rather than toys\.example\.com/v1, which replica \S+ \(\S+\) cannot read")
@@ -100,7 +102,7 @@ def test_beside_an_older_build_the_new_one_goes_on_in_the_old_version(folder, ce
             assert new.get("/readyz").status == 200
             assert {version for resource, version in builds.census() if resource == "crates"} == {CRATE_BETA}
             with undisturbed(watched, 0):
-                builds.replace(0, NEW)
+                builds.change(0, NEW)
             builds.wait_stored(NEW, ["crates"])
             processes.retry_until(lambda: replica_of(new).get("encodingVersion") == CRATE_V1 and "wantedVersion" not in replica_of(new), "the new version")
             watched.crew.wait_successes(5)
@@ -109,7 +111,7 @@ def test_beside_an_older_build_the_new_one_goes_on_in_the_old_version(folder, ce
 
 def test_what_the_older_build_cannot_express_outlives_its_writes(folder, certificates):
     with Builds(folder, certificates, start=OLDER) as builds:
-        builds.replace(1, NEW)
+        builds.change(1, NEW)
         older, new = builds.servers
         assert new.post(CRATES_V1, crate("kept", "a", "b", "c")).status == 201
         assert new.post(CRATES_V1, crate("changed", "a", "b", "c")).status == 201
@@ -129,7 +131,7 @@ def check_refused(older):
     ready = older.get("/readyz?verbose")
     assert ready.status == 500 and "crates.toys.example.com" in ready.text, ready
     for answer in (older.get(CRATES), older.get(CRATES + "/a"), older.get(CRATES + "?watch=1"), older.post(CRATES, {"metadata": {"name": "n"}, "spec": {"thing": "n"}}),
-                   older.delete(CRATES + "/a"), older.patch(CRATES + "/a", {"metadata": {"labels": {"x": "y"}}})):
+                   older.delete(CRATES + "/a"), older.delete(CRATES), older.patch(CRATES + "/a", {"metadata": {"labels": {"x": "y"}}})):
         assert (answer.status, answer.json["reason"]) == (503, "ServiceUnavailable"), answer
         assert "crates.toys.example.com" in answer.json["message"] and CRATE_V1 in answer.json["message"], answer
     made = older.post("/apis/annals.dev/v1/namespaces/default/providers", {"metadata": {"name": "fine", "annotations": {"mark": "fine"}}, "spec": {}})
@@ -146,14 +148,14 @@ def test_an_older_build_where_the_new_version_is_written_is_not_ready(folder, ce
     with Builds(folder, certificates, start=NEW) as builds:
         new = builds.servers[0]
         assert new.post(CRATES_V1, crate("a", "a", "b")).status == 201
-        builds.replace(1, OLDER, wait=False)
+        builds.change(1, OLDER, wait=False)
         older = builds.servers[1]
         wait_can_answer(older)
         processes.retry_until(lambda: builds.is_registered(older), "its registration")
         check_refused(older)
         assert new.post(CRATES_V1, crate("b", "c", "d")).status == 201, "it holds the others back"
         assert new.get("/readyz").status == 200
-        builds.replace(1, NEW)
+        builds.change(1, NEW)
         assert [item["spec"]["things"] for item in builds.servers[1].get(CRATES_V1).json["items"]] == [["a", "b"], ["c", "d"]]
 
 
@@ -161,8 +163,27 @@ def test_an_older_build_where_the_new_version_is_stored_is_not_ready(folder, cer
     """Nobody writes it any more."""
     with Builds(folder, certificates, n_servers=1, start=NEW) as builds:
         assert builds.servers[0].post(CRATES_V1, crate("a", "a", "b")).status == 201
-        builds.replace(0, OLDER, wait=False)
+        builds.change(0, OLDER, wait=False)
         wait_can_answer(builds.servers[0])
         check_refused(builds.servers[0])
-        builds.replace(0, NEW)
+        builds.change(0, NEW)
         assert builds.servers[0].get(CRATES_V1 + "/a").json["spec"] == {"things": ["a", "b"]}
+
+
+def test_downgrade_to_an_older_build_by_way_of_its_version(folder, certificates):
+    """First the new build is told to store what the older one knows, then it is replaced."""
+    with Builds(folder, certificates, start=NEW) as builds:
+        for number, server in enumerate(builds.servers):
+            assert server.post(CRATES_V1, crate(f"c{number}", "a", "b")).status == 201
+        builds.cautious = {0, 1}
+        for build in (NEW, OLDER, NEW):
+            for number in range(2):
+                builds.change(number, build)
+            builds.wait_stored(OLDER, ["crates"])
+            shown = [item["spec"] for item in builds.servers[0].get(CRATES).json["items"]]
+            assert shown == [{"thing": "a"}, {"thing": "a"}]
+        builds.cautious = set()
+        for number in range(2):
+            builds.change(number, NEW)
+        builds.wait_stored(NEW, ["crates"])
+        assert [item["spec"]["things"] for item in builds.servers[0].get(CRATES_V1).json["items"]] == [["a", "b"], ["a", "b"]]
