@@ -67,8 +67,9 @@ def kill_etcd(watched, _number):
 
 
 def pause_etcd(watched, _number):
+    """Until no replica is certain any more that it is registered."""
     watched.fleet.pause_etcd()
-    watched.crew.wait_successes(50, watched.onlookers)
+    watched.crew.wait(lambda member: member in watched.keepers or not any(member.looks[-1].shown.values()), "hashes that are hidden")
     watched.fleet.resume_etcd()
 
 
