@@ -333,11 +333,13 @@ def test_watch_from_too_long_ago_is_told_in_the_stream(up):
 
 
 def test_watch_of_the_future_waits_for_it(up, door):
-    a, path = up(NO_CONTROLLERS), revisions("default", door)  # so that nobody else writes
-    now = int(create(a, path, "a"))
-    with a.watch(f"{path}?watch=1&resourceVersion={now + 2}") as watch:
-        create(a, path, "b", "c", "d")
-        assert summary(watch.next()) == ("ADDED", "d")
+    a, path = up(NO_CONTROLLERS), revisions("default", door)
+    names = [f"b{i:02}" for i in range(30)]
+    future = int(create(a, path, "a")) + 20  # the server writes its StorageVersions, too
+    with a.watch(f"{path}?watch=1&resourceVersion={future}") as watch:
+        versions = {name: int(create(a, path, name)) for name in names}
+        first = next(name for name in names if versions[name] > future)
+        assert first != names[0] and summary(watch.next()) == ("ADDED", first)
 
 
 def test_big_objects_come_whole(annals, path, door):
