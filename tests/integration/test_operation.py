@@ -28,7 +28,7 @@ def test_version_says_what_and_from_where(annals):
     assert version["platform"].startswith("linux/")
 
 
-@pytest.mark.parametrize("path, checks", [("/livez", ["ping", "etcd"]), ("/readyz", ["ping", "etcd", "etcd-readiness", "namespaces", "shutdown"]), ("/healthz", ["ping", "etcd"])])
+@pytest.mark.parametrize("path, checks", [("/livez", ["ping", "etcd"]), ("/readyz", ["ping", "etcd", "etcd-readiness", "namespaces", "storage-versions", "shutdown"]), ("/healthz", ["ping", "etcd"])])
 def test_health_is_ok_and_names_its_checks(annals, path, checks):
     assert (annals.get(path).status, annals.get(path).text) == (200, "ok")
     report = annals.get(path + "?verbose").text

@@ -81,7 +81,7 @@ def test_alone_without_etcd_all_but_objects_is_there(alone):
     check_documents(lambda path, **headers: alone.get(path, headers=headers))
     assert alone.get("/api/v1").json["groupVersion"] == "v1"
     assert alone.anonymous.get("/livez").status == 200
-    assert failed_checks(alone, "/readyz") == {"etcd", "etcd-readiness", "namespaces"}
+    assert failed_checks(alone, "/readyz") == {"etcd", "etcd-readiness", "namespaces", "storage-versions"}
     assert alone.get(revisions()).status == 503
     assert alone.post(revisions(), revision()).status == 503
 
@@ -89,7 +89,7 @@ def test_alone_without_etcd_all_but_objects_is_there(alone):
 def test_behind_a_cluster_that_is_not_there_the_aggregator_is_answered(behind, aggregator):
     check_documents(aggregator)
     assert behind.anonymous.get("/livez").status == 200
-    assert failed_checks(behind, "/readyz") == {"etcd", "etcd-readiness", "cluster"}
+    assert failed_checks(behind, "/readyz") == {"etcd", "etcd-readiness", "cluster", "storage-versions"}
     assert aggregator(revisions(door=ANNALS)).status == 503
 
 
