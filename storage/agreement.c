@@ -145,7 +145,7 @@ static bool step(struct agreement *a)
 	if (has_changed) {
 		agreement_note(a);
 	}
-	if (has_changed || agreement_waits_next_ms(a) <= a->now_ms()) {
+	if (has_changed || a->notices.n > 0 || agreement_waits_next_ms(a) <= a->now_ms()) {
 		tell(a, has_changed);
 		return true;
 	}

@@ -67,100 +67,19 @@ bool agreement_publish(struct agreement *a)
 	return has_changed | (was_certain != a->was_certain);
 }
 
-/* ---- notices ---- */
-
-static void note(struct agreement *a, bool is_trouble, const struct buf *text)
-{
-	buf_addc(&a->notices, is_trouble ? '!' : ' ');
-	buf_add(&a->notices, text->p, text->n);
-	buf_addc(&a->notices, '\0');
-}
-
-enum { SENTENCE_MAX = 4096 };
-
-static void note_kind(struct agreement *a, const struct kind *k)
-{
-	const struct agreement_choice *c = &a->choices[k->index];
-	bool is_told = a->told[k->index] == c->reason && a->told_encodes[k->index] == c->encodes;
-	struct buf text;
-
-	/* Nobody need be told that all is as it is wanted from the start. */
-	if (is_told || (c->reason == AGREEMENT_WANTED && a->told[k->index] == AGREEMENT_WANTED)) {
-		a->told_encodes[k->index] = c->encodes;
-		return;
-	}
-	buf_init(&text, SENTENCE_MAX);
-	agreement_explain_choice(&a->self, k, c, &text);
-	note(a, c->reason != AGREEMENT_WANTED, &text);
-	buf_done(&text);
-	a->told[k->index] = c->reason;
-	a->told_encodes[k->index] = c->encodes;
-}
-
-static void note_problems(struct agreement *a)
-{
-	int64_t newest = a->told_problem;
-
-	for (size_t i = 0; i < a->view->n_replicas; i++) {
-		const struct agreement_replica *r = &a->view->replicas[i];
-		struct buf text;
-
-		if (r->problem.n == 0 || r->mod_revision <= a->told_problem) {
-			continue;
-		}
-		newest = MAX(newest, r->mod_revision);
-		buf_init(&text, SENTENCE_MAX);
-		buf_adds(&text, "the registration of ");
-		agreement_write_name(r, &text);
-		buf_printf(&text, " cannot be understood: " STR_FMT "; while it is in etcd no storage version hash is shown",
-			STR_ARG(r->problem));
-		note(a, true, &text);
-		buf_done(&text);
-	}
-	a->told_problem = newest;
-}
-
-static void note_flag(struct agreement *a, bool *told, bool now, const char *on, const char *off, bool is_on_bad)
-{
-	struct buf text;
-
-	if (*told != now) {
-		*told = now;
-		buf_init(&text, SENTENCE_MAX);
-		buf_printf(&text, "%s", now ? on : off);
-		note(a, now == is_on_bad, &text);
-		buf_done(&text);
-	}
-}
-
-void agreement_note(struct agreement *a)
-{
-	note_flag(a, &a->told_registered, a->mod != 0, a->told_as,
-		"the registration in etcd is gone, joining again: nothing is written meanwhile", false);
-	if (!a->view) {
-		return;
-	}
-	note_flag(a, &a->told_overfull, a->table.is_overfull,
-		"there are more registrations in etcd than servers can be: no storage version hash is shown",
-		"there are no more registrations in etcd than servers can be", true);
-	note_problems(a);
-	for (size_t i = 0; i < kind_count(); i++) {
-		if (agreement_is_stored(kind_at(i)) && !a->table.is_overfull) {
-			note_kind(a, kind_at(i));
-		}
-	}
-}
-
 /* ---- questions ---- */
 
 static void explain_registration(const struct agreement *a, struct buf *why)
 {
 	if (a->table.is_overfull || (a->mod == 0 && a->table.n == AGREEMENT_REPLICAS_MAX)) {
 		buf_printf(why, "there are %d registrations in etcd already, as many as there may be", AGREEMENT_REPLICAS_MAX);
-	} else {
-		buf_adds(why,
-			a->is_loaded ? "this server is not registered in etcd yet"
-				     : "the registrations of other servers have not been read yet");
+		return;
+	}
+	buf_adds(why,
+		a->is_loaded ? "this server is not registered in etcd yet"
+			     : "the registrations of other servers have not been read yet");
+	if (a->trouble[0] != '\0') {
+		buf_printf(why, ": %s", a->trouble);
 	}
 }
 

@@ -24,9 +24,10 @@ static struct agreement *agreement_of(struct storage_op *op, enum agreement_erra
 }
 
 /* Lock held. */
-static void trip_ends(struct agreement *a, enum agreement_errand e, bool is_well)
+static void trip_ends(struct agreement *a, enum agreement_errand e)
 {
 	struct agreement_trip *t = trip(a, e);
+	bool is_well = t->op.result == STORAGE_OK || t->op.result == STORAGE_LEASE_GONE;
 
 	t->is_under_way = false;
 	t->not_before_ms = 0;
@@ -36,6 +37,7 @@ static void trip_ends(struct agreement *a, enum agreement_errand e, bool is_well
 		t->backoff_ms = MAX(t->backoff_ms, (int64_t)BACKOFF_FIRST_MS);
 		t->not_before_ms = a->now_ms() + t->backoff_ms;
 		t->backoff_ms = MIN(t->backoff_ms * 2, (int64_t)BACKOFF_MAX_MS);
+		agreement_note_trouble(a, t->op.message[0] ? t->op.message : storage_result_name(t->op.result));
 	}
 }
 
@@ -118,7 +120,7 @@ static void on_load(struct storage_op *op)
 	struct storage_range *r = &trip(a, ERRAND_LOAD)->range;
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_LOAD, op->result == STORAGE_OK);
+	trip_ends(a, ERRAND_LOAD);
 	if (op->result == STORAGE_OK) {
 		agreement_table_install(&a->table, r->kvs, r->n_kvs, r->has_more, op->revision);
 		a->is_loaded = true;
@@ -167,7 +169,7 @@ static void on_grant(struct storage_op *op)
 	struct agreement_trip *t = trip(a, ERRAND_GRANT);
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_GRANT, op->result == STORAGE_OK);
+	trip_ends(a, ERRAND_GRANT);
 	if (op->result == STORAGE_OK) {
 		a->lease = t->keep.id;
 		a->ttl_ms = t->keep.ttl_s * 1000;
@@ -198,9 +200,10 @@ static void on_keep_alive(struct storage_op *op)
 
 	pthread_mutex_lock(&a->lock);
 	bool is_ours = t->lease == a->lease;
-	trip_ends(a, ERRAND_KEEP_ALIVE, op->result == STORAGE_OK);
+	trip_ends(a, ERRAND_KEEP_ALIVE);
 	if (is_ours && op->result == STORAGE_OK) {
 		lease_renewed(a, t);
+		agreement_note_trouble_over(a);
 	} else if (is_ours && op->result == STORAGE_LEASE_GONE) {
 		agreement_lose(a);
 	}
@@ -255,6 +258,7 @@ static void registered(struct agreement *a, int64_t revision)
 	a->is_unsure = false;
 	a->in_doubt = 0;
 	a->n_registrations++;
+	agreement_note_trouble_over(a);
 	agreement_table_put(&a->table, &kv);
 }
 
@@ -280,7 +284,7 @@ static void on_register(struct storage_op *op)
 	struct agreement_trip *t = trip(a, ERRAND_REGISTER);
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_REGISTER, op->result == STORAGE_OK || op->result == STORAGE_LEASE_GONE);
+	trip_ends(a, ERRAND_REGISTER);
 	if (t->lease == a->lease) {
 		register_answered(a, &t->txn);
 	}
@@ -341,7 +345,7 @@ static void on_ack(struct storage_op *op)
 	struct agreement_trip *t = trip(a, ERRAND_ACK);
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_ACK, op->result == STORAGE_OK);
+	trip_ends(a, ERRAND_ACK);
 	if (t->lease == a->lease && op->result == STORAGE_OK) {
 		struct storage_kv kv = {.key = a->key_seen, .value = buf_str(&a->ack.value), .mod_revision = op->revision};
 		agreement_table_put(&a->table, &kv);
@@ -392,7 +396,7 @@ static void on_doubt(struct storage_op *op)
 	struct agreement *a = agreement_of(op, ERRAND_DOUBT);
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_DOUBT, op->result == STORAGE_OK);
+	trip_ends(a, ERRAND_DOUBT);
 	if (op->result == STORAGE_OK) {
 		doubt_answered(a, &trip(a, ERRAND_DOUBT)->range);
 	}

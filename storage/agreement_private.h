@@ -91,6 +91,7 @@ struct agreement {
 	int64_t told_problem;
 	bool told_overfull, told_registered;
 	const char *told_as; /* a sentence with the ID, by which StorageVersions call this server */
+	char trouble[256];   /* what etcd said when it was asked in vain; empty: it is not, or not any more */
 	struct buf notices; /* to be said: a byte for trouble or not, the sentence, a NUL; each */
 
 	uint64_t n_registrations, n_losses;
@@ -125,6 +126,8 @@ bool agreement_publish(struct agreement *a);
 void agreement_waits_end(struct agreement *a, struct list *ret); /* those that are over */
 int64_t agreement_waits_next_ms(struct agreement *a);
 void agreement_note(struct agreement *a);
+void agreement_note_trouble(struct agreement *a, const char *message); /* etcd does not do as it is asked */
+void agreement_note_trouble_over(struct agreement *a);
 
 static inline uint64_t kind_bit(size_t kind)
 {

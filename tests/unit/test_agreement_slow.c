@@ -113,6 +113,15 @@ static int finish(void **state)
 	return 0;
 }
 
+static struct buf notices = {.ceiling = 65536};
+
+static void on_notice(void *ctx, bool is_trouble, struct str text)
+{
+	(void)ctx;
+	(void)is_trouble;
+	buf_printf(&notices, STR_FMT "\n", STR_ARG(text));
+}
+
 static void tell(struct world *w)
 {
 	while (slow_line_tell(w->line)) {
@@ -272,6 +281,34 @@ static void test_agreement__who_wakes_late_shows_nothing(void **state)
 	assert_int_equal(w->a->n_losses, 1);
 }
 
+/* Said once, and in the answers to those who ask. */
+static void test_agreement__says_what_etcd_says(void **state)
+{
+	struct world *w = *state;
+	struct agreement_ticket ticket;
+	struct buf why;
+
+	w->a->options.on_notice = on_notice;
+	agreement_run(w->a);
+	while (!w->a->trips[ERRAND_REGISTER].is_under_way) {
+		assert_true(slow_line_carry_out(w->line, 0, now_ms) || slow_line_answer(w->line, 0));
+	}
+	for (int i = 0; i < 3; i++) {
+		assert_true(slow_line_refuse(w->line, 0));
+		pass(w, 1000);
+	}
+	assert_str(buf_str(&notices), "cannot register in etcd, will go on trying: refused on the line\n");
+	buf_init(&why, 4096);
+	assert_int_equal(agreement_write(w->a, w->kind, &ticket, &why), AGREEMENT_NOT_YET);
+	assert_str(buf_str(&why), "this server is not registered in etcd yet: refused on the line");
+	buf_done(&why);
+	settle(w);
+	assert_int_equal(may_write(w, &ticket), AGREEMENT_MAY_WRITE);
+	assert_true(
+		str_ends(buf_str(&notices), STR("registered in etcd: other servers know which versions are stored here\n")));
+	buf_done(&notices);
+}
+
 /* A lease is as old as the request that renewed it, not as the answer. */
 static void test_agreement__counts_from_when_it_asked(void **state)
 {
@@ -320,6 +357,7 @@ int main(void)
 		CASE(test_agreement__what_has_happened_unknown_to_us_is_found_out),
 		CASE(test_agreement__shows_nothing_while_its_registration_says_something_else),
 		CASE(test_agreement__who_wakes_late_shows_nothing),
+		CASE(test_agreement__says_what_etcd_says),
 		CASE(test_agreement__counts_from_when_it_asked),
 		CASE(test_agreement__acknowledges_again_what_was_overwritten),
 	};
