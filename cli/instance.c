@@ -29,6 +29,7 @@ struct instance {
 	pthread_cond_t wake;
 	bool is_stopping;
 	bool has_changed; /* the cache's state or what replicas agree on, since the raiser last looked */
+	bool is_late;     /* the raiser's own: it has waited for RETRY_MS, and nothing came */
 	struct migrator *migrator;
 };
 
@@ -92,6 +93,7 @@ static bool raiser_wait(struct instance *i)
 		r = clock_cond_wait(&i->wake, &i->lock, until_ms);
 	}
 	i->has_changed = false;
+	i->is_late |= r == ETIMEDOUT;
 	bool is_wanted = !i->is_stopping;
 	pthread_mutex_unlock(&i->lock);
 	return is_wanted;
@@ -105,7 +107,7 @@ static bool try_bootstrap(struct instance *i)
 		return false;
 	}
 	int r = i->delegation ? 0 : server_bootstrap(i->server, &err);
-	if (r) {
+	if (r && i->is_late) { /* registering takes a moment, which is no reason to warn anybody */
 		log_warning("start", "cannot make the first namespaces yet: " STR_FMT, STR_ARG(buf_str(&err)));
 	}
 	return r == 0;
