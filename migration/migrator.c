@@ -10,7 +10,6 @@ enum {
 	POLL_MS = 1000,
 	REPORT_MS = 10000,
 	RECORD_MS = 1000, /* between two records of the progress of a migration */
-	RETRY_MS = 200,
 };
 
 void migrator_notice(struct migrator *m, bool is_trouble, const char *format, ...)
@@ -66,20 +65,29 @@ static int64_t run_on(struct migrator *m)
 	return m->run.kind ? m->run.next_ms : 0;
 }
 
+/* What we have written ourselves is seen in the cache before anything is decided by it; also what we may have written. */
+static bool is_up_to_date(struct migrator *m)
+{
+	if (m->is_unsure) {
+		m->is_unsure = !turn_await_cache(m, 0);
+	}
+	return !m->is_unsure && (cache_revision(m->options.cache) >= m->wrote || turn_await_cache(m, m->wrote));
+}
+
 /* One round; until when nothing is to be done. */
 static int64_t work(struct migrator *m, bool is_notified)
 {
-	int64_t now_ms = clock_mono_ms(), until_ms;
+	int64_t now_ms = clock_mono_ms(), retry_ms = now_ms + m->options.poll_ms / 4, until_ms;
 
 	if (!cache_is_ready(m->options.cache)) {
-		return now_ms + RETRY_MS;
+		return retry_ms;
 	}
 	if (!turn_take(m)) {
 		run_end(m);
-		return agreement_lease(m->options.agreement) ? m->lock_at_ms : now_ms + RETRY_MS;
+		return agreement_lease(m->options.agreement) ? m->lock_at_ms : retry_ms;
 	}
-	if (cache_revision(m->options.cache) < m->wrote && !turn_await_cache(m, m->wrote)) {
-		return now_ms + RETRY_MS;
+	if (!is_up_to_date(m)) {
+		return retry_ms;
 	}
 	if (is_notified || now_ms >= m->tend_at_ms) {
 		look(m);

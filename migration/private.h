@@ -55,6 +55,7 @@ struct migrator {
 	int64_t lock_at_ms;                /* when to try again */
 	int64_t tend_at_ms;                /* when to look at everything again */
 	int64_t wrote;                     /* the revision of our last write of a StorageVersion or StorageMigration */
+	bool is_unsure;                    /* whether the last one was carried out */
 	int64_t reported_ms[KIND_COUNT_MAX];
 	bool is_report_due[KIND_COUNT_MAX]; /* although only numbers have changed */
 	struct run run;

@@ -13,15 +13,27 @@ static struct str record_key(struct migrator *m, const struct kind *k, struct st
 
 /* ---- the transaction ---- */
 
-static bool submit(struct migrator *m, struct storage_txn *txn, const struct storage_step *lock)
+/* Why was it refused? gets: of PREFIX/migrator and of the ticket. */
+static void look_into(struct migrator *m, const struct agreement_ticket *ticket, const struct storage_step gets[2])
 {
-	bool is_done = storage_txn_wait(m->options.storage, txn) == STORAGE_OK && txn->succeeded;
+	if (gets[0].n_kvs == 0 || gets[0].kvs[0].mod_revision != m->lock_revision) {
+		turn_lose(m);
+	} else if (gets[1].n_kvs == 0 || gets[1].kvs[0].mod_revision != ticket->revision) {
+		agreement_doubt(m->options.agreement, ticket);
+	}
+}
+
+static bool submit(struct migrator *m, struct storage_txn *txn, const struct agreement_ticket *ticket)
+{
+	enum storage_result result = storage_txn_wait(m->options.storage, txn);
+	bool is_done = result == STORAGE_OK && txn->succeeded;
 
 	if (is_done) {
 		m->wrote = txn->op.revision;
-	} else if (txn->op.result == STORAGE_OK && (lock->n_kvs == 0 || lock->kvs[0].mod_revision != m->lock_revision)) {
-		turn_lose(m);
+	} else if (result == STORAGE_OK) {
+		look_into(m, ticket, txn->failure);
 	}
+	m->is_unsure |= !storage_result_is_certain(result);
 	storage_op_clear(&txn->op);
 	return is_done && turn_await_cache(m, m->wrote);
 }
@@ -40,19 +52,20 @@ static bool change(struct migrator *m, const struct agreement_ticket *ticket, st
 		{COMPARE_MOD, COMPARE_EQUAL, ticket->key, .number = ticket->revision},
 		{COMPARE_MOD, COMPARE_EQUAL, step->key, .number = revision},
 	};
-	struct storage_step lock = {.kind = STEP_GET, .key = m->lock_key, .keys_only = true};
+	struct storage_step gets[2] = {{.kind = STEP_GET, .key = m->lock_key, .keys_only = true},
+		{.kind = STEP_GET, .key = ticket->key, .keys_only = true}};
 	struct storage_txn txn = {.op.timeout_ms = STORE_TIMEOUT_MS,
 		.compares = guards,
 		.n_compares = more ? 4 : 3,
 		.success = step,
 		.n_success = 1,
-		.failure = &lock,
-		.n_failure = 1};
+		.failure = gets,
+		.n_failure = 2};
 
 	if (more) {
 		guards[3] = *more;
 	}
-	return submit(m, &txn, &lock);
+	return submit(m, &txn, ticket);
 }
 
 /* ---- objects ---- */

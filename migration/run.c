@@ -14,7 +14,6 @@ enum {
 	WALK_MAX = 20000,     /* objects that are looked at between two looks at everything else */
 	TRIES_MAX = 3,
 	KEY_MAX = 65536,
-	RETRY_MS = 500,
 };
 
 /* An object on its way. */
@@ -35,6 +34,11 @@ struct batch {
 };
 
 /* ---- life ---- */
+
+static void run_pause(struct migrator *m)
+{
+	m->run.next_ms = clock_mono_ms() + m->options.poll_ms / 2;
+}
 
 void run_begin(struct migrator *m, const struct migration *what, const struct migration_facts *f)
 {
@@ -317,7 +321,7 @@ static void run_batch(struct migrator *m)
 	if (agreement_write(m->options.agreement, r->kind, &b.ticket, NULL) != AGREEMENT_MAY_WRITE ||
 		b.ticket.version != r->version) {
 		m->tend_at_ms = 0; /* which says what is waited for */
-		r->next_ms = clock_mono_ms() + RETRY_MS;
+		run_pause(m);
 		return;
 	}
 	arena_init(&b.arena, SIZE_MAX);
@@ -333,7 +337,9 @@ static void run_batch(struct migrator *m)
 		break;
 	default:
 		/* Perhaps it was carried out all the same: the cache has to show it. */
-		r->next_ms = clock_mono_ms() + (turn_await_cache(m, 0) ? 0 : RETRY_MS);
+		if (!turn_await_cache(m, 0)) {
+			run_pause(m);
+		}
 	}
 	cache_snapshot_unref(b.snapshot);
 	arena_done(&b.arena);
@@ -341,11 +347,15 @@ static void run_batch(struct migrator *m)
 
 /* ---- the end of a pass ---- */
 
-static void run_begin_again(struct run *r)
+static void run_begin_again(struct migrator *m)
 {
+	struct run *r = &m->run;
+
 	buf_clear(&r->at);
 	r->is_at_end = false;
-	r->next_ms = r->n_moved > 0 ? 0 : clock_mono_ms() + RETRY_MS;
+	if (r->n_moved == 0) {
+		run_pause(m);
+	}
 	r->n_oversized = r->n_moved = 0;
 }
 
@@ -388,7 +398,7 @@ static void run_finish(struct migrator *m)
 	struct cache_census census;
 
 	if (!view || view_common(view, r->kind) != r->version || !turn_await_cache(m, 0)) {
-		r->next_ms = clock_mono_ms() + RETRY_MS;
+		run_pause(m);
 		return;
 	}
 	cache_census(m->options.cache, r->kind, &census);
@@ -396,9 +406,9 @@ static void run_finish(struct migrator *m)
 	if (has_others && run_is_stuck(r)) {
 		run_fail(m);
 	} else if (has_others) {
-		run_begin_again(r);
+		run_begin_again(m);
 	} else if (census.revision < view_revision(view) || !run_conclude(m, view, &census)) {
-		r->next_ms = clock_mono_ms() + RETRY_MS;
+		run_pause(m);
 	}
 }
 

@@ -1,4 +1,5 @@
 /* A whole migrator: a real cache and a real agreement over the store in memory. */
+#include "storage/fault.h"
 #include "tests/unit/migration_world.h"
 
 #define DEPENDENT "{\"spec\":{\"providers\":[{\"kind\":\"Provider\",\"name\":\"p\"}]}}"
@@ -380,6 +381,50 @@ static void test_migrator__counts(void **state)
 	world_free(w);
 }
 
+/* ---- faults ---- */
+
+enum { CALLS_MIN = 10 }; /* of a migration: otherwise nothing has been tried */
+
+/* A migration during which the n-th call fails; false: it needs fewer than n. */
+static bool migrate_with_fault(enum fault_kind kind, unsigned n)
+{
+	struct storage *fault = storage_fault_new(storage_memory_new());
+	struct world *w = world_new(fault, NULL);
+
+	store_dependents(w, "v1beta1", 0, 50);
+	storage_fault_arm(fault, kind, n);
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	world_await_state(w, "dependents", "Succeeded");
+	bool has_fired = storage_fault_has_fired(fault);
+	storage_fault_arm(fault, kind, 0);
+	assert_versions(w, 0, 50, "annals.dev/v1");
+	assert_int_equal(world_count(w, MIGRATIONS_PATH), 1);
+	world_await(w, has_all_versions, NULL);
+	world_free(w);
+	storage_free(fault);
+	return has_fired;
+}
+
+static void test_migrator__survives_any_call_that_fails(void **state _unused_)
+{
+	unsigned n = 1;
+
+	while (migrate_with_fault(FAULT_REFUSE, n)) {
+		n++;
+	}
+	assert_true(n > CALLS_MIN);
+}
+
+static void test_migrator__survives_any_answer_that_is_lost(void **state _unused_)
+{
+	unsigned n = 1;
+
+	while (migrate_with_fault(FAULT_LOSE, n)) {
+		n++;
+	}
+	assert_true(n > CALLS_MIN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -395,6 +440,8 @@ int main(void)
 		MIGRATOR_TEST(test_migrator__objects_keep_their_lease),
 		MIGRATOR_TEST(test_migrator__keeps_the_last_five),
 		MIGRATOR_TEST(test_migrator__counts),
+		TEST(test_migrator__survives_any_call_that_fails),
+		TEST(test_migrator__survives_any_answer_that_is_lost),
 	};
 	return cmocka_run_group_tests_name("migrator", tests, NULL, NULL);
 }
