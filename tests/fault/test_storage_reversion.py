@@ -140,8 +140,9 @@ def upgrade_one(replicas):
     return story, story.look(1)
 
 
-def test_without_agreement_an_old_replica_reverts_the_migration(folder, certificates):
-    with Unguarded(folder, certificates, EVERYTHING, start=fleet.BETA) as replicas:
+@pytest.mark.parametrize("guards", [EVERYTHING, "common"])
+def test_without_agreement_an_old_replica_reverts_the_migration(folder, certificates, guards):
+    with Unguarded(folder, certificates, guards, start=fleet.BETA) as replicas:
         story, shown = upgrade_one(replicas)
         assert shown == keepers.V1 and replicas.census() == {("providers", keepers.V1): 1, ("providers", keepers.BETA): 1}
         assert any("providers are stored in annals.dev/v1beta1" in sentence and "after Answer" in sentence for _, sentence in story.found())
