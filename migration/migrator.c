@@ -236,7 +236,7 @@ void migrator_write_metrics(struct migrator *m, struct buf *out)
 		c->is_holding);
 	write_metric(out, "annals_storage_migration_running", "gauge", "1 while this server carries out a StorageMigration.",
 		c->is_running);
-	write_metric(out, "annals_storage_migration_batches_total", "counter", "Transactions that rewrote objects.",
+	write_metric(out, "annals_storage_migration_batches_total", "counter", "Rounds in which objects were rewritten.",
 		(double)c->n_batches);
 	write_metric(out, "annals_storage_migration_seconds_total", "counter",
 		"How long StorageMigrations that are not under way any more ran.", (double)c->running_ms / 1000);

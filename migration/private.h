@@ -32,7 +32,6 @@ struct run {
 	int64_t n_oversized;  /* in this pass */
 	int64_t n_moved;      /* rewritten or conflicting in this pass */
 	int64_t n_migrated, n_conflicts;
-	size_t limit;   /* objects in a batch */
 	bool is_at_end; /* of a pass */
 	int64_t next_ms, recorded_ms, since_ms;
 };

@@ -1,4 +1,6 @@
-/* A migration that runs: objects of a kind, from the cache, put as they are in another version, a batch in a transaction. */
+/* A migration that runs: objects of a kind, from the cache, put as they are in another version. Each in a transaction of its own, since what one transaction
+ * writes has one resourceVersion: a client whose watch breaks among such events takes it up behind that version, and would never be told of the others.
+ * A batch of them is under way at a time. */
 #include "migration/private.h"
 
 #include "base/clock.h"
@@ -8,7 +10,7 @@
 #include <inttypes.h>
 
 enum {
-	BATCH_MAX = 40, /* three guards and reads an object, of etcd's 128 */
+	BATCH_MAX = 40,
 	BATCH_BYTES = 512 * 1024,
 	BATCHES_A_SECOND = 4, /* at least, at low rates */
 	WALK_MAX = 20000,     /* objects that are looked at between two looks at everything else */
@@ -16,18 +18,23 @@ enum {
 	KEY_MAX = 65536,
 };
 
+enum { LOOK_OBJECT, LOOK_LOCK, LOOK_TICKET, LOOKS };
+
 /* An object on its way. */
 struct moved {
 	const struct cached *object;
 	struct str key, value;
 	int64_t lease;
+	struct storage_txn txn;
+	struct storage_compare guards[LOOKS];
+	struct storage_step put, looks[LOOKS];
 };
 
 struct batch {
 	struct arena arena;
 	struct cache_snapshot *snapshot; /* holds the objects */
 	struct agreement_ticket ticket;
-	struct moved moved[BATCH_MAX];
+	struct moved *moved[BATCH_MAX];
 	size_t n, n_bytes;
 	struct str last; /* the last object that is done with, once those here are */
 	bool is_at_end;
@@ -44,7 +51,7 @@ void run_begin(struct migrator *m, const struct migration *what, const struct mi
 {
 	struct run *r = &m->run;
 
-	*r = (struct run){.kind = f->kind, .version = f->common, .limit = BATCH_MAX, .since_ms = clock_mono_ms()};
+	*r = (struct run){.kind = f->kind, .version = f->common, .since_ms = clock_mono_ms()};
 	arena_init(&r->arena, (size_t)1 << 20);
 	buf_init(&r->at, KEY_MAX);
 	buf_init(&r->oversized, KEY_MAX);
@@ -79,12 +86,9 @@ static struct str rest_of(const struct cached *o, struct arena *a)
 
 static size_t batch_limit(const struct migrator *m)
 {
-	size_t limit = m->run.limit;
+	int64_t rate = m->options.rate;
 
-	if (m->options.rate > 0) {
-		limit = MIN(limit, (size_t)MAX(m->options.rate / BATCHES_A_SECOND, 1));
-	}
-	return limit;
+	return rate > 0 ? MIN((size_t)BATCH_MAX, (size_t)MAX(rate / BATCHES_A_SECOND, 1)) : BATCH_MAX;
 }
 
 static bool encode(const struct cached *from, const struct door *version, struct arena *a, struct str *ret)
@@ -103,9 +107,9 @@ static bool encode(const struct cached *from, const struct door *version, struct
 /* Adds an object; false: the batch is full without it. What cannot be encoded is left out, and found by the census. */
 static bool batch_add(struct migrator *m, struct batch *b, const struct cached *o)
 {
-	struct moved *moved = &b->moved[b->n];
+	struct moved *moved = arena_new(&b->arena, struct moved);
 
-	*moved = (struct moved){.object = o};
+	moved->object = o;
 	if (!encode(o, m->run.version, &b->arena, &moved->value)) {
 		return true;
 	}
@@ -115,7 +119,7 @@ static bool batch_add(struct migrator *m, struct batch *b, const struct cached *
 	moved->key = key_object(
 		&b->arena, m->options.prefix, str_of(o->kind->doors[0].group), str_of(o->kind->resource), o->ns, o->name);
 	b->n_bytes += moved->value.n;
-	b->n++;
+	b->moved[b->n++] = moved;
 	return true;
 }
 
@@ -150,39 +154,28 @@ static void batch_drop(struct migrator *m, struct batch *b, size_t i)
 	m->counts.n_conflicts[m->run.kind->index]++;
 }
 
-/* By the answers of GETs of the batch's keys: those that are not what the cache shows go. How many. */
-static size_t batch_compare(struct migrator *m, struct batch *b, const struct storage_step *gets)
+/* Is the key what the cache shows? */
+static bool is_as_shown(const struct moved *o, const struct storage_step *look)
 {
-	size_t n_dropped = 0;
-
-	for (size_t i = b->n; i-- > 0;) {
-		if (gets[i].n_kvs == 0 || gets[i].kvs[0].mod_revision != b->moved[i].object->revision) {
-			batch_drop(m, b, i);
-			n_dropped++;
-		} else {
-			b->moved[i].lease = gets[i].kvs[0].lease;
-		}
-	}
-	return n_dropped;
-}
-
-static void get_keys(const struct batch *b, struct storage_step *gets)
-{
-	for (size_t i = 0; i < b->n; i++) {
-		gets[i] = (struct storage_step){.kind = STEP_GET, .key = b->moved[i].key, .keys_only = true};
-	}
+	return look->n_kvs > 0 && look->kvs[0].mod_revision == o->object->revision;
 }
 
 /* Only etcd knows under which lease an object is. */
 static enum storage_result batch_read_leases(struct migrator *m, struct batch *b)
 {
-	struct storage_step gets[BATCH_MAX];
-	struct storage_txn txn = {.op.timeout_ms = STORE_TIMEOUT_MS, .success = gets, .n_success = b->n};
+	struct storage_step looks[BATCH_MAX];
+	struct storage_txn txn = {.op.timeout_ms = STORE_TIMEOUT_MS, .success = looks, .n_success = b->n};
 
-	get_keys(b, gets);
+	for (size_t i = 0; i < b->n; i++) {
+		looks[i] = (struct storage_step){.kind = STEP_GET, .key = b->moved[i]->key, .keys_only = true};
+	}
 	enum storage_result result = storage_txn_wait(m->options.storage, &txn);
-	if (result == STORAGE_OK) {
-		batch_compare(m, b, gets);
+	for (size_t i = b->n; result == STORAGE_OK && i-- > 0;) {
+		if (is_as_shown(b->moved[i], &looks[i])) {
+			b->moved[i]->lease = looks[i].kvs[0].lease;
+		} else {
+			batch_drop(m, b, i);
+		}
 	}
 	storage_op_clear(&txn.op);
 	return result;
@@ -191,101 +184,130 @@ static enum storage_result batch_read_leases(struct migrator *m, struct batch *b
 /* ---- writing ---- */
 
 enum written {
-	BATCH_DONE,
-	BATCH_AGAIN, /* without those that somebody has changed */
-	BATCH_LATER, /* the same from its beginning, once things are as they should be */
-	BATCH_TOO_LARGE,
+	MOVED,       /* or not to be moved: somebody has changed it, or it is too large */
+	MOVED_AGAIN, /* its lease has gone, and perhaps the object with it: reading leases again shows that */
+	MOVED_LATER, /* once things are as they should be */
 };
 
-/* The guards did not hold: why not? */
-static enum written batch_refused(struct migrator *m, struct batch *b, const struct storage_step *gets)
+static struct storage_step look_at(struct str key)
 {
-	const struct storage_step *lock = &gets[b->n], *ticket = &gets[b->n + 1];
+	return (struct storage_step){.kind = STEP_GET, .key = key, .keys_only = true};
+}
+
+static void moved_prepare(struct migrator *m, const struct batch *b, struct moved *o)
+{
+	o->guards[LOOK_OBJECT] = (struct storage_compare){COMPARE_MOD, COMPARE_EQUAL, o->key, .number = o->object->revision};
+	o->guards[LOOK_LOCK] = turn_guard(m);
+	o->guards[LOOK_TICKET] =
+		(struct storage_compare){COMPARE_MOD, COMPARE_EQUAL, b->ticket.key, .number = b->ticket.revision};
+	o->looks[LOOK_OBJECT] = look_at(o->key);
+	o->looks[LOOK_LOCK] = look_at(m->lock_key);
+	o->looks[LOOK_TICKET] = look_at(b->ticket.key);
+	o->put = (struct storage_step){.kind = STEP_PUT, .key = o->key, .value = o->value, .lease = o->lease};
+	o->txn = (struct storage_txn){.op.timeout_ms = STORE_TIMEOUT_MS,
+		.compares = o->guards,
+		.n_compares = LOOKS,
+		.success = &o->put,
+		.n_success = 1,
+		.failure = o->looks,
+		.n_failure = LOOKS};
+}
+
+/* The guards did not hold: why not? */
+static enum written moved_refused(struct migrator *m, struct batch *b, size_t i)
+{
+	const struct storage_step *lock = &b->moved[i]->looks[LOOK_LOCK], *ticket = &b->moved[i]->looks[LOOK_TICKET];
 
 	if (lock->n_kvs == 0 || lock->kvs[0].mod_revision != m->lock_revision) {
 		turn_lose(m);
-		return BATCH_LATER;
+		return MOVED_LATER;
 	}
 	if (ticket->n_kvs == 0 || ticket->kvs[0].mod_revision != b->ticket.revision) {
 		agreement_doubt(m->options.agreement, &b->ticket);
-		return BATCH_LATER;
+		return MOVED_LATER;
 	}
-	batch_compare(m, b, gets);
-	return BATCH_AGAIN;
+	batch_drop(m, b, i);
+	return MOVED;
 }
 
-static enum written batch_result(struct migrator *m, struct batch *b, const struct storage_txn *txn)
+static void batch_finish(struct migrator *m, struct batch *b, size_t i)
 {
+	struct run *r = &m->run;
+
+	r->n_migrated++;
+	r->n_moved++;
+	m->counts.n_rewritten[r->kind->index]++;
+	b->moved[i] = b->moved[--b->n];
+}
+
+/* One that etcd refuses for its size stays as it is. */
+static void batch_skip(struct migrator *m, struct batch *b, size_t i)
+{
+	struct run *r = &m->run;
+
+	if (r->n_oversized++ == 0) {
+		buf_clear(&r->oversized);
+		buf_add_str(&r->oversized, rest_of(b->moved[i]->object, &r->arena));
+	}
+	b->moved[i] = b->moved[--b->n];
+}
+
+/* Takes the object from the batch where there is nothing more to be done. */
+static enum written moved_result(struct migrator *m, struct batch *b, size_t i)
+{
+	const struct storage_txn *txn = &b->moved[i]->txn;
+
 	switch (txn->op.result) {
 	case STORAGE_OK:
-		return txn->succeeded ? BATCH_DONE : batch_refused(m, b, txn->failure);
+		if (!txn->succeeded) {
+			return moved_refused(m, b, i);
+		}
+		batch_finish(m, b, i);
+		return MOVED;
 	case STORAGE_TOO_LARGE:
-		return BATCH_TOO_LARGE;
-	case STORAGE_LEASE_GONE: /* and with it objects: reading leases again shows which */
-		return BATCH_AGAIN;
+		batch_skip(m, b, i);
+		return MOVED;
+	case STORAGE_LEASE_GONE:
+		return MOVED_AGAIN;
 	default:
-		return BATCH_LATER;
+		return MOVED_LATER;
 	}
 }
 
 static enum written batch_put(struct migrator *m, struct batch *b)
 {
-	struct storage_compare guards[BATCH_MAX + 2];
-	struct storage_step puts[BATCH_MAX], gets[BATCH_MAX + 2];
-	struct storage_txn txn = {.op.timeout_ms = STORE_TIMEOUT_MS,
-		.compares = guards,
-		.n_compares = b->n + 2,
-		.success = puts,
-		.n_success = b->n,
-		.failure = gets,
-		.n_failure = b->n + 2};
+	struct storage_txn *txns[BATCH_MAX];
+	enum written all = MOVED;
 
-	get_keys(b, gets);
 	for (size_t i = 0; i < b->n; i++) {
-		const struct moved *o = &b->moved[i];
-		guards[i] = (struct storage_compare){COMPARE_MOD, COMPARE_EQUAL, o->key, .number = o->object->revision};
-		puts[i] = (struct storage_step){.kind = STEP_PUT, .key = o->key, .value = o->value, .lease = o->lease};
+		moved_prepare(m, b, b->moved[i]);
+		txns[i] = &b->moved[i]->txn;
 	}
-	guards[b->n] = turn_guard(m);
-	guards[b->n + 1] = (struct storage_compare){COMPARE_MOD, COMPARE_EQUAL, b->ticket.key, .number = b->ticket.revision};
-	gets[b->n] = (struct storage_step){.kind = STEP_GET, .key = m->lock_key, .keys_only = true};
-	gets[b->n + 1] = (struct storage_step){.kind = STEP_GET, .key = b->ticket.key, .keys_only = true};
-	storage_txn_wait(m->options.storage, &txn);
-	enum written written = batch_result(m, b, &txn);
-	storage_op_clear(&txn.op);
-	return written;
+	storage_txns_wait(m->options.storage, txns, b->n);
+	for (size_t i = b->n; i-- > 0;) {
+		struct moved *o = b->moved[i];
+		enum written written = moved_result(m, b, i);
+		all = MAX(all, written);
+		storage_op_clear(&o->txn.op);
+	}
+	return all;
 }
 
 static enum written batch_write(struct migrator *m, struct batch *b)
 {
-	enum written written = BATCH_DONE;
-
 	for (unsigned i = 0; i < TRIES_MAX && b->n > 0; i++) {
 		if (m->run.kind->expires && batch_read_leases(m, b)) {
-			return BATCH_LATER;
+			return MOVED_LATER;
 		}
-		written = b->n > 0 ? batch_put(m, b) : BATCH_DONE;
-		if (written != BATCH_AGAIN) {
+		enum written written = batch_put(m, b);
+		if (written != MOVED_AGAIN) {
 			return written;
 		}
 	}
-	return b->n > 0 ? BATCH_LATER : BATCH_DONE;
+	return b->n > 0 ? MOVED_LATER : MOVED;
 }
 
 /* ---- what came of it ---- */
-
-static void run_count(struct migrator *m, const struct batch *b)
-{
-	struct run *r = &m->run;
-
-	r->n_migrated += (int64_t)b->n;
-	r->n_moved += (int64_t)b->n;
-	m->counts.n_rewritten[r->kind->index] += b->n;
-	m->counts.n_batches += b->n > 0;
-	if (m->options.rate > 0) {
-		r->next_ms = clock_mono_ms() + (int64_t)b->n * 1000 / m->options.rate;
-	}
-}
 
 static void run_advance(struct migrator *m, const struct batch *b)
 {
@@ -294,23 +316,6 @@ static void run_advance(struct migrator *m, const struct batch *b)
 	buf_clear(&r->at);
 	buf_add_str(&r->at, b->last);
 	r->is_at_end = b->is_at_end;
-	r->limit = MIN(r->limit * 2, (size_t)BATCH_MAX);
-}
-
-/* Fewer at a time; an object that alone is too large stays as it is. */
-static void run_shrink(struct migrator *m, const struct batch *b)
-{
-	struct run *r = &m->run;
-
-	if (b->n > 1) {
-		r->limit = b->n / 2;
-		return;
-	}
-	if (r->n_oversized++ == 0) {
-		buf_clear(&r->oversized);
-		buf_add_str(&r->oversized, rest_of(b->moved[0].object, &m->run.arena));
-	}
-	run_advance(m, b);
 }
 
 static void run_batch(struct migrator *m)
@@ -327,19 +332,16 @@ static void run_batch(struct migrator *m)
 	arena_init(&b.arena, SIZE_MAX);
 	b.snapshot = cache_snapshot(m->options.cache, r->kind);
 	batch_fill(m, &b);
-	switch (batch_write(m, &b)) {
-	case BATCH_DONE:
-		run_count(m, &b);
+	size_t n = b.n;
+	m->counts.n_batches += n > 0;
+	if (m->options.rate > 0) {
+		r->next_ms = clock_mono_ms() + (int64_t)n * 1000 / m->options.rate;
+	}
+	if (batch_write(m, &b) == MOVED) {
 		run_advance(m, &b);
-		break;
-	case BATCH_TOO_LARGE:
-		run_shrink(m, &b);
-		break;
-	default:
-		/* Perhaps it was carried out all the same: the cache has to show it. */
-		if (!turn_await_cache(m, 0)) {
-			run_pause(m);
-		}
+	} else if (!turn_await_cache(m, 0)) {
+		/* Perhaps some were carried out all the same: the cache has to show it. */
+		run_pause(m);
 	}
 	cache_snapshot_unref(b.snapshot);
 	arena_done(&b.arena);

@@ -38,6 +38,17 @@ enum storage_result storage_txn_wait(struct storage *s, struct storage_txn *op)
 	return wait_for(&op->op);
 }
 
+void storage_txns_wait(struct storage *s, struct storage_txn *const *ops, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		ops[i]->op.done = wait_done;
+		storage_txn(s, ops[i]);
+	}
+	for (size_t i = 0; i < n; i++) {
+		wait_for(&ops[i]->op);
+	}
+}
+
 enum storage_result storage_compact_wait(struct storage *s, struct storage_compact *op)
 {
 	op->op.done = wait_done;

@@ -141,6 +141,9 @@ def test_manual_migration_is_seen_as_modifications_of_nothing(world, tmp_path):
         assert ended["metadata"]["name"] == "mine" and ended["status"]["objects"]["migrated"] == N
         told = [events.next() for _ in range(N)]
     assert {each["type"] for each in told} == {"MODIFIED"}
+    versions = [int(each["object"]["metadata"]["resourceVersion"]) for each in told]
+    assert len(set(versions)) == N and versions == sorted(versions), "a watch that ends among them could not be taken up"
+    told.sort(key=lambda each: each["object"]["metadata"]["name"])  # many are under way at a time
     assert [without_version(each["object"]) for each in told] == [without_version({"apiVersion": "annals.dev/v1", "kind": "Dependent", **item}) for item in
                                                                   listed["items"]]
     assert world.versions() == {"annals.dev/v1"}
