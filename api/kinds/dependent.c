@@ -174,8 +174,8 @@ static struct json *beta_to_hub(const struct json *sent, const struct json *stor
 	struct str name = member_text(beta, "providerName");
 	struct json *spec = json_object(a);
 	bool is_same = stored && str_eq(name, first_provider(stored));
-	json_add(
-		a, spec, STR("providers"), is_same ? json_gets(json_gets(stored, "spec"), "providers") : one_provider(name, a));
+	struct json *present = is_same ? json_gets(json_gets(stored, "spec"), "providers") : NULL;
+	json_add(a, spec, STR("providers"), present ? present : one_provider(name, a));
 	add_when_missing(spec, beta, a);
 	return with_spec(sent, spec, a);
 }

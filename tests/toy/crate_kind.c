@@ -93,10 +93,10 @@ static struct json *beta_from_hub(const struct json *hub, struct arena *a)
 static struct json *beta_to_hub(const struct json *sent, const struct json *stored, struct arena *a)
 {
 	struct str thing = member_text(json_gets(sent, "spec"), "thing");
-	struct json *things = json_array(a);
+	struct json *things = json_array(a), *present = json_gets(json_gets(stored, "spec"), "things");
 
-	if (stored && str_eq(thing, first_thing(stored))) {
-		return with_spec(sent, "things", json_gets(json_gets(stored, "spec"), "things"), a);
+	if (present && str_eq(thing, first_thing(stored))) {
+		return with_spec(sent, "things", present, a);
 	}
 	json_append(a, things, json_string(a, thing));
 	return with_spec(sent, "things", things, a);

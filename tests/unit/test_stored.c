@@ -120,6 +120,29 @@ static void try_wild(struct tally *t, const struct kind *k, const struct door *d
 	t->n_objects += check_stored_text(k, maker_object(&m, k, d), a);
 }
 
+/* As an older build might have left it, which has changed the object but not what is kept beside it. */
+static void try_changed(struct tally *t, const struct kind *k, const struct door *d, uint64_t seed, struct arena *a)
+{
+	struct maker m;
+	struct json *object, *kept;
+	struct buf text;
+	size_t at;
+	maker_init_seed(&m, seed, a);
+	m.is_wild = true;
+	assert_int_equal(json_parse(&object, a, maker_object(&m, k, d), JSON_LIMITS_DEFAULT, &at), 0);
+	assert_int_equal(json_parse(&kept, a, maker_object(&m, k, &k->doors[0]), JSON_LIMITS_DEFAULT, &at), 0);
+	object = json_copy(a, object);
+	kept = json_copy(a, kept);
+	if (maker_choose(&m, 4)) {
+		json_remove(kept, STR("kind"));
+	}
+	json_set(a, object, STR("annals.dev/hub"), kept);
+	buf_init(&text, 1 << 24);
+	json_encode(&text, object);
+	t->n_objects += check_stored_text(k, buf_str(&text), a);
+	buf_done(&text);
+}
+
 static void for_all(struct tally *t,
 	void (*try)(struct tally *t, const struct kind *k, const struct door *d, uint64_t seed, struct arena *a))
 {
@@ -146,6 +169,11 @@ static void test_stored__no_version_loses_what_clients_send(void **state _unused
 static void test_stored__no_version_loses_what_others_have_written(void **state _unused_)
 {
 	for_all(&(struct tally){0}, try_wild);
+}
+
+static void test_stored__whatever_is_kept_beside_an_object_will_do(void **state _unused_)
+{
+	for_all(&(struct tally){0}, try_changed);
 }
 
 /* ---- what is kept ---- */
@@ -291,6 +319,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_stored__no_version_loses_what_clients_send),
 		TEST(test_stored__no_version_loses_what_others_have_written),
+		TEST(test_stored__whatever_is_kept_beside_an_object_will_do),
 		API_TEST(test_stored__only_what_is_lost_is_kept),
 		API_TEST(test_stored__all_is_kept_where_members_come_or_change_places),
 		API_TEST(test_stored__a_dependent_of_several_is_kept_beside_the_one),
