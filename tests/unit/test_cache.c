@@ -1,55 +1,7 @@
 #include "base/clock.h"
-#include "tests/unit/cache_world.h"
-#include "tests/unit/check.h"
-#include "tests/unit/gate.h"
+#include "tests/unit/cache_fixture.h"
 
 #include <stdlib.h>
-
-struct fixture {
-	struct storage *store;
-	struct cache *cache;
-	struct arena a;
-	char said[512];
-};
-
-static void remember(void *ctx, bool is_ready _unused_, const char *message)
-{
-	struct fixture *f = ctx;
-	if (strstr(message, "not an object")) {
-		snprintf(f->said, sizeof(f->said), "%s", message);
-	}
-}
-
-static int setup(void **state)
-{
-	struct fixture *f = mem_new(struct fixture);
-	f->store = gate_new(storage_memory_new());
-	arena_init(&f->a, 1 << 30);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	cache_free(f->cache);
-	storage_free(f->store);
-	arena_done(&f->a);
-	mem_free(f);
-	return 0;
-}
-
-static void start(struct fixture *f, struct cache_options options)
-{
-	options.on_state = remember;
-	options.ctx = f;
-	f->cache = world_cache(f->store, options);
-}
-
-static void catch_up(struct fixture *f, int64_t revision)
-{
-	assert_int_equal(world_wait(f->cache, revision, 10000), STORAGE_OK);
-}
 
 static struct str list_of(struct fixture *f, const struct kind *kind, struct cache_filter filter)
 {
@@ -464,29 +416,27 @@ static void test_cache_iter__indexes_agree_with_brute_force(void **state)
 	}
 }
 
-#define CACHE_TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CACHE_TEST(test_cache__loads_what_is_there),
-		CACHE_TEST(test_cache__loads_more_than_a_page),
-		CACHE_TEST(test_cache__takes_smaller_pages_where_objects_are_large),
-		CACHE_TEST(test_cache__follows_changes),
-		CACHE_TEST(test_cache__order_is_that_of_keys),
-		CACHE_TEST(test_cache__snapshots_do_not_change),
-		CACHE_TEST(test_cache__a_revision_of_several_keys_appears_at_once),
-		CACHE_TEST(test_cache__what_cannot_be_decoded_is_counted_and_left_out),
-		CACHE_TEST(test_cache__stats_add_up),
-		CACHE_TEST(test_cache_snapshot_at__shows_each_revision_in_the_window),
-		CACHE_TEST(test_cache_snapshot_at__knows_its_limits),
-		CACHE_TEST(test_cache_snapshot_at__random_history_can_be_seen_again),
-		CACHE_TEST(test_cache_snapshot_pin__outlives_the_window),
-		CACHE_TEST(test_cache_snapshot_pin__has_a_ceiling),
-		CACHE_TEST(test_cache_forget__ends_history_before_it),
-		CACHE_TEST(test_cache_iter__starts_behind_a_key),
-		CACHE_TEST(test_cache_iter__names_are_looked_up),
-		CACHE_TEST(test_cache_iter__indexes_agree_with_brute_force),
+		WITH_STORE(test_cache__loads_what_is_there),
+		WITH_STORE(test_cache__loads_more_than_a_page),
+		WITH_STORE(test_cache__takes_smaller_pages_where_objects_are_large),
+		WITH_STORE(test_cache__follows_changes),
+		WITH_STORE(test_cache__order_is_that_of_keys),
+		WITH_STORE(test_cache__snapshots_do_not_change),
+		WITH_STORE(test_cache__a_revision_of_several_keys_appears_at_once),
+		WITH_STORE(test_cache__what_cannot_be_decoded_is_counted_and_left_out),
+		WITH_STORE(test_cache__stats_add_up),
+		WITH_STORE(test_cache_snapshot_at__shows_each_revision_in_the_window),
+		WITH_STORE(test_cache_snapshot_at__knows_its_limits),
+		WITH_STORE(test_cache_snapshot_at__random_history_can_be_seen_again),
+		WITH_STORE(test_cache_snapshot_pin__outlives_the_window),
+		WITH_STORE(test_cache_snapshot_pin__has_a_ceiling),
+		WITH_STORE(test_cache_forget__ends_history_before_it),
+		WITH_STORE(test_cache_iter__starts_behind_a_key),
+		WITH_STORE(test_cache_iter__names_are_looked_up),
+		WITH_STORE(test_cache_iter__indexes_agree_with_brute_force),
 	};
 	return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
 }

@@ -1,48 +1,10 @@
-#include "tests/unit/cache_world.h"
-#include "tests/unit/check.h"
-#include "tests/unit/gate.h"
+#include "tests/unit/cache_fixture.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-
-struct fixture {
-	struct storage *store; /* a gate */
-	struct cache *cache;
-	struct arena a;
-};
-
-static int setup(void **state)
-{
-	struct fixture *f = mem_new(struct fixture);
-	f->store = gate_new(storage_memory_new());
-	arena_init(&f->a, 1 << 30);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	gate_open(f->store); /* a failed test may have left it closed */
-	cache_free(f->cache);
-	storage_free(f->store);
-	arena_done(&f->a);
-	mem_free(f);
-	return 0;
-}
-
-static void start(struct fixture *f, struct cache_options options)
-{
-	f->cache = world_cache(f->store, options);
-}
-
-static void catch_up(struct fixture *f, int64_t revision)
-{
-	assert_int_equal(world_wait(f->cache, revision, 30000), STORAGE_OK);
-}
 
 /* ---- a reader that waits to be woken ---- */
 
@@ -802,28 +764,26 @@ static void test_cache_watch__informers_agree_with_the_store_after_all(void **st
 	}
 }
 
-#define WATCH_TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WATCH_TEST(test_cache_watch__tells_what_happens_in_order),
-		WATCH_TEST(test_cache_watch__deleted_shows_the_object_as_it_was),
-		WATCH_TEST(test_cache_watch__selectors_make_objects_come_and_go),
-		WATCH_TEST(test_cache_watch__namespace_bounds_it),
-		WATCH_TEST(test_cache_watch__wakes_once_until_read),
-		WATCH_TEST(test_cache_watch__starts_from_any_revision_of_the_window),
-		WATCH_TEST(test_cache_watch__future_revisions_are_waited_for),
-		WATCH_TEST(test_cache_watch__too_slow_is_lost),
-		WATCH_TEST(test_cache_watch__whom_nothing_concerns_is_never_lost),
-		WATCH_TEST(test_cache_watch__a_batch_beyond_the_window_is_noticed),
-		WATCH_TEST(test_cache_watch__watchers_have_a_ceiling),
-		WATCH_TEST(test_cache_watch__forgotten_history_cannot_be_watched),
-		WATCH_TEST(test_cache_watch__an_interruption_leaves_no_gap),
-		WATCH_TEST(test_cache_reload__ends_watchers_who_miss_something),
-		WATCH_TEST(test_cache_reload__lost_history_is_not_served),
-		WATCH_TEST(test_cache_watch__each_history_equals_the_stores),
-		WATCH_TEST(test_cache_watch__informers_agree_with_the_store_after_all),
+		WITH_STORE(test_cache_watch__tells_what_happens_in_order),
+		WITH_STORE(test_cache_watch__deleted_shows_the_object_as_it_was),
+		WITH_STORE(test_cache_watch__selectors_make_objects_come_and_go),
+		WITH_STORE(test_cache_watch__namespace_bounds_it),
+		WITH_STORE(test_cache_watch__wakes_once_until_read),
+		WITH_STORE(test_cache_watch__starts_from_any_revision_of_the_window),
+		WITH_STORE(test_cache_watch__future_revisions_are_waited_for),
+		WITH_STORE(test_cache_watch__too_slow_is_lost),
+		WITH_STORE(test_cache_watch__whom_nothing_concerns_is_never_lost),
+		WITH_STORE(test_cache_watch__a_batch_beyond_the_window_is_noticed),
+		WITH_STORE(test_cache_watch__watchers_have_a_ceiling),
+		WITH_STORE(test_cache_watch__forgotten_history_cannot_be_watched),
+		WITH_STORE(test_cache_watch__an_interruption_leaves_no_gap),
+		WITH_STORE(test_cache_reload__ends_watchers_who_miss_something),
+		WITH_STORE(test_cache_reload__lost_history_is_not_served),
+		WITH_STORE(test_cache_watch__each_history_equals_the_stores),
+		WITH_STORE(test_cache_watch__informers_agree_with_the_store_after_all),
 	};
 	return cmocka_run_group_tests_name("cache_watch", tests, NULL, NULL);
 }

@@ -1,6 +1,4 @@
-#include "tests/unit/cache_world.h"
-#include "tests/unit/check.h"
-#include "tests/unit/gate.h"
+#include "tests/unit/cache_fixture.h"
 
 /* A kind in three versions: the hub's form, the same by another name, and one in which colour is spelled otherwise and size does not exist. */
 
@@ -53,53 +51,7 @@ static struct kind spools = {
 };
 KIND_REGISTER(spools)
 
-/* ---- fixture ---- */
-
-struct fixture {
-	struct storage *store;
-	struct cache *cache;
-	struct arena a;
-	int n_said;
-	char said[512];
-};
-
-static void remember(void *ctx, bool is_ready _unused_, const char *message)
-{
-	struct fixture *f = ctx;
-	if (strstr(message, "is not shown")) {
-		f->n_said++;
-		snprintf(f->said, sizeof(f->said), "%s", message);
-	}
-}
-
-static int setup(void **state)
-{
-	struct fixture *f = mem_new(struct fixture);
-	f->store = gate_new(storage_memory_new());
-	arena_init(&f->a, 1 << 30);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-	cache_free(f->cache);
-	storage_free(f->store);
-	arena_done(&f->a);
-	mem_free(f);
-	return 0;
-}
-
-static void start(struct fixture *f)
-{
-	f->cache = world_cache(f->store, (struct cache_options){.on_state = remember, .ctx = f});
-}
-
-static void catch_up(struct fixture *f, int64_t revision)
-{
-	assert_int_equal(world_wait(f->cache, revision, 10000), STORAGE_OK);
-}
+/* ---- texts ---- */
 
 #define SPOOL(version, name, fields)                                          \
 	"{\"kind\":\"Spool\",\"apiVersion\":\"test.annals.dev/" version "\"," \
@@ -156,7 +108,7 @@ static void test_cache__shows_the_hub_form_whatever_is_stored(void **state)
 {
 	struct fixture *f = *state;
 	put(f, "a", SPOOL("v1beta1", "a", RED_BETA));
-	start(f);
+	start(f, (struct cache_options){0});
 	catch_up(f, put(f, "b", SPOOL("v1beta1", "b", RED_BETA)));
 	static const char *const names[] = {"a", "b"};
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -198,7 +150,7 @@ static void test_cache__tells_texts_that_are_spelled_otherwise(void **state)
 		{"f", SPOOL("v1beta1", "f", "\"colour\":\"red\",\"annals.dev/hub\":{}"), true},
 		{"g", SPOOL("v1beta1", "g", "\"colour\":\"red\",\"annals.dev/hub\":{\"color\":\"red\"}"), true},
 	};
-	start(f);
+	start(f, (struct cache_options){0});
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		catch_up(f, put(f, rows[i].name, rows[i].text));
 		_cleanup_(cached_unrefp) struct cached *o = spool(f, rows[i].name);
@@ -223,7 +175,7 @@ static void test_census__counts_objects_by_version(void **state)
 	put(f, "a", SPOOL("v1", "a", RED));
 	put(f, "b", SPOOL("v1beta1", "b", RED_BETA));
 	put(f, "c", SPOOL("v1beta1", "c", RED_BETA));
-	start(f);
+	start(f, (struct cache_options){0});
 	assert_str(census(f), "v1:1 v1beta1:2");
 	catch_up(f, put(f, "b", SPOOL("v1", "b", RED)));
 	assert_str(census(f), "v1:2 v1beta1:1");
@@ -240,7 +192,7 @@ static void test_census__knows_versions_that_are_not_known_here(void **state)
 {
 	struct fixture *f = *state;
 	put(f, "a", SPOOL("v3", "a", RED));
-	start(f);
+	start(f, (struct cache_options){0});
 	assert_str(census(f), "unknown:1(test.annals.dev/v3)");
 	assert_int_equal(f->n_said, 1);
 	assert_non_null(strstr(f->said, "/objects/test.annals.dev/spools/ns/a since revision"));
@@ -265,7 +217,7 @@ static void test_census__knows_what_is_no_object(void **state)
 {
 	struct fixture *f = *state;
 	put(f, "a", "{");
-	start(f);
+	start(f, (struct cache_options){0});
 	assert_str(census(f), "unreadable:1");
 	catch_up(f, put(f, "b", SPOOL("v3", "another-name", RED)));
 	catch_up(f, put(f, "c", SPOOL("v1", "another-name", RED)));
@@ -284,7 +236,7 @@ static void test_census__a_reload_counts_anew(void **state)
 	put(f, "a", SPOOL("v1", "a", RED));
 	put(f, "b", SPOOL("v3", "b", RED));
 	put(f, "c", "{");
-	start(f);
+	start(f, (struct cache_options){0});
 	assert_str(census(f), "v1:1 unknown:1(test.annals.dev/v3) unreadable:1");
 	gate_close(f->store);
 	put(f, "a", SPOOL("v1beta1", "a", RED_BETA));
@@ -303,7 +255,7 @@ static void test_census__many_unknown_ones_come_and_go(void **state)
 	enum { N = 500 };
 	struct fixture *f = *state;
 	int64_t revision = 0;
-	start(f);
+	start(f, (struct cache_options){0});
 	for (int i = 0; i < N; i++) {
 		revision = put(f, arena_printf(&f->a, "n%d", i).p, SPOOL("v3", "x", RED));
 	}
@@ -315,8 +267,6 @@ static void test_census__many_unknown_ones_come_and_go(void **state)
 	catch_up(f, revision);
 	assert_str(census(f), "");
 }
-
-#define WITH_STORE(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
