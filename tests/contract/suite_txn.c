@@ -30,7 +30,7 @@ static void contract_txn__create_succeeds_once_and_shows_what_is_there(struct co
 	assert_int_equal(get.count, 1);
 	assert_str(get.kvs[0].value, "1");
 	assert_int_equal(get.kvs[0].mod_revision, revision);
-	assert_int_equal(t.op.revision, revision);
+	assert_true(t.op.revision >= revision); /* etcd may still carry out what a case before this one gave up */
 	storage_op_clear(&t.op);
 }
 
