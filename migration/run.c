@@ -12,7 +12,7 @@
 enum {
 	BATCH_MAX = 40,
 	BATCH_BYTES = 512 * 1024,
-	BATCHES_A_SECOND = 4, /* at least, at low rates */
+	BATCHES_A_SECOND = 100, /* at least, at low rates: others wait for etcd behind a batch */
 	WALK_MAX = 20000,     /* objects that are looked at between two looks at everything else */
 	TRIES_MAX = 3,
 	KEY_MAX = 65536,
