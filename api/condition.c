@@ -31,6 +31,18 @@ const struct type list_conditions = {
 	.list_keys = (const char *const[]){"type", NULL},
 };
 
+const struct json *condition_find(const struct json *list, const char *type)
+{
+	const struct json *each;
+
+	for (uint32_t i = 0; (each = list_item(list, i)); i++) {
+		if (str_is(member_text(each, "type"), type)) {
+			return each;
+		}
+	}
+	return NULL;
+}
+
 static void validate_type(struct str path, struct str type, struct field_errors *errors)
 {
 	const char *messages[VALIDATE_MESSAGES_MAX];

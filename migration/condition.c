@@ -3,18 +3,6 @@
 #include "api/members.h"
 #include "base/clock.h"
 
-const struct json *condition_find(const struct json *list, const char *type)
-{
-	const struct json *each;
-
-	for (uint32_t i = 0; (each = list_item(list, i)); i++) {
-		if (str_is(member_text(each, "type"), type)) {
-			return each;
-		}
-	}
-	return NULL;
-}
-
 struct json *condition_new(const struct json *list, const char *type, bool is_true, const char *reason, struct str message,
 	int64_t now_s, struct arena *a)
 {

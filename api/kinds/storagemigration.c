@@ -154,28 +154,17 @@ static void write_version(const struct object *o, int64_t now_s _unused_, struct
 	json_encode_string(out, version.n ? version : STR("<none>"));
 }
 
-static const struct json *condition(const struct object *o, const char *type)
-{
-	const struct json *list = json_gets(status_of(o), "conditions"), *each;
-
-	for (uint32_t i = 0; (each = list_item(list, i)); i++) {
-		if (str_is(member_text(each, "type"), type)) {
-			return each;
-		}
-	}
-	return NULL;
-}
-
 static struct str state_of(const struct object *o)
 {
 	static const char *const ends[] = {"Succeeded", "Failed", "Running"};
+	const struct json *conditions = json_gets(status_of(o), "conditions");
 
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
-		if (str_is(member_text(condition(o, ends[i]), "status"), "True")) {
+		if (str_is(member_text(condition_find(conditions, ends[i]), "status"), "True")) {
 			return str_of(ends[i]);
 		}
 	}
-	return condition(o, "Running") ? STR("Waiting") : STR("Pending");
+	return condition_find(conditions, "Running") ? STR("Waiting") : STR("Pending");
 }
 
 static void write_state(const struct object *o, int64_t now_s _unused_, struct buf *out)
