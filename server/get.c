@@ -1,5 +1,6 @@
 /* GET of one object: from the cache, by default behind a read index, so that no answer is older than the question. */
 #include "server/diff.h"
+#include "server/versions.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 
@@ -23,6 +24,9 @@ static void get_answer(struct request *q)
 	const struct route *r = &q->route;
 	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, r->kind, request_ns(q), r->name);
 
+	if (!o && !versions_can_read(q)) {
+		return;
+	}
 	if (!o) {
 		status_not_found(&q->st, request_group(q), r->resource, r->name);
 		reply_status(q);

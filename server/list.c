@@ -5,6 +5,7 @@
 
 #include "server/gzip.h"
 #include "server/gzip_list.h"
+#include "server/versions.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 #define STREAM_MIN_BYTES ((size_t)64 << 10)
@@ -86,7 +87,9 @@ static void listing_newest(struct request *q)
 	struct listing *l = q->state;
 
 	l->snapshot = cache_snapshot(q->server->options.cache, q->route.kind);
-	listing_found(q, l);
+	if (versions_can_read(q)) {
+		listing_found(q, l);
+	}
 }
 
 /* Tokens of a namespace leave it out; those across namespaces name one. */

@@ -589,7 +589,10 @@ void request_on_request(void *server, struct http_exchange *x)
 		timing_pass(q, STEP_RECEIVED);
 	}
 	q->is_cache_waiter = false;
-	q->next(q);
+	/* What the cache has learnt meanwhile may be that it does not know all there is. */
+	if (!was_cache_waiter || q->wait.result != STORAGE_OK || versions_can_read(q)) {
+		q->next(q);
+	}
 	if (was_cache_waiter) {
 		cache_wait_settled(((struct server *)server)->options.cache);
 	}

@@ -19,16 +19,23 @@ static struct str write_key(struct request *q, struct str ns, struct str name)
 
 /* ---- the present object ---- */
 
-static int write_refuse_stored(struct request *q, const struct write *w)
+static int write_refuse_stored(struct request *q, const struct write *w, int error)
 {
+	if (error == OBJECT_WRONG_VERSION) {
+		status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE,
+			"the object " STR_FMT " is stored in a version that this server does not know", STR_ARG(w->name));
+		return 1;
+	}
 	status_internal(&q->st, "the stored object %.*s cannot be read", STR_ARG(w->name));
 	return 1;
 }
 
 static int write_set_present(struct request *q, struct write *w, struct str text, int64_t revision)
 {
+	int error = object_decode_stored(&w->present, q->route.kind, text, revision, q->a);
+
 	w->present_text = text;
-	return object_decode_stored(&w->present, q->route.kind, text, revision, q->a) ? write_refuse_stored(q, w) : 0;
+	return error ? write_refuse_stored(q, w, error) : 0;
 }
 
 /* kv: NULL when it is not there. */
@@ -46,8 +53,9 @@ static int write_take_cached(struct request *q, struct write *w, const struct ca
 		return 0;
 	}
 	w->present_text = cached_text(o, q->a);
-	if (cached_decode_text(&w->present, o, w->present_text, q->a)) {
-		return write_refuse_stored(q, w);
+	int error = cached_decode_text(&w->present, o, w->present_text, q->a);
+	if (error) {
+		return write_refuse_stored(q, w, error);
 	}
 	w->is_present_cached = true;
 	w->is_present_respelled = o->is_respelled;

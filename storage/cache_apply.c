@@ -85,10 +85,15 @@ static void cache_apply_object(struct cache *c, const struct storage_event *e)
 	if (!f) {
 		return;
 	}
+	size_t n_before = f->census.n_unknown;
 	f->is_touched |= census_forget(&f->census, rest);
+	size_t n_others = f->census.n_unknown;
 	if (e->type == EVENT_PUT) {
 		now = cache_decode(c, f, &f->census, rest, &e->kv);
 		f->is_touched |= !now;
+	}
+	if (n_before > n_others || f->census.n_unknown > n_others) {
+		f->lost = e->kv.mod_revision;
 	}
 	feed_change(f, rest, now, e->kv.mod_revision);
 }
@@ -112,6 +117,17 @@ static struct cache_snapshot *feed_swap(struct feed *f, struct cache_snapshot *n
 	return old;
 }
 
+/* An object that is stored in a version which we do not know has not been deleted, and what becomes of it cannot be told: whoever watches has to list
+ * again, here when we know it, or at a server that does. */
+static void feed_lose_unknown(struct feed *f)
+{
+	if (f->lost > 0) {
+		f->window.floor = MAX(f->window.floor, f->lost);
+		feed_lose(f, f->lost);
+		f->lost = 0;
+	}
+}
+
 /* Locks the feeds in question and appends; fresh[i] is what shall be feeds[i]'s newest snapshot. */
 static void publish_prepare(struct cache *c, struct cache_snapshot **fresh, int64_t revision)
 {
@@ -122,6 +138,7 @@ static void publish_prepare(struct cache *c, struct cache_snapshot **fresh, int6
 			fresh[i] = snapshot_new(f->kind, revision, &f->work);
 			pthread_mutex_lock(&f->lock);
 			feed_append_pending(f);
+			feed_lose_unknown(f);
 		}
 	}
 }

@@ -144,6 +144,7 @@ struct feed {
 	size_t n_loaded, cap_loaded;
 	struct census census, loading; /* of work, and of what is loaded */
 	bool is_touched;        /* newest has to be replaced */
+	int64_t lost; /* at this revision of the batch something happened to an object of an unknown version; 0: nothing */
 	_Atomic size_t n_bytes; /* of the objects in work */
 
 	/* cache.lock */

@@ -2,7 +2,9 @@
 replica that is replaced, and nobody writes what another one cannot read."""
 
 import contextlib
+import json
 import pathlib
+import signal
 
 import pytest
 
@@ -168,6 +170,41 @@ def test_an_older_build_where_the_new_version_is_stored_is_not_ready(folder, cer
         check_refused(builds.servers[0])
         builds.change(0, NEW)
         assert builds.servers[0].get(CRATES_V1 + "/a").json["spec"] == {"things": ["a", "b"]}
+
+
+def read_all(connection):
+    """The answer to what has been asked."""
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+
+def test_an_older_build_that_sleeps_through_the_change_shows_no_holes(folder, certificates):
+    """Its lease ends, the new version is taken, everything is migrated; then it wakes, with requests that have waited."""
+    with Builds(folder, certificates, start=OLDER) as builds:
+        builds.change(1, NEW)
+        older, new = builds.servers
+        names = [f"c{number}" for number in range(5)]
+        for name in names:
+            assert older.post(CRATES, {"metadata": {"name": name, "annotations": {"mark": name}}, "spec": {"thing": name}}).status == 201
+        version = older.get(CRATES).json["metadata"]["resourceVersion"]
+        with older.watch(f"{CRATES}?watch=1&resourceVersion={version}") as watch:
+            waiting = [older.client.connect() for _ in range(8)]
+            for connection in waiting:
+                connection.connect()
+            older.signal(signal.SIGSTOP)
+            for connection in waiting:
+                connection.request("GET", CRATES)
+            builds.servers = [new]
+            builds.wait_stored(NEW, ["crates"])
+            older.signal(signal.SIGCONT)
+            for status, body in map(read_all, waiting):
+                assert status == 503 or [item["metadata"]["name"] for item in body["items"]] == names, body
+            processes.retry_until(lambda: older.get("/readyz").status == 500, "that it cannot serve crates")
+            check_refused(older)
+            told = [event["type"] for event in watch]
+        assert "DELETED" not in told and "ADDED" not in told, told
+        assert [item["metadata"]["name"] for item in new.get(CRATES_V1).json["items"]] == names
+        assert older.stop() == 0
 
 
 def test_downgrade_to_an_older_build_by_way_of_its_version(folder, certificates):

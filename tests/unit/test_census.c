@@ -250,6 +250,42 @@ static void test_census__a_reload_counts_anew(void **state)
 	assert_str(census(f), "v1beta1:1 unknown:1(test.annals.dev/v4)");
 }
 
+static void wake(void *ctx _unused_)
+{
+}
+
+static int watch_from(struct fixture *f, int64_t revision, struct cache_watcher **ret)
+{
+	const struct cache_watch_options options = {.kind = &spools, .from_revision = revision, .wake = wake};
+	return cache_watch_open(f->cache, ret, &options);
+}
+
+static void assert_lost(struct cache_watcher *w)
+{
+	enum watch_type type;
+	struct cached *o;
+	assert_int_equal(cache_watch_next(w, &type, &o), CACHE_NEXT_LOST);
+	cache_watch_close(w);
+}
+
+/* Only that it is not known any more, or was not: whoever watches lists again. */
+static void test_census__nobody_is_told_that_an_unknown_one_is_gone(void **state)
+{
+	struct fixture *f = *state;
+	struct cache_watcher *before, *between, *none;
+	int64_t known = put(f, "a", SPOOL("v1", "a", RED));
+	start(f, (struct cache_options){0});
+	assert_int_equal(watch_from(f, known, &before), CACHE_OK);
+	int64_t unknown = put(f, "a", SPOOL("v3", "a", RED));
+	catch_up(f, unknown);
+	assert_lost(before);
+	assert_int_equal(watch_from(f, known, &none), CACHE_EXPIRED);
+	assert_int_equal(watch_from(f, unknown, &between), CACHE_OK);
+	catch_up(f, drop(f, "a"));
+	assert_lost(between);
+	assert_int_equal(watch_from(f, unknown, &none), CACHE_EXPIRED);
+}
+
 static void test_census__many_unknown_ones_come_and_go(void **state)
 {
 	enum { N = 500 };
@@ -278,6 +314,7 @@ int main(void)
 		WITH_STORE(test_census__knows_versions_that_are_not_known_here),
 		WITH_STORE(test_census__knows_what_is_no_object),
 		WITH_STORE(test_census__a_reload_counts_anew),
+		WITH_STORE(test_census__nobody_is_told_that_an_unknown_one_is_gone),
 		WITH_STORE(test_census__many_unknown_ones_come_and_go),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
