@@ -197,6 +197,9 @@ bool tend_report(struct migrator *m, enum migration_state state, struct str mess
 	}
 	bool is_there = is_run(m, &what) && !what.is_deleting;
 	bool is_done = is_there && report_run(m, c, &what, state, NULL, message, guard, &a);
+	if (!is_there) {
+		migrator_notice(m, false, "StorageMigration " STR_FMT " is not wanted any more", STR_ARG(m->run.name));
+	}
 	if (!is_there || (is_done && state != MIGRATION_RUNNING)) {
 		run_end(m);
 	}

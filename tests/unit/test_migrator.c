@@ -212,6 +212,50 @@ static void test_migrator__leaves_unknown_versions_to_who_knows_them(void **stat
 	world_free(w);
 }
 
+static void store_padded(struct world *w, const char *name, size_t n)
+{
+	char *padding = mem_zalloc(n + 1);
+
+	memset(padding, 'x', n);
+	world_store(w, DEPENDENTS_PATH, "v1beta1", name,
+		arena_printf(&w->a,
+			"{\"metadata\":{\"annotations\":{\"a\":\"%s\"}},\"spec\":{\"providers\":[{\"name\":\"p\"}]}}", padding)
+			.p,
+		0);
+	mem_free(padding);
+}
+
+/* As large as etcd takes it; with what a migration asks in the same transaction it is too large. */
+static void store_large(struct world *w, const char *name)
+{
+	enum { REQUEST_MAX = 3 << 19 };
+	struct world_stored small;
+
+	store_padded(w, name, 1);
+	assert_true(world_stored(w, DEPENDENTS_PATH, name, &small));
+	store_padded(w, name,
+		REQUEST_MAX - small.value.n + 1 - strlen(WORLD_PREFIX "/objects/annals.dev/dependents/") - strlen(name));
+}
+
+static void test_migrator__names_what_is_too_large(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+	struct world_stored stored;
+
+	store_dependents(w, "v1beta1", 0, 10);
+	store_large(w, "ns/d0004-large");
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	const char *name = world_await_state(w, "dependents", "Failed");
+	assert_str(member_text(world_condition(w, name, "Failed"), "message"),
+		"1 objects are too large to be written again, such as ns/d0004-large");
+	assert_versions(w, 0, 10, "annals.dev/v1");
+	assert_true(world_stored(w, DEPENDENTS_PATH, "ns/d0004-large", &stored));
+	assert_str(stored.version, "annals.dev/v1beta1");
+	assert_int_equal(count_of(w, name, "migrated"), 10);
+	assert_int_equal(count_of(w, name, "remaining"), 1);
+	world_free(w);
+}
+
 /* ---- one after another ---- */
 
 /* A server has died in the middle: what its StorageMigration says is where the next one begins. */
@@ -239,12 +283,32 @@ static void test_migrator__goes_on_where_another_stopped(void **state)
 	world_free(w);
 }
 
-static bool has_taken_turn(struct world *w, const void *ctx _unused_)
+static bool has_said(struct world *w, const void *text)
 {
 	pthread_mutex_lock(&w->lock);
-	bool has_taken = strstr(w->notices, "turn to migrate") != NULL;
+	bool has_said = strstr(w->notices, text) != NULL;
 	pthread_mutex_unlock(&w->lock);
-	return has_taken;
+	return has_said;
+}
+
+static bool has_taken_turn(struct world *w, const void *ctx _unused_)
+{
+	return has_said(w, "turn to migrate");
+}
+
+static void test_migrator__stops_with_its_migration(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	store_dependents(w, "v1beta1", 0, 100);
+	world_migrate(w, STORAGE_MIGRATION_MANUAL, 20);
+	world_store(w, MIGRATIONS_PATH, "v1", "mine", MIGRATE_DEPENDENTS, 0);
+	world_await_state(w, "dependents", "Running");
+	world_remove(w, MIGRATIONS_PATH, "mine");
+	world_await(w, has_said, "StorageMigration mine is not wanted any more");
+	assert_str(dependent(w, 99).version, "annals.dev/v1beta1");
+	assert_int_equal(world_count(w, MIGRATIONS_PATH), 0);
+	world_free(w);
 }
 
 static bool has_two_migrations(struct world *w, const void *ctx _unused_)
@@ -434,7 +498,9 @@ int main(void)
 		MIGRATOR_TEST(test_migrator__manual_waits_to_be_asked),
 		MIGRATOR_TEST(test_migrator__off_says_so),
 		MIGRATOR_TEST(test_migrator__leaves_unknown_versions_to_who_knows_them),
+		MIGRATOR_TEST(test_migrator__names_what_is_too_large),
 		MIGRATOR_TEST(test_migrator__goes_on_where_another_stopped),
+		MIGRATOR_TEST(test_migrator__stops_with_its_migration),
 		MIGRATOR_TEST(test_migrator__one_migrates_at_a_time),
 		MIGRATOR_TEST(test_migrator__waits_for_agreement),
 		MIGRATOR_TEST(test_migrator__objects_keep_their_lease),
