@@ -497,7 +497,7 @@ struct history {
 	struct cached *now[NAMESPACES][OBJECTS];
 	struct witness *expected;
 	size_t n_expected;
-	sem_t is_complete;
+	sem_t is_complete, has_ended; /* the former is posted for each marker */
 };
 
 static void history_tell(struct witness *w, struct cached *old, struct cached *now, int64_t revision)
@@ -538,7 +538,7 @@ static void on_history(struct storage_watch *w, const struct storage_event *even
 static void on_history_end(
 	struct storage_watch *w, enum storage_result why _unused_, int64_t at _unused_, const char *m _unused_)
 {
-	sem_post(&container_of(w, struct history, watch)->is_complete);
+	sem_post(&container_of(w, struct history, watch)->has_ended);
 }
 
 static void history_compute(struct history *h, struct storm *storm, struct witness *expected, size_t n)
@@ -546,6 +546,7 @@ static void history_compute(struct history *h, struct storm *storm, struct witne
 	struct storage *s = gate_inner(storm->f->store);
 	*h = (struct history){.expected = expected, .n_expected = n};
 	sem_init(&h->is_complete, 0, 0);
+	sem_init(&h->has_ended, 0, 0);
 	h->watch = (struct storage_watch){
 		.key = STR(WORLD_PREFIX "/objects/"),
 		.range_end = STR(WORLD_PREFIX "/objects0"),
@@ -556,8 +557,9 @@ static void history_compute(struct history *h, struct storm *storm, struct witne
 	storage_watch(s, &h->watch);
 	sem_wait(&h->is_complete);
 	storage_watch_cancel(s, &h->watch);
-	sem_wait(&h->is_complete);
+	sem_wait(&h->has_ended);
 	sem_destroy(&h->is_complete);
+	sem_destroy(&h->has_ended);
 	for (size_t i = 0; i < NAMESPACES * OBJECTS; i++) {
 		cached_unref(h->now[i / OBJECTS][i % OBJECTS]);
 	}
