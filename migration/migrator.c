@@ -84,7 +84,7 @@ static int64_t work(struct migrator *m, bool is_notified)
 	}
 	if (!turn_take(m)) {
 		run_end(m);
-		return agreement_lease(m->options.agreement) ? m->lock_at_ms : retry_ms;
+		return MAX(m->lock_at_ms, retry_ms);
 	}
 	if (!is_up_to_date(m)) {
 		return retry_ms;

@@ -50,12 +50,27 @@ static void try_to_take(struct migrator *m, int64_t lease)
 	storage_op_clear(&txn.op);
 }
 
+/* Who cannot read what others write leaves it to them. */
+static bool is_fit(struct migrator *m)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		if (!agreement_can_read(m->options.agreement, kind_at(i), NULL)) {
+			return false;
+		}
+	}
+	return true;
+}
+
 bool turn_take(struct migrator *m)
 {
 	int64_t lease = agreement_lease(m->options.agreement), now_ms = clock_mono_ms();
 
 	if (m->lock_revision && m->lock_lease != lease) {
 		turn_lose(m);
+	}
+	if (lease && !is_fit(m)) {
+		turn_give_up(m);
+		return false;
 	}
 	if (!m->lock_revision && lease && now_ms >= m->lock_at_ms) {
 		m->lock_at_ms = now_ms + m->options.poll_ms;

@@ -176,7 +176,7 @@ static struct str key_of(struct world *w, const char *path, const char *name)
 	return key_object(&w->a, STR(WORLD_PREFIX), str_of(k->doors[0].group), str_of(k->resource), STR(""), str_of(name));
 }
 
-static int64_t step(struct world *w, struct storage_step s)
+int64_t world_step(struct world *w, struct storage_step s)
 {
 	struct storage_txn t = {.success = &s, .n_success = 1};
 
@@ -212,7 +212,7 @@ int64_t world_store(struct world *w, const char *path, const char *version, cons
 	o->meta.creation_timestamp = STR("2026-01-01T00:00:00Z");
 	buf_init(&b, SIZE_MAX / 2);
 	assert_true(object_encode_stored(&b, o, door_of_version(o->kind, version)));
-	int64_t revision = step(
+	int64_t revision = world_step(
 		w, (struct storage_step){.kind = STEP_PUT, .key = key_of(w, path, name), .value = buf_str(&b), .lease = lease});
 	buf_done(&b);
 	return revision;
@@ -220,12 +220,12 @@ int64_t world_store(struct world *w, const char *path, const char *version, cons
 
 void world_put(struct world *w, const char *path, const char *name, const char *value)
 {
-	step(w, (struct storage_step){.kind = STEP_PUT, .key = key_of(w, path, name), .value = str_of(value)});
+	world_step(w, (struct storage_step){.kind = STEP_PUT, .key = key_of(w, path, name), .value = str_of(value)});
 }
 
 void world_remove(struct world *w, const char *path, const char *name)
 {
-	step(w, (struct storage_step){.kind = STEP_DELETE, .key = key_of(w, path, name)});
+	world_step(w, (struct storage_step){.kind = STEP_DELETE, .key = key_of(w, path, name)});
 }
 
 bool world_stored(struct world *w, const char *path, const char *name, struct world_stored *ret)

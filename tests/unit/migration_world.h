@@ -45,6 +45,7 @@ bool world_stored(struct world *w, const char *path, const char *name, struct wo
 int64_t world_store(struct world *w, const char *path, const char *version, const char *name, const char *text, int64_t lease);
 void world_put(struct world *w, const char *path, const char *name, const char *value); /* as it stands */
 void world_remove(struct world *w, const char *path, const char *name);
+int64_t world_step(struct world *w, struct storage_step s); /* the revision */
 
 /* What the cache has of a cluster-scoped object; NULL: none. */
 struct json *world_fields(struct world *w, const char *path, const char *name);

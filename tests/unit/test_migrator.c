@@ -311,6 +311,49 @@ static void test_migrator__stops_with_its_migration(void **state)
 	world_free(w);
 }
 
+static bool can_read_dependents(struct world *w, const void *ctx _unused_)
+{
+	return agreement_can_read(w->agreement, kind_by_hub(STR("annals.dev"), STR("dependents")), NULL);
+}
+
+static bool cannot_read_dependents(struct world *w, const void *ctx)
+{
+	return !can_read_dependents(w, ctx);
+}
+
+/* One that is newer writes what this one cannot decode. */
+static void test_migrator__leaves_its_turn_to_who_can_read(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+	struct storage_lease lease = {.ttl_s = 3600};
+	struct storage_range lock = {.key = STR(WORLD_PREFIX "/migrator")};
+	struct storage_step join = {.kind = STEP_PUT,
+		.key = STR(WORLD_PREFIX "/replicas/newer"),
+		.value = STR("{\"address\":\"there:1\",\"kinds\":{\"dependents.annals.dev\":{\"encodes\":\"annals.dev/"
+			     "v9\",\"wants\":"
+			     "\"annals.dev/v9\",\"decodes\":[\"annals.dev/v9\"],\"serves\":[\"annals.dev/v9\"]}}}")};
+
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	world_await(w, has_taken_turn, NULL);
+	assert_int_equal(storage_lease_grant_wait(w->storage, &lease), STORAGE_OK);
+	join.lease = lease.id;
+	world_step(w, join);
+	world_await(w, cannot_read_dependents, NULL);
+	do {
+		storage_op_clear(&lock.op);
+		assert_int_equal(storage_range_wait(w->storage, &lock), STORAGE_OK);
+	} while (lock.n_kvs > 0);
+	storage_op_clear(&lock.op);
+	pthread_mutex_lock(&w->lock);
+	w->notices[0] = 0;
+	pthread_mutex_unlock(&w->lock);
+	world_step(w, (struct storage_step){.kind = STEP_DELETE, .key = join.key});
+	world_await(w, can_read_dependents, NULL);
+	world_await(w, has_taken_turn, NULL);
+	storage_op_clear(&lease.op);
+	world_free(w);
+}
+
 static bool has_two_migrations(struct world *w, const void *ctx _unused_)
 {
 	return world_count(w, MIGRATIONS_PATH) == 2;
@@ -501,6 +544,7 @@ int main(void)
 		MIGRATOR_TEST(test_migrator__names_what_is_too_large),
 		MIGRATOR_TEST(test_migrator__goes_on_where_another_stopped),
 		MIGRATOR_TEST(test_migrator__stops_with_its_migration),
+		MIGRATOR_TEST(test_migrator__leaves_its_turn_to_who_can_read),
 		MIGRATOR_TEST(test_migrator__one_migrates_at_a_time),
 		MIGRATOR_TEST(test_migrator__waits_for_agreement),
 		MIGRATOR_TEST(test_migrator__objects_keep_their_lease),
