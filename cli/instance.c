@@ -232,7 +232,10 @@ static void open_agreement(struct instance *i)
 	_cleanup_(buf_done) struct buf address;
 	buf_init(&address, 4096);
 	gethostname(host, sizeof(host) - 1);
-	buf_printf(&address, "%s:%u", host, o->port);
+	buf_adds(&address, host);
+	if (o->port != 0) { /* else only the server will know it */
+		buf_printf(&address, ":%u", o->port);
+	}
 	i->agreement = agreement_new(&(struct agreement_options){
 		.storage = i->storage,
 		.prefix = str_of(o->prefix),
