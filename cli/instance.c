@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 250 };
+enum { RETRY_MS = 250, WARN_AFTER_MS = 5000 };
 
 struct instance {
 	struct instance_options options;
@@ -29,7 +29,7 @@ struct instance {
 	pthread_cond_t wake;
 	bool is_stopping;
 	bool has_changed; /* the cache's state or what replicas agree on, since the raiser last looked */
-	bool is_late;     /* the raiser's own: it has waited for RETRY_MS, and nothing came */
+	int64_t warn_at_ms; /* the raiser's own: when what is missing is worth a warning; 0: it has not been missed yet */
 	struct migrator *migrator;
 };
 
@@ -93,10 +93,22 @@ static bool raiser_wait(struct instance *i)
 		r = clock_cond_wait(&i->wake, &i->lock, until_ms);
 	}
 	i->has_changed = false;
-	i->is_late |= r == ETIMEDOUT;
 	bool is_wanted = !i->is_stopping;
 	pthread_mutex_unlock(&i->lock);
 	return is_wanted;
+}
+
+/* Registering takes a moment, which is no reason to warn anybody. */
+static void warn_if_late(struct instance *i, const struct buf *why)
+{
+	int64_t now_ms = clock_mono_ms();
+	if (i->warn_at_ms && now_ms < i->warn_at_ms) {
+		return;
+	}
+	if (i->warn_at_ms) {
+		log_warning("start", "cannot make the first namespaces yet: " STR_FMT, STR_ARG(buf_str(why)));
+	}
+	i->warn_at_ms = now_ms + WARN_AFTER_MS;
 }
 
 static bool try_bootstrap(struct instance *i)
@@ -106,11 +118,11 @@ static bool try_bootstrap(struct instance *i)
 	if (!cache_is_ready(i->cache)) {
 		return false;
 	}
-	int r = i->delegation ? 0 : server_bootstrap(i->server, &err);
-	if (r && i->is_late) { /* registering takes a moment, which is no reason to warn anybody */
-		log_warning("start", "cannot make the first namespaces yet: " STR_FMT, STR_ARG(buf_str(&err)));
+	if (i->delegation || server_bootstrap(i->server, &err) == 0) {
+		return true;
 	}
-	return r == 0;
+	warn_if_late(i, &err);
+	return false;
 }
 
 static void *bring_up(void *ctx)
