@@ -73,7 +73,9 @@ def condition(migration, kind):
 
 
 def migrations(server, resource="dependents"):
-    items = server.get(f"{MIGRATIONS}?fieldSelector=spec.resource.resource%3D{resource}").json["items"]
+    """None, while the server cannot ask etcd."""
+    answer = server.get(f"{MIGRATIONS}?fieldSelector=spec.resource.resource%3D{resource}")
+    items = answer.json["items"] if answer.status == 200 else []
     return sorted(items, key=lambda item: item["metadata"]["creationTimestamp"])
 
 
