@@ -126,7 +126,7 @@ def test_doctor__finds_nothing_wrong_with_what_works(behind):
     seen = findings(behind)
     assert seen.status == 0 and not seen.errors, seen.all
     for what in ("APIService v1.annals.dev: Available", "APIService v1beta1.annals.dev: Available",
-                 r"certificate that localhost port \d+ serves: it is for: annals.annals-system.svc", "discovery of annals.dev/v1: \d+ resources",
+                 r"certificate that localhost port \d+ serves: it is for: annals.annals-system.svc", r"discovery of annals.dev/v1: \d+ resources",
                  "kube-apiserver: its clock agrees", "RBAC: asking", "RBAC: reading", "RBAC: following", "RBAC: warning of policies", "front proxies have a CA of their own",
                  r'requestheader-username-headers .*\["X-Remote-User"\]', "no policy and no match condition"):
         assert seen.of("ok", what), what
