@@ -94,9 +94,10 @@ class Migrating(aggregated.Cluster):
         """{namespace/name: object}, as it is in annals' etcd."""
         return stored(self.annals.etcd, f"/annals/objects/{GROUP}/{resource}/")
 
-    def stored_versions(self, resource):
-        """{version: number of objects}, of all namespaces"""
-        return collections.Counter(item["apiVersion"].removeprefix(f"{GROUP}/") for item in self.stored(resource).values())
+    def stored_versions(self, resource, namespace=""):
+        """{version: number of objects}; of all namespaces, if none is named"""
+        return collections.Counter(item["apiVersion"].removeprefix(f"{GROUP}/") for name, item in self.stored(resource).items()
+                                   if name.startswith(namespace))
 
     # ---- what is made ----
 

@@ -107,7 +107,7 @@ def test_kube_controller_manager__migrates(exactly_filled, controllers):
         cluster.store(version)
         filled.watch()
         for resource in migrating.RESOURCES:
-            assert version not in cluster.stored_versions(resource)
+            assert version not in cluster.stored_versions(resource, filled.namespace)
             migrate(cluster, resource, f"{resource}-to-{version}")
         filled.check_rewritten(version)
 
