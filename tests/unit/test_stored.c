@@ -148,7 +148,7 @@ static void for_all(struct tally *t,
 {
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		uint64_t n = k->n_doors > 1 ? 1500 : 60, before = t->n_objects;
+		uint64_t n = k->n_doors > 1 ? 400 : 40, before = t->n_objects;
 		for (uint64_t seed = 1; seed <= n && !k->is_answered; seed++) {
 			struct arena a;
 			arena_init(&a, (size_t)256 << 20);
