@@ -26,6 +26,7 @@ SANITIZER_OPTIONS = {
     "TSAN_OPTIONS": "ignore_noninstrumented_modules=1:second_deadlock_stack=1:halt_on_error=0",
 }
 
+TIMEOUT_MULTIPLIER = "4"  # a busy machine, and sanitizers, take what time they need; what hangs is stopped all the same
 # A suite that hangs must not hang whoever started it.
 SUITE_SECONDS = int(os.environ.get("SUITE_SECONDS", "1800"))
 
@@ -84,7 +85,7 @@ def tally_meson_test(entry):
 def run_meson(build, suite, env):
     log = build / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
-    command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--suite", f"annals:{suite}"]
+    command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", TIMEOUT_MULTIPLIER, "--suite", f"annals:{suite}"]
     status = run(command, env)
     tally = Tally()
     if log.exists():
