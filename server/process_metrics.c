@@ -38,7 +38,7 @@ static double count_files(void)
 	return n;
 }
 
-static double limit_of(int resource)
+static double limit_of(__rlimit_resource_t resource)
 {
 	struct rlimit limit;
 

@@ -215,10 +215,10 @@ static void test_authz__readonly_policy_allows_reading_only(void **state _unused
 {
 	struct scene s;
 	open_scene(&s, POLICY("\"user\":\"*\",\"readonly\":true,\"namespace\":\"*\",\"resource\":\"*\",\"apiGroup\":\"*\""));
-	assert_true(may(&s, ALICE, REVISIONS("get")));
+	assert_true(may(&s, ALICE, REVISIONS("get", .ns = STR(""))));
 	assert_true(may(&s, ALICE, REVISIONS("list", .ns = STR("ns"))));
-	assert_true(may(&s, ALICE, REVISIONS("watch")));
-	assert_false(may(&s, ALICE, REVISIONS("create")));
+	assert_true(may(&s, ALICE, REVISIONS("watch", .ns = STR(""))));
+	assert_false(may(&s, ALICE, REVISIONS("create", .ns = STR(""))));
 	close_scene(&s);
 }
 

@@ -59,7 +59,7 @@ static struct str reader_drain(struct reader *r, struct arena *a)
 	return arena_dup(a, buf_str(&out));
 }
 
-static void assert_events(struct fixture *f, struct reader *r, const char *format, ...)
+static _printf_(3, 4) void assert_events(struct fixture *f, struct reader *r, const char *format, ...)
 {
 	va_list ap;
 	va_start(ap, format);
@@ -77,12 +77,12 @@ static void test_cache_watch__tells_what_happens_in_order(void **state)
 	start(f, (struct cache_options){0});
 	int64_t base = cache_revision(f->cache);
 	assert_int_equal(reader_open(&r, f, &widget, (struct cache_filter){0}, base), CACHE_OK);
-	assert_events(f, &r, "");
+	assert_events(f, &r, "%s", "");
 	world_put(f->store, &widget, "a/x", "", "red");
 	world_put(f->store, &gadget, "g", "", "red");
 	world_put(f->store, &widget, "a/x", "", "blue");
 	catch_up(f, world_delete(f->store, &widget, "a/x"));
-	assert_events(f, &r, "ADDED x@%d MODIFIED x@%d DELETED x@%d", base + 1, base + 3, base + 4);
+	assert_events(f, &r, "ADDED x@%ld MODIFIED x@%ld DELETED x@%ld", base + 1, base + 3, base + 4);
 	assert_int_equal(cache_watch_revision(r.watcher), base + 4);
 	reader_close(&r);
 }
@@ -120,7 +120,7 @@ static void test_cache_watch__selectors_make_objects_come_and_go(void **state)
 	struct label_selector on = world_labels("l=on", &f->a);
 	int64_t base = cache_revision(f->cache);
 	reader_open(&r, f, &widget, (struct cache_filter){.labels = &on}, base);
-	assert_events(f, &r, "");
+	assert_events(f, &r, "%s", "");
 	world_put(f->store, &widget, "a/x", "\"l\":\"off\"", "red");
 	world_put(f->store, &widget, "a/x", "\"l\":\"on\"", "red");
 	world_put(f->store, &widget, "a/x", "\"l\":\"on\"", "blue");
@@ -129,7 +129,7 @@ static void test_cache_watch__selectors_make_objects_come_and_go(void **state)
 	world_delete(f->store, &widget, "a/x");
 	world_put(f->store, &widget, "a/y", "\"l\":\"off\"", "blue");
 	catch_up(f, world_delete(f->store, &widget, "a/y"));
-	assert_events(f, &r, "ADDED x@%d MODIFIED x@%d DELETED x@%d ADDED x@%d DELETED x@%d", base + 2, base + 3, base + 4,
+	assert_events(f, &r, "ADDED x@%ld MODIFIED x@%ld DELETED x@%ld ADDED x@%ld DELETED x@%ld", base + 2, base + 3, base + 4,
 		base + 5, base + 6);
 	assert_int_equal(cache_watch_revision(r.watcher), base + 8);
 	reader_close(&r);
@@ -143,12 +143,12 @@ static void test_cache_watch__namespace_bounds_it(void **state)
 	int64_t base = cache_revision(f->cache);
 	reader_open(&in_a, f, &widget, (struct cache_filter){.ns = STR("a")}, base);
 	reader_open(&in_b, f, &widget, (struct cache_filter){.ns = STR("b")}, base);
-	assert_events(f, &in_a, "");
-	assert_events(f, &in_b, "");
+	assert_events(f, &in_a, "%s", "");
+	assert_events(f, &in_b, "%s", "");
 	catch_up(f, world_put(f->store, &widget, "a/x", "", "red"));
 	assert_int_equal(sem_trywait(&in_a.woken), 0);
 	assert_int_not_equal(sem_trywait(&in_b.woken), 0);
-	assert_events(f, &in_a, "ADDED x@%d", base + 1);
+	assert_events(f, &in_a, "ADDED x@%ld", base + 1);
 	assert_int_equal(cache_watch_revision(in_b.watcher), base + 1);
 	reader_close(&in_a);
 	reader_close(&in_b);
@@ -161,7 +161,7 @@ static void test_cache_watch__wakes_once_until_read(void **state)
 	int woken = 0;
 	start(f, (struct cache_options){0});
 	reader_open(&r, f, &widget, (struct cache_filter){0}, cache_revision(f->cache));
-	assert_events(f, &r, "");
+	assert_events(f, &r, "%s", "");
 	for (int i = 0; i < 5; i++) {
 		catch_up(f, world_put(f->store, &widget, "a/x", "", "red"));
 		catch_up(f, world_put(f->store, &gadget, "barrier", "", "red"));
@@ -181,7 +181,7 @@ static void test_cache_watch__starts_from_any_revision_of_the_window(void **stat
 		catch_up(f, world_put(f->store, &widget, "a/x", "", "red"));
 	}
 	assert_int_equal(reader_open(&r, f, &widget, (struct cache_filter){0}, base + 3), CACHE_OK);
-	assert_events(f, &r, "MODIFIED x@%d MODIFIED x@%d", base + 4, base + 5);
+	assert_events(f, &r, "MODIFIED x@%ld MODIFIED x@%ld", base + 4, base + 5);
 	reader_close(&r);
 	assert_int_equal(reader_open(&r, f, &widget, (struct cache_filter){0}, base - 1), CACHE_EXPIRED);
 	sem_destroy(&r.woken);
@@ -194,12 +194,12 @@ static void test_cache_watch__future_revisions_are_waited_for(void **state)
 	start(f, (struct cache_options){0});
 	int64_t base = cache_revision(f->cache);
 	assert_int_equal(reader_open(&r, f, &widget, (struct cache_filter){0}, base + 2), CACHE_OK);
-	assert_events(f, &r, "");
+	assert_events(f, &r, "%s", "");
 	assert_int_equal(cache_watch_revision(r.watcher), base + 2);
 	world_put(f->store, &widget, "a/x", "", "red");
 	world_put(f->store, &widget, "a/x", "", "red");
 	catch_up(f, world_put(f->store, &widget, "a/x", "", "red"));
-	assert_events(f, &r, "MODIFIED x@%d", base + 3);
+	assert_events(f, &r, "MODIFIED x@%ld", base + 3);
 	reader_close(&r);
 }
 
@@ -226,13 +226,13 @@ static void test_cache_watch__whom_nothing_concerns_is_never_lost(void **state)
 	start(f, (struct cache_options){.window_events = 4});
 	struct label_selector on = world_labels("l=on", &f->a);
 	reader_open(&r, f, &widget, (struct cache_filter){.labels = &on}, cache_revision(f->cache));
-	assert_events(f, &r, "");
+	assert_events(f, &r, "%s", "");
 	for (int i = 0; i < 20; i++) {
 		catch_up(f, world_put(f->store, &widget, "a/x", "", "red"));
 	}
 	int64_t revision = world_put(f->store, &widget, "a/y", "\"l\":\"on\"", "red");
 	catch_up(f, revision);
-	assert_events(f, &r, "ADDED y@%d", revision);
+	assert_events(f, &r, "ADDED y@%ld", revision);
 	reader_close(&r);
 }
 
@@ -246,7 +246,7 @@ static void test_cache_watch__a_batch_beyond_the_window_is_noticed(void **state)
 	struct storage_step steps[PUTS];
 	start(f, (struct cache_options){.window_events = 4});
 	reader_open(&r, f, &widget, (struct cache_filter){0}, cache_revision(f->cache));
-	assert_events(f, &r, "");
+	assert_events(f, &r, "%s", "");
 	for (int i = 0; i < PUTS; i++) {
 		const char *rest = arena_printf(&f->a, "a/x%d", i).p;
 		steps[i] = (struct storage_step){
@@ -291,9 +291,9 @@ static void test_cache_watch__forgotten_history_cannot_be_watched(void **state)
 	assert_int_equal(reader_open(&r, f, &widget, (struct cache_filter){0}, base), CACHE_EXPIRED);
 	sem_destroy(&r.woken);
 	assert_int_equal(reader_open(&r, f, &widget, (struct cache_filter){0}, base + 1), CACHE_OK);
-	assert_events(f, &r, "MODIFIED x@%d", base + 2);
+	assert_events(f, &r, "MODIFIED x@%ld", base + 2);
 	/* who watches already has what he needs */
-	assert_events(f, &old, "ADDED x@%d MODIFIED x@%d", base + 1, base + 2);
+	assert_events(f, &old, "ADDED x@%ld MODIFIED x@%ld", base + 1, base + 2);
 	reader_close(&r);
 	reader_close(&old);
 }
@@ -314,7 +314,7 @@ static void test_cache_watch__an_interruption_leaves_no_gap(void **state)
 	gate_open(f->store);
 	catch_up(f, last);
 	assert_true(cache_is_connected(f->cache));
-	assert_events(f, &r, "ADDED x@%d DELETED x@%d", base + 1, base + 2);
+	assert_events(f, &r, "ADDED x@%ld DELETED x@%ld", base + 1, base + 2);
 	reader_close(&r);
 }
 
@@ -356,13 +356,13 @@ static void test_cache_reload__ends_watchers_who_miss_something(void **state)
 	reader_open(&before, f, &widget, (struct cache_filter){0}, base);
 	reader_open(&within, f, &widget, (struct cache_filter){0}, base + 1);
 	reader_open(&after, f, &widget, (struct cache_filter){0}, base + 4);
-	assert_events(f, &before, "");
+	assert_events(f, &before, "%s", "");
 	lose_history(f, away_changes);
 	assert_lost(&before);
 	assert_lost(&within);
-	assert_events(f, &after, "");
+	assert_events(f, &after, "%s", "");
 	catch_up(f, world_put(f->store, &widget, "a/changed", "", "blue"));
-	assert_events(f, &after, "MODIFIED changed@%d", base + 5);
+	assert_events(f, &after, "MODIFIED changed@%ld", base + 5);
 	cache_stats(f->cache, &widget, &stats);
 	assert_int_equal(stats.n_reloads, 1);
 	assert_int_equal(stats.n_objects, 2);
@@ -386,7 +386,7 @@ static void test_cache_reload__lost_history_is_not_served(void **state)
 	sem_destroy(&late.woken);
 	assert_int_equal(cache_snapshot_at(f->cache, &widget, base + 3, &s), CACHE_EXPIRED);
 	assert_int_equal(reader_open(&late, f, &widget, (struct cache_filter){0}, base + 4), CACHE_OK);
-	assert_events(f, &late, "");
+	assert_events(f, &late, "%s", "");
 	reader_close(&late);
 }
 

@@ -8,7 +8,7 @@ static void test_image__latest_without_tag_and_digest(void **state)
 	(void)state;
 	static const char *const latest[] = {"nginx", "nginx:latest", "a/b", "example.com/a", "localhost/a",
 		"localhost:5000/a/b", "example.com:5000/a:latest", "a__b", "a--b", "a.b/c_d", "[::1]:80/a",
-		"nginx:latest@sha256:" HEX64, "Host/a"};
+		("nginx:latest@sha256:" HEX64), "Host/a"};
 	for (size_t i = 0; i < ARRAY_SIZE(latest); i++) {
 		if (!image_is_latest(str_of(latest[i]))) {
 			fail_msg("%s is not the latest", latest[i]);

@@ -116,8 +116,9 @@ static void test_form__is_another_spelling_of_the_same(void **state)
 	static const char *const objects[] = {
 		SENT(""),
 		SENT(",\"series\":{\"count\":2,\"lastObservedTime\":\"2020-01-01T00:00:00.000002Z\"},\"related\":{}"),
-		"{\"metadata\":{\"name\":\"e\"},\"eventTime\":null,\"regarding\":{},\"deprecatedSource\":{\"host\":\"h\"},"
-		"\"deprecatedFirstTimestamp\":\"2020-01-01T00:00:00Z\",\"deprecatedLastTimestamp\":null,\"deprecatedCount\":3}",
+		("{\"metadata\":{\"name\":\"e\"},\"eventTime\":null,\"regarding\":{},\"deprecatedSource\":{\"host\":\"h\"},"
+		 "\"deprecatedFirstTimestamp\":\"2020-01-01T00:00:00Z\",\"deprecatedLastTimestamp\":null,\"deprecatedCount\":"
+		 "3}"),
 	};
 	const struct door *form;
 	world_door(FORM, &form);
