@@ -155,8 +155,7 @@ static bool decide_value(struct fsck *f, struct pair *p, const struct fsck_index
 static struct storage_compare unchanged(const struct storage_step *step)
 {
 	const struct storage_kv *kv = found(step);
-	return (struct storage_compare){
-		.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = step->key, .number = kv ? kv->mod_revision : 0};
+	return storage_compare_mod(step->key, kv ? kv->mod_revision : 0);
 }
 
 /* Guarded by both keys as they were read: whoever has written one of them meanwhile makes this try void. NULL: try again. */

@@ -68,7 +68,12 @@ bool migrator_is_stopping(struct migrator *m);
 bool turn_take(struct migrator *m); /* is PREFIX/migrator ours? Tries to have it so */
 void turn_lose(struct migrator *m); /* somebody else has it */
 void turn_give_up(struct migrator *m);
-struct storage_compare turn_guard(const struct migrator *m);
+/* What guards every write of the migrator: that it is still our turn, and the ticket; and looks at both keys, for the branch in which they do not hold. */
+enum { TURN_GUARDS = 2 };
+void turn_guards(const struct migrator *m, const struct agreement_ticket *ticket, struct storage_compare guards[TURN_GUARDS],
+	struct storage_step looks[TURN_GUARDS]);
+/* By those looks: one of them did not hold, which has been seen to. */
+bool turn_is_over(struct migrator *m, const struct agreement_ticket *ticket, const struct storage_step looks[TURN_GUARDS]);
 /* The cache has come to this revision, or (0) to where etcd is now. */
 bool turn_await_cache(struct migrator *m, int64_t revision);
 

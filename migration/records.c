@@ -13,16 +13,6 @@ static struct str record_key(struct migrator *m, const struct kind *k, struct st
 
 /* ---- the transaction ---- */
 
-/* Why was it refused? gets: of PREFIX/migrator and of the ticket. */
-static void look_into(struct migrator *m, const struct agreement_ticket *ticket, const struct storage_step gets[2])
-{
-	if (gets[0].n_kvs == 0 || gets[0].kvs[0].mod_revision != m->lock_revision) {
-		turn_lose(m);
-	} else if (gets[1].n_kvs == 0 || gets[1].kvs[0].mod_revision != ticket->revision) {
-		agreement_doubt(m->options.agreement, ticket);
-	}
-}
-
 static bool submit(struct migrator *m, struct storage_txn *txn, const struct agreement_ticket *ticket)
 {
 	enum storage_result result = storage_txn_wait(m->options.storage, txn);
@@ -31,7 +21,7 @@ static bool submit(struct migrator *m, struct storage_txn *txn, const struct agr
 	if (is_done) {
 		m->wrote = txn->op.revision;
 	} else if (result == STORAGE_OK) {
-		look_into(m, ticket, txn->failure);
+		turn_is_over(m, ticket, txn->failure);
 	}
 	m->is_unsure |= !storage_result_is_certain(result);
 	storage_op_clear(&txn->op);
@@ -47,24 +37,22 @@ static bool may_write(struct migrator *m, const struct kind *k, struct agreement
 static bool change(struct migrator *m, const struct agreement_ticket *ticket, struct storage_step *step, int64_t revision,
 	const struct storage_compare *more)
 {
-	struct storage_compare guards[4] = {
-		turn_guard(m),
-		{COMPARE_MOD, COMPARE_EQUAL, ticket->key, .number = ticket->revision},
-		{COMPARE_MOD, COMPARE_EQUAL, step->key, .number = revision},
-	};
-	struct storage_step gets[2] = {{.kind = STEP_GET, .key = m->lock_key, .keys_only = true},
-		{.kind = STEP_GET, .key = ticket->key, .keys_only = true}};
+	struct storage_compare guards[TURN_GUARDS + 2];
+	struct storage_step looks[TURN_GUARDS];
+	size_t n = TURN_GUARDS;
+
+	turn_guards(m, ticket, guards, looks);
+	guards[n++] = storage_compare_mod(step->key, revision);
+	if (more) {
+		guards[n++] = *more;
+	}
 	struct storage_txn txn = {.op.timeout_ms = STORE_TIMEOUT_MS,
 		.compares = guards,
-		.n_compares = more ? 4 : 3,
+		.n_compares = n,
 		.success = step,
 		.n_success = 1,
-		.failure = gets,
-		.n_failure = 2};
-
-	if (more) {
-		guards[3] = *more;
-	}
+		.failure = looks,
+		.n_failure = TURN_GUARDS};
 	return submit(m, &txn, ticket);
 }
 

@@ -18,16 +18,14 @@ enum {
 	KEY_MAX = 65536,
 };
 
-enum { LOOK_OBJECT, LOOK_LOCK, LOOK_TICKET, LOOKS };
-
 /* An object on its way. */
 struct moved {
 	const struct cached *object;
 	struct str key, value;
 	int64_t lease;
 	struct storage_txn txn;
-	struct storage_compare guards[LOOKS];
-	struct storage_step put, looks[LOOKS];
+	struct storage_compare guards[TURN_GUARDS + 1];
+	struct storage_step put, looks[TURN_GUARDS];
 };
 
 struct batch {
@@ -154,12 +152,6 @@ static void batch_drop(struct migrator *m, struct batch *b, size_t i)
 	m->counts.n_conflicts[m->run.kind->index]++;
 }
 
-/* Is the key what the cache shows? */
-static bool is_as_shown(const struct moved *o, const struct storage_step *look)
-{
-	return look->n_kvs > 0 && look->kvs[0].mod_revision == o->object->revision;
-}
-
 /* Only etcd knows under which lease an object is. */
 static enum storage_result batch_read_leases(struct migrator *m, struct batch *b)
 {
@@ -171,7 +163,7 @@ static enum storage_result batch_read_leases(struct migrator *m, struct batch *b
 	}
 	enum storage_result result = storage_txn_wait(m->options.storage, &txn);
 	for (size_t i = b->n; result == STORAGE_OK && i-- > 0;) {
-		if (is_as_shown(b->moved[i], &looks[i])) {
+		if (storage_step_has(&looks[i], b->moved[i]->object->revision)) {
 			b->moved[i]->lease = looks[i].kvs[0].lease;
 		} else {
 			batch_drop(m, b, i);
@@ -189,41 +181,24 @@ enum written {
 	MOVED_LATER, /* once things are as they should be */
 };
 
-static struct storage_step look_at(struct str key)
-{
-	return (struct storage_step){.kind = STEP_GET, .key = key, .keys_only = true};
-}
-
 static void moved_prepare(struct migrator *m, const struct batch *b, struct moved *o)
 {
-	o->guards[LOOK_OBJECT] = (struct storage_compare){COMPARE_MOD, COMPARE_EQUAL, o->key, .number = o->object->revision};
-	o->guards[LOOK_LOCK] = turn_guard(m);
-	o->guards[LOOK_TICKET] =
-		(struct storage_compare){COMPARE_MOD, COMPARE_EQUAL, b->ticket.key, .number = b->ticket.revision};
-	o->looks[LOOK_OBJECT] = look_at(o->key);
-	o->looks[LOOK_LOCK] = look_at(m->lock_key);
-	o->looks[LOOK_TICKET] = look_at(b->ticket.key);
+	turn_guards(m, &b->ticket, o->guards, o->looks);
+	o->guards[TURN_GUARDS] = storage_compare_mod(o->key, o->object->revision);
 	o->put = (struct storage_step){.kind = STEP_PUT, .key = o->key, .value = o->value, .lease = o->lease};
 	o->txn = (struct storage_txn){.op.timeout_ms = STORE_TIMEOUT_MS,
 		.compares = o->guards,
-		.n_compares = LOOKS,
+		.n_compares = ARRAY_SIZE(o->guards),
 		.success = &o->put,
 		.n_success = 1,
 		.failure = o->looks,
-		.n_failure = LOOKS};
+		.n_failure = ARRAY_SIZE(o->looks)};
 }
 
-/* The guards did not hold: why not? */
+/* The guards did not hold: if it is still our turn, the object's. */
 static enum written moved_refused(struct migrator *m, struct batch *b, size_t i)
 {
-	const struct storage_step *lock = &b->moved[i]->looks[LOOK_LOCK], *ticket = &b->moved[i]->looks[LOOK_TICKET];
-
-	if (lock->n_kvs == 0 || lock->kvs[0].mod_revision != m->lock_revision) {
-		turn_lose(m);
-		return MOVED_LATER;
-	}
-	if (ticket->n_kvs == 0 || ticket->kvs[0].mod_revision != b->ticket.revision) {
-		agreement_doubt(m->options.agreement, &b->ticket);
+	if (turn_is_over(m, &b->ticket, b->moved[i]->looks)) {
 		return MOVED_LATER;
 	}
 	batch_drop(m, b, i);

@@ -5,16 +5,38 @@
 
 enum { CACHE_TIMEOUT_MS = 2000, GIVE_UP_TIMEOUT_MS = 1000 };
 
-struct storage_compare turn_guard(const struct migrator *m)
-{
-	return (struct storage_compare){
-		.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = m->lock_key, .number = m->lock_revision};
-}
-
 void turn_lose(struct migrator *m)
 {
 	m->lock_revision = m->lock_lease = 0;
 	m->counts.is_holding = false;
+}
+
+static struct storage_compare turn_guard(const struct migrator *m)
+{
+	return storage_compare_mod(m->lock_key, m->lock_revision);
+}
+
+void turn_guards(const struct migrator *m, const struct agreement_ticket *ticket, struct storage_compare guards[TURN_GUARDS],
+	struct storage_step looks[TURN_GUARDS])
+{
+	guards[0] = turn_guard(m);
+	guards[1] = agreement_guard(ticket);
+	for (size_t i = 0; i < TURN_GUARDS; i++) {
+		looks[i] = (struct storage_step){.kind = STEP_GET, .key = guards[i].key, .keys_only = true};
+	}
+}
+
+bool turn_is_over(struct migrator *m, const struct agreement_ticket *ticket, const struct storage_step looks[TURN_GUARDS])
+{
+	if (!storage_step_has(&looks[0], m->lock_revision)) {
+		turn_lose(m);
+		return true;
+	}
+	if (!storage_step_has(&looks[1], ticket->revision)) {
+		agreement_doubt(m->options.agreement, ticket);
+		return true;
+	}
+	return false;
 }
 
 static void take(struct migrator *m, int64_t lease, int64_t revision)

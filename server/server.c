@@ -303,8 +303,7 @@ static int bootstrap_namespace(struct server *s, const struct agreement_ticket *
 	s->namespaces->prepare_create(ns, &a);
 	object_encode_stored(&stored, ns, ticket->version);
 	struct str key = key_object(&a, s->options.prefix, STR(""), str_of(s->namespaces->resource), STR(""), str_of(name));
-	struct storage_compare compares[] = {
-		{.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = 0}, versions_guard(ticket)};
+	struct storage_compare compares[] = {storage_compare_mod(key, 0), agreement_guard(ticket)};
 	struct storage_step put = {.kind = STEP_PUT, .key = key, .value = buf_str(&stored)},
 			    look = {.kind = STEP_GET, .key = key, .keys_only = true};
 	struct storage_txn txn = {.compares = compares,

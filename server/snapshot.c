@@ -194,9 +194,7 @@ static struct str key_of(struct request *q, const struct cached *o)
 
 static void guard_present(struct request *q, struct storage_txn *t, const struct cached *o)
 {
-	add_guard(t,
-		(struct storage_compare){
-			.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key_of(q, o), .number = o->revision});
+	add_guard(t, storage_compare_mod(key_of(q, o), o->revision));
 }
 
 /* Who goes meanwhile does no harm: the numbers still grow. */

@@ -52,12 +52,6 @@ bool versions_is_guarded(const struct agreement_ticket *ticket)
 	return ticket->key.n > 0;
 }
 
-struct storage_compare versions_guard(const struct agreement_ticket *ticket)
-{
-	return (struct storage_compare){
-		.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = ticket->key, .number = ticket->revision};
-}
-
 /* ---- reading ---- */
 
 static bool is_all_known(struct request *q, const struct kind *k, struct buf *why)

@@ -12,7 +12,6 @@ int versions_take(struct request *q, struct agreement_ticket *ret, void (*again)
 const struct door *versions_now(const struct request *q);
 /* Of a ticket: has the transaction to be guarded by it? */
 bool versions_is_guarded(const struct agreement_ticket *ticket);
-struct storage_compare versions_guard(const struct agreement_ticket *ticket);
 /* Are all objects of the kind understood here? else answers 503: a list with holes would have controllers act on them. */
 bool versions_can_read(struct request *q);
 /* Of the cluster's discovery documents those that tell what is common now; a reference. */

@@ -94,12 +94,6 @@ static void write_reload(struct request *q)
 
 /* ---- the transaction ---- */
 
-static struct storage_compare guard(struct str key, int64_t mod_revision)
-{
-	return (struct storage_compare){
-		.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = mod_revision};
-}
-
 static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 {
 	bool refers = q->route.kind->references || w->loses_protection, is_history = q->route.kind->history;
@@ -111,12 +105,12 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 	struct storage_step *success = arena_array(q->a, struct storage_step, max_success);
 	size_t n_compares = 0, n_success = 0;
 
-	compares[n_compares++] = guard(w->key, w->present ? w->present->mod_revision : 0);
+	compares[n_compares++] = storage_compare_mod(w->key, w->present ? w->present->mod_revision : 0);
 	if (w->guards_namespace) {
-		compares[n_compares++] = guard(w->namespace_key, w->namespace_revision);
+		compares[n_compares++] = storage_compare_mod(w->namespace_key, w->namespace_revision);
 	}
 	if (versions_is_guarded(&w->ticket)) {
-		compares[n_compares++] = versions_guard(&w->ticket);
+		compares[n_compares++] = agreement_guard(&w->ticket);
 	}
 	success[n_success++] = w->decision == DECIDE_REMOVE
 		? (struct storage_step){.kind = STEP_DELETE, .key = w->key}
@@ -172,9 +166,7 @@ static int write_refuse_found(struct request *q, struct write *w)
 /* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
 static void write_doubt_ticket(struct request *q, const struct write *w)
 {
-	const struct storage_step *got = &w->failure[w->ticket_look];
-
-	if (versions_is_guarded(&w->ticket) && (got->n_kvs == 0 || got->kvs[0].mod_revision != w->ticket.revision)) {
+	if (versions_is_guarded(&w->ticket) && !storage_step_has(&w->failure[w->ticket_look], w->ticket.revision)) {
 		agreement_doubt(q->server->options.agreement, &w->ticket);
 	}
 }

@@ -219,7 +219,7 @@ static struct storage_compare as_it_was(struct request *q, const struct referenc
 	struct str key =
 		key_object(q->a, q->server->options.prefix, str_of(f->group), str_of(f->resource), request_ns(q), r->name);
 
-	return (struct storage_compare){.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = revision};
+	return storage_compare_mod(key, revision);
 }
 
 size_t references_guards(struct request *q, struct write *w, struct storage_compare *out)

@@ -48,12 +48,16 @@ struct agreement *agreement_new(const struct agreement_options *options); /* sta
 /* Takes the registration back: the others need not wait for its lease to end. Nobody waits or asks any more. */
 struct agreement *agreement_free(struct agreement *a);
 
-/* How objects of a kind are written now, and the guard of every transaction that does so: {COMPARE_MOD, COMPARE_EQUAL, key, revision}. */
+/* How objects of a kind are written now, and what guards every transaction that does so. */
 struct agreement_ticket {
 	const struct door *version;
 	struct str key; /* lives as long as the agreement */
 	int64_t revision;
 };
+static inline struct storage_compare agreement_guard(const struct agreement_ticket *ticket)
+{
+	return storage_compare_mod(ticket->key, ticket->revision);
+}
 
 enum agreement_writing {
 	AGREEMENT_MAY_WRITE,

@@ -87,6 +87,12 @@ struct storage_compare {
 	struct str value;
 };
 
+/* "It was last written at that revision", 0: "it is not there". */
+static inline struct storage_compare storage_compare_mod(struct str key, int64_t revision)
+{
+	return (struct storage_compare){.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = revision};
+}
+
 enum storage_step_kind { STEP_GET, STEP_PUT, STEP_DELETE };
 
 struct storage_step {
@@ -101,6 +107,12 @@ struct storage_step {
 	size_t n_kvs;
 	int64_t count;        /* STEP_GET: in range; STEP_DELETE: deleted */
 };
+
+/* What a look at one key, in the branch of a guard that failed, says of storage_compare_mod(): for keys that are there. */
+static inline bool storage_step_has(const struct storage_step *look, int64_t revision)
+{
+	return look->n_kvs > 0 && look->kvs[0].mod_revision == revision;
+}
 
 /* If all guards hold, the `success` steps, else the `failure` steps; atomically; steps of one transaction may not put one key twice. */
 struct storage_txn {
