@@ -54,9 +54,18 @@ class Doorway:
                 near.close()
                 return
             self.connections += [near, far]
-        for source, sink in ((near, far), (far, near)):
-            source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=pump, args=[source, sink], daemon=True).start()
+        for end in (near, far):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=lead, args=[near, far], daemon=True).start()
+
+
+def lead(near, far):
+    back = threading.Thread(target=pump, args=[far, near], daemon=True)
+    back.start()
+    pump(near, far)
+    back.join()
+    near.close()
+    far.close()
 
 
 def shut(end):
@@ -67,11 +76,11 @@ def shut(end):
 
 
 def pump(source, sink):
+    """Who has said all may still be listened to: a server that refuses a body reads on, so that its answer arrives."""
     try:
         while piece := source.recv(65536):
             sink.sendall(piece)
+        sink.shutdown(socket.SHUT_WR)
     except OSError:
-        pass
-    shut(source)
-    shut(sink)
-    source.close()
+        shut(source)
+        shut(sink)
