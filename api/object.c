@@ -187,7 +187,7 @@ void meta_remove_finalizer(struct meta *m, struct arena *a, struct str name)
 
 /* Whole objects. */
 
-static bool is_type_member(struct str name)
+bool object_is_type_member(struct str name)
 {
 	return str_is(name, "kind") || str_is(name, "apiVersion") || str_is(name, "metadata");
 }
@@ -201,7 +201,7 @@ struct object *object_from_hub(const struct kind *kind, const struct json *hub, 
 		const struct json_member *m = &hub->members[i];
 		if (str_is(m->name, "metadata") && json_is(m->value, JSON_OBJECT)) {
 			meta_from_json(&o->meta, m->value);
-		} else if (!is_type_member(m->name)) {
+		} else if (!object_is_type_member(m->name)) {
 			json_add(a, o->fields, m->name, m->value);
 		}
 	}

@@ -19,11 +19,6 @@ struct json_limits object_stored_limits(void)
 	return (struct json_limits){.depth = sent.depth + STORED_DEPTH_MORE, .values = 2 * sent.values + STORED_VALUES_MORE};
 }
 
-static bool is_type_member(struct str name)
-{
-	return str_is(name, "kind") || str_is(name, "apiVersion") || str_is(name, "metadata");
-}
-
 /* ---- writing ---- */
 
 /* To the byte: numbers and strings may be spelled in many ways. */
@@ -58,12 +53,12 @@ static struct json *with_kept(const struct json *shown, const struct json *kept,
 	struct json *hub = is_all ? json_object(a) : json_copy(a, shown);
 
 	for (uint32_t i = 0; is_all && i < shown->n; i++) {
-		if (is_type_member(shown->members[i].name)) {
+		if (object_is_type_member(shown->members[i].name)) {
 			json_add(a, hub, shown->members[i].name, shown->members[i].value);
 		}
 	}
 	for (uint32_t i = 0; i < kept->n; i++) {
-		if (!is_type_member(kept->members[i].name)) {
+		if (!object_is_type_member(kept->members[i].name)) {
 			(is_all ? json_add : json_set)(a, hub, kept->members[i].name, kept->members[i].value);
 		}
 	}
@@ -76,7 +71,7 @@ static struct json *keep_all(const struct json *hub, struct arena *a)
 
 	json_add(a, kept, STR("kind"), json_gets(hub, "kind"));
 	for (uint32_t i = 0; i < hub->n; i++) {
-		if (!is_type_member(hub->members[i].name)) {
+		if (!object_is_type_member(hub->members[i].name)) {
 			json_add(a, kept, hub->members[i].name, hub->members[i].value);
 		}
 	}
@@ -91,7 +86,7 @@ static struct json *keep_lost(const struct json *hub, const struct json *again, 
 	for (uint32_t i = 0; i < hub->n; i++) {
 		const struct json_member *m = &hub->members[i];
 
-		if (!is_type_member(m->name) && !is_identical(m->value, json_get(again, m->name))) {
+		if (!object_is_type_member(m->name) && !is_identical(m->value, json_get(again, m->name))) {
 			json_add(a, kept, m->name, m->value);
 		}
 	}
@@ -154,6 +149,15 @@ static struct json *hub_form(const struct json *shown, const struct json *kept, 
 	}
 	hub = with_kept(hub, kept, a);
 	return has_same_members(version->from_hub(hub, a), shown) ? hub : version->to_hub(shown, hub, a);
+}
+
+struct str object_stored_version(struct str value, struct arena *a)
+{
+	struct json *stored;
+	size_t at;
+
+	return json_parse(&stored, a, value, object_stored_limits(), &at) ? STR("")
+									  : json_text(json_gets(stored, "apiVersion"));
 }
 
 int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a)

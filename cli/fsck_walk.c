@@ -1,5 +1,6 @@
 #include "cli/fsck_walk.h"
 
+#include "api/storage_version.h"
 #include "cli/fsck_private.h"
 
 #include <errno.h>
@@ -12,9 +13,9 @@ enum {
 
 struct str fsck_title(struct arena *a, const struct object_id *id)
 {
-	const char *group = id->kind->doors[0].group;
-	return arena_printf(a, "%s%s%s " STR_FMT "%s" STR_FMT, id->kind->resource, *group ? "." : "", group, STR_ARG(id->ns),
-		id->ns.n ? "/" : "", STR_ARG(id->name));
+	struct str resource = kind_group_resource(id->kind, a);
+	return arena_printf(a, STR_FMT " " STR_FMT "%s" STR_FMT, STR_ARG(resource), STR_ARG(id->ns), id->ns.n ? "/" : "",
+		STR_ARG(id->name));
 }
 
 struct str fsck_object_key(struct fsck *f, struct arena *a, const struct object_id *id)
@@ -43,21 +44,15 @@ static bool read_id(const struct kind *k, struct str rest, struct object_id *ret
 	return name.n > 0 && !str_contains(name, STR("/"));
 }
 
-static struct str version_of(struct fsck *f, struct str value)
-{
-	struct json *j;
-	size_t at;
-	return json_parse(&j, &f->page, value, JSON_LIMITS_DEFAULT, &at) ? STR("") : json_text(json_gets(j, "apiVersion"));
-}
-
 static int decode(struct fsck *f, struct subject *s, const struct storage_kv *kv)
 {
 	const struct kind *k = s->id.kind;
 	int r = object_decode_stored(&s->object, k, kv->value, kv->mod_revision, &f->page);
 	if (r == OBJECT_WRONG_VERSION) {
+		struct str version = object_stored_version(kv->value, &f->page);
 		f->report.census.unknown[k->index]++;
 		fsck_find(f, "version", s->title, kv->key, "it is stored as \"" STR_FMT "\", a version that is not known here",
-			STR_ARG(version_of(f, kv->value)));
+			STR_ARG(version));
 	} else if (r) {
 		fsck_find(f, "value", s->title, kv->key, "its value is no %s", k->kind);
 	}

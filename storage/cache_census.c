@@ -55,15 +55,11 @@ static bool version_read(char ret[CACHE_VERSION_SIZE], const struct kind *kind, 
 	enum { CEILING = 64 * 1024 * 1024 };
 	struct arena a;
 	struct object *object;
-	struct json *stored;
-	struct str version;
-	size_t at;
 
 	arena_init(&a, CEILING);
-	bool is_unknown = object_decode_stored(&object, kind, value, 0, &a) == OBJECT_WRONG_VERSION &&
-		json_parse(&stored, &a, value, JSON_LIMITS_DEFAULT, &at) == 0;
-	version = is_unknown ? json_text(json_gets(stored, "apiVersion")) : STR("");
-	is_unknown = version.n > 0;
+	bool is_of_kind = object_decode_stored(&object, kind, value, 0, &a) == OBJECT_WRONG_VERSION;
+	struct str version = is_of_kind ? object_stored_version(value, &a) : STR("");
+	bool is_unknown = version.n > 0;
 	version.n = MIN(version.n, (size_t)CACHE_VERSION_SIZE - 1);
 	memcpy(ret, version.p, version.n);
 	ret[version.n] = '\0';

@@ -302,6 +302,23 @@ static void test_stored__the_deepest_object_is_kept(void **state)
 	check_stored_object(o, &w->a);
 }
 
+/* What a newer build keeps stands as deep. */
+static void test_stored__names_the_version_of_the_deepest_object(void **state)
+{
+	struct api_world *w = *state;
+	const char *open = memset(arena_text(&w->a, JSON_LIMITS_DEFAULT.depth), '[', JSON_LIMITS_DEFAULT.depth);
+	const char *close = memset(arena_text(&w->a, JSON_LIMITS_DEFAULT.depth), ']', JSON_LIMITS_DEFAULT.depth);
+	struct str text = arena_printf(&w->a, KNOT("v9", ",\"annals.dev/hub\":%.*s%.*s"), (int)JSON_LIMITS_DEFAULT.depth, open,
+		(int)JSON_LIMITS_DEFAULT.depth, close);
+	struct object *o;
+
+	assert_int_equal(object_decode_stored(&o, kind_by_hub(STR("knots.example.com"), STR("knots")), text, 1, &w->a),
+		OBJECT_WRONG_VERSION);
+	struct str version = object_stored_version(text, &w->a);
+	assert_str(version, "knots.example.com/v9");
+	assert_str(object_stored_version(STR("{"), &w->a), "");
+}
+
 static void test_stored__what_is_kept_in_vain_does_no_harm(void **state)
 {
 	struct api_world *w = *state;
@@ -326,6 +343,7 @@ int main(void)
 		API_TEST(test_stored__what_an_older_build_changed_counts),
 		API_TEST(test_stored__what_a_newer_build_keeps_is_left),
 		API_TEST(test_stored__the_deepest_object_is_kept),
+		API_TEST(test_stored__names_the_version_of_the_deepest_object),
 		API_TEST(test_stored__what_is_kept_in_vain_does_no_harm),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
