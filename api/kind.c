@@ -207,6 +207,21 @@ struct str door_api_version(const struct door *d, struct arena *a)
 	return (struct str){text, n_group + 1 + n_version};
 }
 
+void door_write_api_version(const struct door *d, struct buf *out)
+{
+	buf_printf(out, "%s%s%s", d->group, *d->group ? "/" : "", d->version);
+}
+
+bool kind_is_stored(const struct kind *k)
+{
+	return !k->is_answered;
+}
+
+const struct door *kind_storage_door(const struct kind *k)
+{
+	return &k->doors[k->storage_door];
+}
+
 void column_write_name(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;

@@ -191,5 +191,8 @@ const struct type *door_type(const struct kind *k, const struct door *d);
 /* The kind's door of that API version ("apps/v1"), or NULL. */
 const struct door *kind_door(const struct kind *k, struct str api_version);
 struct str door_api_version(const struct door *d, struct arena *a); /* "apps/v1", "v1" */
+void door_write_api_version(const struct door *d, struct buf *out);
+bool kind_is_stored(const struct kind *k);                  /* rather than only answered */
+const struct door *kind_storage_door(const struct kind *k); /* as declared: storage_door */
 
 #endif

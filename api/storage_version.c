@@ -11,20 +11,15 @@ void storage_versions_init(struct storage_versions *v)
 {
 	*v = (struct storage_versions){0};
 	for (size_t i = 0; i < kind_count(); i++) {
-		v->doors[i] = &kind_at(i)->doors[kind_at(i)->storage_door];
+		v->doors[i] = kind_storage_door(kind_at(i));
 	}
 }
 
 /* ---- settings ---- */
 
-static bool is_stored(const struct kind *k)
-{
-	return !k->is_answered;
-}
-
 static bool is_named(const struct kind *k, struct str resource, struct str group, bool has_group)
 {
-	return is_stored(k) && str_is(resource, k->resource) && (!has_group || str_is(group, k->doors[0].group));
+	return kind_is_stored(k) && str_is(resource, k->resource) && (!has_group || str_is(group, k->doors[0].group));
 }
 
 /* The one kind of that name; NULL with a sentence in err. */
@@ -67,8 +62,8 @@ static const struct door *find_door(const struct kind *k, struct str version)
 static void list_versions(struct buf *out, const struct kind *k)
 {
 	for (size_t i = 0; i < k->n_doors; i++) {
-		const struct door *d = &k->doors[i];
-		buf_printf(out, "%s%s%s%s", i ? ", " : "", d->group, *d->group ? "/" : "", d->version);
+		buf_adds(out, i ? ", " : "");
+		door_write_api_version(&k->doors[i], out);
 	}
 }
 
@@ -115,6 +110,13 @@ struct str kind_group_resource(const struct kind *k, struct arena *a)
 	const char *group = k->doors[0].group;
 
 	return *group ? arena_printf(a, "%s.%s", k->resource, group) : str_of(k->resource);
+}
+
+void kind_write_group_resource(const struct kind *k, struct buf *out)
+{
+	const char *group = k->doors[0].group;
+
+	buf_printf(out, "%s%s%s", k->resource, *group ? "." : "", group);
 }
 
 void storage_version_hash(const struct kind *k, const struct door *d, char out[STORAGE_VERSION_HASH_SIZE])

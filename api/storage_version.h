@@ -27,6 +27,7 @@ bool storage_migration_parse(enum storage_migration *ret, struct str name);
 
 /* "dependents.annals.dev", "namespaces": how messages, flags, metrics and StorageVersions call a kind (upstream: schema.GroupResource). */
 struct str kind_group_resource(const struct kind *k, struct arena *a);
+void kind_write_group_resource(const struct kind *k, struct buf *out);
 
 enum { STORAGE_VERSION_HASH_SIZE = 13 };
 /* base64 of the first 8 bytes of SHA-256("group/version/Kind"), as upstream's discovery.StorageVersionHash. */

@@ -1,5 +1,6 @@
 #include "controllers/runner.h"
 
+#include "base/exposition.h"
 #include "client/leader.h"
 
 #include <pthread.h>
@@ -218,22 +219,17 @@ static void write_own(struct runner *r, struct buf *out)
 	}
 }
 
-static void write_head(struct buf *out, const char *name, const char *type, const char *help)
-{
-	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
 void runner_write_metrics(struct runner *r, struct buf *out)
 {
 	pthread_mutex_lock(&r->lock);
 	for (size_t i = 0; i < ARRAY_SIZE(queue_metrics); i++) {
-		write_head(out, queue_metrics[i].name, queue_metrics[i].type, queue_metrics[i].help);
+		exposition_head(out, queue_metrics[i].name, queue_metrics[i].type, queue_metrics[i].help);
 		write_queues(r, out, i);
 	}
 	write_own(r, out);
 	pthread_mutex_unlock(&r->lock);
 	if (r->leader) {
-		write_head(out, "leader_election_master_status", "gauge", "1 where this process holds the lease");
+		exposition_head(out, "leader_election_master_status", "gauge", "1 where this process holds the lease");
 		buf_printf(
 			out, "leader_election_master_status{name=\"%s\"} %d\n", r->election.name, leader_is_leading(r->leader));
 	}

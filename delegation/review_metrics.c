@@ -1,5 +1,7 @@
 #include "delegation/review_metrics.h"
 
+#include "base/exposition.h"
+
 static const double seconds[] = {0.25, 0.5, 0.7, 1, 1.5, 3, 5, 10};
 static const struct bounds bounds = {seconds, ARRAY_SIZE(seconds), 1e9};
 
@@ -44,10 +46,10 @@ static void write_label(struct buf *out, int code)
 
 static void write_totals(struct review_metrics *m, const char *prefix, struct buf *out)
 {
-	buf_printf(out, "# HELP %s_request_total [ALPHA] Number of HTTP requests partitioned by status code.\n", prefix);
-	buf_printf(out, "# TYPE %s_request_total counter\n", prefix);
+	_cleanup_(mem_freep) char *name = mem_printf("%s_request_total", prefix);
+	exposition_head(out, name, "counter", "[ALPHA] Number of HTTP requests partitioned by status code.");
 	for (size_t i = 0; i < m->n; i++) {
-		buf_printf(out, "%s_request_total{", prefix);
+		buf_printf(out, "%s{", name);
 		write_label(out, m->codes[i].code);
 		buf_printf(out, "} %llu\n", (unsigned long long)histogram_count(&m->codes[i].durations, &bounds));
 	}
@@ -56,8 +58,7 @@ static void write_totals(struct review_metrics *m, const char *prefix, struct bu
 static void write_durations(struct review_metrics *m, const char *prefix, struct buf *out)
 {
 	_cleanup_(mem_freep) char *name = mem_printf("%s_request_duration_seconds", prefix);
-	buf_printf(out, "# HELP %s [ALPHA] Request latency in seconds. Broken down by status code.\n", name);
-	buf_printf(out, "# TYPE %s histogram\n", name);
+	exposition_head(out, name, "histogram", "[ALPHA] Request latency in seconds. Broken down by status code.");
 	for (size_t i = 0; i < m->n; i++) {
 		_cleanup_(buf_done) struct buf label;
 		buf_init(&label, 64);

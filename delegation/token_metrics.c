@@ -1,5 +1,7 @@
 #include "delegation/token_metrics.h"
 
+#include "base/exposition.h"
+
 static const double seconds[] = {0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
 static const struct bounds bounds = {seconds, ARRAY_SIZE(seconds), 1e9};
 
@@ -20,15 +22,10 @@ void token_metrics_fetched(struct token_metrics *m, bool is_answer)
 	atomic_fetch_add_explicit(is_answer ? &m->n_fetched : &m->n_failed, 1, memory_order_relaxed);
 }
 
-static void write_head(struct buf *out, const char *name, const char *type)
-{
-	buf_printf(out, "# HELP %s [ALPHA]\n# TYPE %s %s\n", name, name, type);
-}
-
 static void write_pair(struct buf *out, const char *name, const char *type, const char *first, uint64_t n_first, const char *second,
 	uint64_t n_second)
 {
-	write_head(out, name, type);
+	exposition_head(out, name, type, "[ALPHA]");
 	buf_printf(out, "%s{status=\"%s\"} %llu\n", name, first, (unsigned long long)n_first);
 	buf_printf(out, "%s{status=\"%s\"} %llu\n", name, second, (unsigned long long)n_second);
 }
@@ -38,7 +35,7 @@ void token_metrics_write(struct token_metrics *m, const struct flights_counts *n
 	write_pair(out, NAME("active_fetch_count"), "gauge", "blocked", now->n_waiting, "in_flight", now->n_flights);
 	write_pair(out, NAME("fetch_total"), "counter", "error", atomic_load_explicit(&m->n_failed, memory_order_relaxed), "ok",
 		atomic_load_explicit(&m->n_fetched, memory_order_relaxed));
-	write_head(out, NAME("request_duration_seconds"), "histogram");
+	exposition_head(out, NAME("request_duration_seconds"), "histogram", "[ALPHA]");
 	histogram_write(out, NAME("request_duration_seconds"), &m->hits, &bounds, "status=\"hit\"");
 	histogram_write(out, NAME("request_duration_seconds"), &m->misses, &bounds, "status=\"miss\"");
 	write_pair(out, NAME("request_total"), "counter", "hit", histogram_count(&m->hits, &bounds), "miss",

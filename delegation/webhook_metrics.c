@@ -1,5 +1,6 @@
 #include "delegation/webhook_metrics.h"
 
+#include "base/exposition.h"
 #include "base/map.h"
 
 #include <pthread.h>
@@ -136,8 +137,7 @@ void webhook_metrics_write(struct webhook_metrics *m, struct buf *out)
 	pthread_mutex_lock(&m->lock);
 	for (enum family i = 0; i < FAMILIES; i++) {
 		if (m->families[i].n) {
-			buf_printf(out, "# HELP %s %s\n", texts[i].name, texts[i].help);
-			buf_printf(out, "# TYPE %s %s\n", texts[i].name, texts[i].type);
+			exposition_head(out, texts[i].name, texts[i].type, texts[i].help);
 		}
 		for (struct map_entry *e = map_next(&m->families[i], NULL); e; e = map_next(&m->families[i], e)) {
 			write_series(out, i, e);

@@ -1,6 +1,7 @@
 #include "migration/private.h"
 
 #include "base/clock.h"
+#include "base/exposition.h"
 #include "storage/keys.h"
 
 #include <assert.h>
@@ -198,20 +199,13 @@ void migrator_notify(struct migrator *m)
 
 /* ---- metrics ---- */
 
-static void write_metric(struct buf *out, const char *name, const char *type, const char *help, double value)
-{
-	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %g\n", name, help, name, type, name, value);
-}
-
 static void write_objects(struct migrator *m, struct buf *out)
 {
 	struct arena a;
 
 	arena_init(&a, SIZE_MAX);
-	BUF_LITERAL(out,
-		"# HELP annals_storage_migration_objects_total Objects that were rewritten, or found changed when they were to "
-		"be.\n"
-		"# TYPE annals_storage_migration_objects_total counter\n");
+	exposition_head(out, "annals_storage_migration_objects_total", "counter",
+		"Objects that were rewritten, or found changed when they were to be.");
 	for (size_t i = 0; i < kind_count(); i++) {
 		uint64_t n = m->counts.n_rewritten[i], n_conflicts = m->counts.n_conflicts[i];
 		struct str resource = kind_group_resource(kind_at(i), &a);
@@ -232,16 +226,16 @@ void migrator_write_metrics(struct migrator *m, struct buf *out)
 	const struct migration_counts *c = &m->counts;
 
 	write_objects(m, out);
-	write_metric(out, "annals_storage_migrator", "gauge", "1 while it is this server's turn to migrate stored objects.",
-		c->is_holding);
-	write_metric(out, "annals_storage_migration_running", "gauge", "1 while this server carries out a StorageMigration.",
-		c->is_running);
-	write_metric(out, "annals_storage_migration_batches_total", "counter", "Rounds in which objects were rewritten.",
-		(double)c->n_batches);
-	write_metric(out, "annals_storage_migration_seconds_total", "counter",
+	exposition_gauge(
+		out, "annals_storage_migrator", "1 while it is this server's turn to migrate stored objects.", c->is_holding);
+	exposition_gauge(
+		out, "annals_storage_migration_running", "1 while this server carries out a StorageMigration.", c->is_running);
+	exposition_counter(
+		out, "annals_storage_migration_batches_total", "Rounds in which objects were rewritten.", (double)c->n_batches);
+	exposition_counter(out, "annals_storage_migration_seconds_total",
 		"How long StorageMigrations that are not under way any more ran.", (double)c->running_ms / 1000);
-	write_metric(out, "annals_storage_migrations_succeeded_total", "counter", "StorageMigrations that succeeded.",
-		(double)c->n_succeeded);
-	write_metric(out, "annals_storage_migrations_failed_total", "counter", "StorageMigrations that failed.",
-		(double)c->n_failed);
+	exposition_counter(
+		out, "annals_storage_migrations_succeeded_total", "StorageMigrations that succeeded.", (double)c->n_succeeded);
+	exposition_counter(
+		out, "annals_storage_migrations_failed_total", "StorageMigrations that failed.", (double)c->n_failed);
 }

@@ -61,7 +61,7 @@ static bool is_over(const struct agreement_view *view, const struct cached *vers
 	}
 	servers = json_gets(json_gets(o->fields, "status"), "storageVersions");
 	for (uint32_t i = 0; (each = list_item(servers, i)); i++) {
-		if (view_has_replica(view, member_text(each, "apiServerID"))) {
+		if (agreement_view_find(view, member_text(each, "apiServerID"))) {
 			return false;
 		}
 	}

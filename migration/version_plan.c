@@ -9,7 +9,7 @@ enum { REPLICAS_NAMED = 8, SENTENCE_MAX = 4096 };
 
 bool kind_has_version(const struct kind *k, bool is_standalone)
 {
-	for (size_t i = 0; i < k->n_doors && agreement_is_stored(k); i++) {
+	for (size_t i = 0; i < k->n_doors && kind_is_stored(k); i++) {
 		if (door_is_visible(&k->doors[i], is_standalone)) {
 			return true;
 		}
@@ -68,16 +68,6 @@ struct str view_disagreement(const struct agreement_view *v, const struct kind *
 		buf_printf(&text, ", and %zu more", n - REPLICAS_NAMED);
 	}
 	return n ? arena_dup(a, buf_str(&text)) : STR("no server is registered");
-}
-
-bool view_has_replica(const struct agreement_view *v, struct str id)
-{
-	for (size_t i = 0; i < v->n_replicas; i++) {
-		if (str_eq(v->replicas[i].id, id)) {
-			return true;
-		}
-	}
-	return false;
 }
 
 int64_t view_revision(const struct agreement_view *v)

@@ -15,7 +15,6 @@ struct str view_disagreement(const struct agreement_view *v, const struct kind *
 /* As of which the registrations are what the view says: that of its own replica may be newer than what it has been told of the others, among whom nothing
  * happened meanwhile. */
 int64_t view_revision(const struct agreement_view *v);
-bool view_has_replica(const struct agreement_view *v, struct str id);
 
 /* Objects that are not stored in that version, and all. Those of unknown versions count. */
 int64_t census_others(const struct cache_census *c, const struct kind *k, const struct door *version);

@@ -1,7 +1,7 @@
 #include "server/audit.h"
 
+#include "base/exposition.h"
 #include "base/file.h"
-#include "server/metrics.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +88,7 @@ static void write_vector(struct buf *out, const char *name, const char *help, co
 			continue;
 		}
 		if (!has_header) {
-			buf_printf(out, "# HELP %s %s\n# TYPE %s counter\n", name, help, name);
+			exposition_head(out, name, "counter", help);
 			has_header = true;
 		}
 		buf_printf(out, "%s{%s=\"%s\"} %llu\n", name, label, values[i], (unsigned long long)count);
@@ -110,10 +110,10 @@ void audit_write_metrics(struct audit *a, struct buf *out)
 			"[ALPHA] Counter of policy levels for audit events (1 per request).", "level", audit_level_names,
 			a->n_levels, AUDIT_LEVELS);
 	}
-	metrics_counter(out, "apiserver_audit_event_total",
+	exposition_counter(out, "apiserver_audit_event_total",
 		"[ALPHA] Counter of audit events generated and sent to the audit backend.",
 		a ? (double)count_of(&a->n_events) : 0);
-	metrics_counter(out, "apiserver_audit_requests_rejected_total",
+	exposition_counter(out, "apiserver_audit_requests_rejected_total",
 		"[ALPHA] Counter of apiserver requests rejected due to an error in audit logging backend.",
 		a ? (double)count_of(&a->n_rejected) : 0);
 }

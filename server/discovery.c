@@ -208,7 +208,9 @@ static const struct subresource **sorted_subresources(const struct entry *e, siz
 static void add_group_version(struct buf *out, const struct door *d)
 {
 	add_name(out, "groupVersion");
-	buf_printf(out, "\"%s%s%s\"", d->group, d->group[0] ? "/" : "", d->version);
+	buf_addc(out, '"');
+	door_write_api_version(d, out);
+	buf_addc(out, '"');
 }
 
 /* ---- legacy documents ---- */

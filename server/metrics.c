@@ -1,7 +1,8 @@
 #include "server/metrics_series.h"
 
+#include "base/exposition.h"
+
 #include <assert.h>
-#include <math.h>
 #include <pthread.h>
 
 enum { SOURCES_MAX = 16, USERS = 7 };
@@ -124,45 +125,12 @@ void metrics_count_attempt(struct metrics *m, enum attempt attempt, struct str u
 
 /* ---- writing ---- */
 
-/* Whole numbers in full (counters grow beyond what %g shows), others to 15 digits. */
-static void add_number(struct buf *out, double value)
-{
-	if (fabs(value) < 1e15 && value == floor(value)) {
-		buf_printf(out, "%.0f", value);
-	} else {
-		buf_printf(out, "%.15g", value);
-	}
-}
-
-static void add_sample(struct buf *out, const char *name, const char *labels, double value)
-{
-	buf_printf(out, *labels ? "%s{%s} " : "%s%s ", name, labels);
-	add_number(out, value);
-	buf_addc(out, '\n');
-}
-
-static void add_one(struct buf *out, const char *name, const char *type, const char *help, double value)
-{
-	metrics_header(out, name, type, help);
-	add_sample(out, name, "", value);
-}
-
-void metrics_gauge(struct buf *out, const char *name, const char *help, double value)
-{
-	add_one(out, name, "gauge", help, value);
-}
-
-void metrics_counter(struct buf *out, const char *name, const char *help, double value)
-{
-	add_one(out, name, "counter", help, value);
-}
-
 static void write_by_kind(
 	struct buf *out, const char *name, const char *type, const char *help, double read_only, double mutating)
 {
-	metrics_header(out, name, type, help);
-	add_sample(out, name, "request_kind=\"mutating\"", mutating);
-	add_sample(out, name, "request_kind=\"readOnly\"", read_only);
+	exposition_head(out, name, type, help);
+	exposition_sample(out, name, "request_kind=\"mutating\"", mutating);
+	exposition_sample(out, name, "request_kind=\"readOnly\"", read_only);
 }
 
 static void write_load(struct buf *out, const struct metrics *m)
@@ -209,14 +177,14 @@ static uint64_t attempts_count(const struct histogram *h)
 
 static void write_attempts(struct buf *out, const struct metrics *m, const struct attempts_family *f)
 {
-	metrics_header(out, f->count, "counter", f->count_help);
+	exposition_head(out, f->count, "counter", f->count_help);
 	for (size_t i = 0; i < ARRAY_SIZE(f->results); i++) {
 		uint64_t n = attempts_count(&m->attempts[f->results[i].attempt]);
 		if (n > 0) {
-			add_sample(out, f->count, f->results[i].labels, (double)n);
+			exposition_sample(out, f->count, f->results[i].labels, (double)n);
 		}
 	}
-	metrics_header(out, f->durations, "histogram", f->durations_help);
+	exposition_head(out, f->durations, "histogram", f->durations_help);
 	for (size_t i = 0; i < ARRAY_SIZE(f->results); i++) {
 		histogram_write(out, f->durations, &m->attempts[f->results[i].attempt], &attempt_bounds, f->results[i].labels);
 	}
@@ -226,7 +194,7 @@ static void write_users(struct buf *out, const struct metrics *m)
 {
 	static const char name[] = "authenticated_user_requests";
 
-	metrics_header(out, name, "counter", "[ALPHA] Counter of authenticated requests broken out by username.");
+	exposition_head(out, name, "counter", "[ALPHA] Counter of authenticated requests broken out by username.");
 	for (size_t i = 0; i < USERS; i++) {
 		uint64_t n = atomic_load_explicit(&m->users[i], memory_order_relaxed);
 		if (n > 0) {

@@ -51,8 +51,5 @@ void metrics_add_source(struct metrics *m, void (*write)(void *ctx, struct buf *
 struct metrics *metrics_new(void);
 struct metrics *metrics_free(struct metrics *m);
 bool metrics_write(struct metrics *m, struct buf *out);
-/* For sources: "# HELP", "# TYPE" and one sample. */
-void metrics_gauge(struct buf *out, const char *name, const char *help, double value);
-void metrics_counter(struct buf *out, const char *name, const char *help, double value);
 
 #endif

@@ -1,5 +1,7 @@
 #include "server/metrics_series.h"
 
+#include "base/exposition.h"
+
 enum { LABELS_MAX = 4096 }; /* bytes of one set as written */
 
 /* ---- kube-apiserver's bounds (pkg/endpoints/metrics, pkg/endpoints/filters), so that its dashboards and recording rules fit ---- */
@@ -327,15 +329,10 @@ static void write_one(struct buf *out, const struct family *f, const struct seri
 	}
 }
 
-void metrics_header(struct buf *out, const char *name, const char *type, const char *help)
-{
-	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
 static void write_family(struct buf *out, const struct family *f, struct series_table *t)
 {
 	size_t start = out->n;
-	metrics_header(out, f->name, f->type, f->help);
+	exposition_head(out, f->name, f->type, f->help);
 	size_t headed = out->n;
 	for (size_t i = 0; i < SERIES_MAX; i++) {
 		const struct series *s = atomic_load_explicit(&t->slots[i], memory_order_acquire);

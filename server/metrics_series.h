@@ -39,6 +39,5 @@ void series_table_done(struct series_table *t);
 extern const struct bounds duration_bounds, indicator_bounds, size_bounds, event_size_bounds, attempt_bounds;
 /* Every family with series in it, each with its header. */
 void series_write(struct buf *out, struct series_table *t);
-void metrics_header(struct buf *out, const char *name, const char *type, const char *help);
 
 #endif

@@ -1,5 +1,7 @@
 #include "server/object_metrics.h"
 
+#include "api/storage_version.h"
+
 static size_t objects_of(struct cache *c, const struct kind *k)
 {
 	struct cache_stats stats;
@@ -16,16 +18,21 @@ static void write_resource_objects(struct buf *out, struct cache *c, const struc
 
 static void write_storage_objects(struct buf *out, struct cache *c, const struct kind *k)
 {
-	const char *group = k->doors[0].group;
-
-	buf_printf(out, "apiserver_storage_objects{resource=\"%s%s%s\"} %zu\n", k->resource, *group ? "." : "", group,
-		objects_of(c, k));
+	BUF_LITERAL(out, "apiserver_storage_objects{resource=\"");
+	kind_write_group_resource(k, out);
+	buf_printf(out, "\"} %zu\n", objects_of(c, k));
 }
 
-static void write_stored(struct buf *out, const struct kind *k, const char *group, const char *version, size_t n)
+/* door: NULL for those that none of ours can read. */
+static void write_stored(struct buf *out, const struct kind *k, const struct door *door, size_t n)
 {
-	buf_printf(out, "annals_stored_objects{group=\"%s\",resource=\"%s\",version=\"%s%s%s\"} %zu\n", k->doors[0].group, k->resource,
-		group, *group ? "/" : "", version, n);
+	buf_printf(out, "annals_stored_objects{group=\"%s\",resource=\"%s\",version=\"", k->doors[0].group, k->resource);
+	if (door) {
+		door_write_api_version(door, out);
+	} else {
+		BUF_LITERAL(out, "unknown");
+	}
+	buf_printf(out, "\"} %zu\n", n);
 }
 
 static void write_stored_objects(struct buf *out, struct cache *c, const struct kind *k)
@@ -34,9 +41,9 @@ static void write_stored_objects(struct buf *out, struct cache *c, const struct 
 
 	cache_census(c, k, &census);
 	for (size_t i = 0; i < k->n_doors; i++) {
-		write_stored(out, k, k->doors[i].group, k->doors[i].version, census.stored[i]);
+		write_stored(out, k, &k->doors[i], census.stored[i]);
 	}
-	write_stored(out, k, "", "unknown", census.n_unknown);
+	write_stored(out, k, NULL, census.n_unknown);
 }
 
 static const struct {
@@ -59,7 +66,7 @@ void object_metrics_write(struct buf *out, struct cache *c)
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		buf_adds(out, families[i].head);
 		for (size_t k = 0; k < kind_count(); k++) {
-			if (!kind_at(k)->is_answered) {
+			if (kind_is_stored(kind_at(k))) {
 				families[i].write(out, c, kind_at(k));
 			}
 		}

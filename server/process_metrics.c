@@ -1,7 +1,7 @@
 #include "server/process_metrics.h"
 
 #include "base/clock.h"
-#include "server/metrics.h"
+#include "base/exposition.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -50,14 +50,14 @@ void process_metrics_write(struct buf *out, int64_t started_s)
 	double total, resident;
 
 	read_memory(&total, &resident);
-	metrics_counter(out, "process_cpu_seconds_total", "Total user and system CPU time spent in seconds.",
+	exposition_counter(out, "process_cpu_seconds_total", "Total user and system CPU time spent in seconds.",
 		(double)clock_cpu_ns() / 1e9);
-	metrics_gauge(out, "process_max_fds", "Maximum number of open file descriptors.", limit_of(RLIMIT_NOFILE));
-	metrics_gauge(out, "process_open_fds", "Number of open file descriptors.", count_files());
-	metrics_gauge(out, "process_resident_memory_bytes", "Resident memory size in bytes.", resident);
-	metrics_gauge(
+	exposition_gauge(out, "process_max_fds", "Maximum number of open file descriptors.", limit_of(RLIMIT_NOFILE));
+	exposition_gauge(out, "process_open_fds", "Number of open file descriptors.", count_files());
+	exposition_gauge(out, "process_resident_memory_bytes", "Resident memory size in bytes.", resident);
+	exposition_gauge(
 		out, "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", (double)started_s);
-	metrics_gauge(out, "process_virtual_memory_bytes", "Virtual memory size in bytes.", total);
-	metrics_gauge(out, "process_virtual_memory_max_bytes", "Maximum amount of virtual memory available in bytes.",
+	exposition_gauge(out, "process_virtual_memory_bytes", "Virtual memory size in bytes.", total);
+	exposition_gauge(out, "process_virtual_memory_max_bytes", "Maximum amount of virtual memory available in bytes.",
 		limit_of(RLIMIT_AS));
 }

@@ -3,6 +3,7 @@
 
 #include "api/validate.h"
 #include "base/clock.h"
+#include "base/exposition.h"
 #include "server/gzip_list.h"
 #include "server/process_metrics.h"
 #include "server/versions.h"
@@ -22,15 +23,16 @@ static void write_http_metrics(void *ctx, struct buf *out)
 	struct http_stats h;
 
 	http_server_stats(s->http, &h);
-	metrics_gauge(out, "annals_http_connections", "Open connections.", (double)h.connections_open);
-	metrics_gauge(out, "annals_http_streams", "Open streams.", (double)h.streams_open);
-	metrics_counter(out, "annals_http_connections_total", "Connections accepted.", (double)h.connections_total);
-	metrics_counter(out, "annals_http_handshakes_failed_total", "TLS handshakes that failed or took too long.",
-			(double)h.handshakes_failed);
-	metrics_counter(out, "apiserver_tls_handshake_errors_total",
-			"[ALPHA] Number of requests dropped with 'TLS handshake error from' error", (double)h.handshakes_failed);
-	metrics_counter(out, "annals_http_requests_invalid_total", "Requests refused for their syntax.", (double)h.requests_invalid);
-	metrics_counter(out, "annals_http_sent_bytes_total", "Bytes of bodies sent.", (double)h.bytes_sent);
+	exposition_gauge(out, "annals_http_connections", "Open connections.", (double)h.connections_open);
+	exposition_gauge(out, "annals_http_streams", "Open streams.", (double)h.streams_open);
+	exposition_counter(out, "annals_http_connections_total", "Connections accepted.", (double)h.connections_total);
+	exposition_counter(out, "annals_http_handshakes_failed_total", "TLS handshakes that failed or took too long.",
+		(double)h.handshakes_failed);
+	exposition_counter(out, "apiserver_tls_handshake_errors_total",
+		"[ALPHA] Number of requests dropped with 'TLS handshake error from' error", (double)h.handshakes_failed);
+	exposition_counter(
+		out, "annals_http_requests_invalid_total", "Requests refused for their syntax.", (double)h.requests_invalid);
+	exposition_counter(out, "annals_http_sent_bytes_total", "Bytes of bodies sent.", (double)h.bytes_sent);
 }
 
 static void write_cache_metrics(void *ctx, struct buf *out)
@@ -40,19 +42,22 @@ static void write_cache_metrics(void *ctx, struct buf *out)
 	struct cache_stats stats;
 
 	cache_stats(c, NULL, &stats);
-	metrics_gauge(out, "annals_cache_ready", "1 when every object has been read once.", cache_is_ready(c));
-	metrics_gauge(out, "annals_cache_connected", "1 while the cache follows etcd.", cache_is_connected(c));
-	metrics_gauge(out, "annals_cache_revision", "The etcd revision the cache shows.", (double)cache_revision(c));
-	metrics_gauge(out, "annals_cache_objects", "Objects held.", (double)stats.n_objects);
-	metrics_gauge(out, "annals_cache_bytes", "Bytes of objects held.", (double)stats.n_bytes);
-	metrics_gauge(out, "annals_cache_watchers", "Open watches.", (double)stats.n_watchers);
-	metrics_gauge(out, "annals_cache_window_events", "Events kept for watches to resume from.", (double)stats.n_events_window);
-	metrics_counter(out, "annals_cache_events_total", "Events received from etcd.", (double)stats.n_events);
-	metrics_counter(out, "annals_cache_reloads_total", "Times everything had to be read again.", (double)stats.n_reloads);
-	metrics_counter(out, "annals_cache_undecodable_total", "Values that are no objects.", (double)stats.n_undecodable);
-	metrics_counter(out, "annals_read_index_rounds_total", "Quorum requests made for consistent reads.",
-			(double)stats.n_read_index_rounds);
-	metrics_counter(out, "annals_read_index_fences_total", "Writes made to see the cache catch up.", (double)stats.n_fences);
+	exposition_gauge(out, "annals_cache_ready", "1 when every object has been read once.", cache_is_ready(c));
+	exposition_gauge(out, "annals_cache_connected", "1 while the cache follows etcd.", cache_is_connected(c));
+	exposition_gauge(out, "annals_cache_revision", "The etcd revision the cache shows.", (double)cache_revision(c));
+	exposition_gauge(out, "annals_cache_objects", "Objects held.", (double)stats.n_objects);
+	exposition_gauge(out, "annals_cache_bytes", "Bytes of objects held.", (double)stats.n_bytes);
+	exposition_gauge(out, "annals_cache_watchers", "Open watches.", (double)stats.n_watchers);
+	exposition_gauge(
+		out, "annals_cache_window_events", "Events kept for watches to resume from.", (double)stats.n_events_window);
+	exposition_counter(out, "annals_cache_events_total", "Events received from etcd.", (double)stats.n_events);
+	exposition_counter(
+		out, "annals_cache_reloads_total", "Times everything had to be read again.", (double)stats.n_reloads);
+	exposition_counter(out, "annals_cache_undecodable_total", "Values that are no objects.", (double)stats.n_undecodable);
+	exposition_counter(out, "annals_read_index_rounds_total", "Quorum requests made for consistent reads.",
+		(double)stats.n_read_index_rounds);
+	exposition_counter(
+		out, "annals_read_index_fences_total", "Writes made to see the cache catch up.", (double)stats.n_fences);
 }
 
 static void write_list_metrics(void *ctx, struct buf *out)
@@ -62,9 +67,10 @@ static void write_list_metrics(void *ctx, struct buf *out)
 	size_t n_bytes;
 
 	gzip_runs_stats(s->gzip_runs, &n_bytes, &n_found, &n_made);
-	metrics_gauge(out, "annals_list_gzip_bytes", "Compressed pieces of lists kept for the next client.", (double)n_bytes);
-	metrics_counter(out, "annals_list_gzip_found_total", "Pieces of lists that were there already.", (double)n_found);
-	metrics_counter(out, "annals_list_gzip_made_total", "Pieces of lists that were compressed.", (double)n_made);
+	exposition_gauge(
+		out, "annals_list_gzip_bytes", "Compressed pieces of lists kept for the next client.", (double)n_bytes);
+	exposition_counter(out, "annals_list_gzip_found_total", "Pieces of lists that were there already.", (double)n_found);
+	exposition_counter(out, "annals_list_gzip_made_total", "Pieces of lists that were compressed.", (double)n_made);
 }
 
 static void write_object_metrics(void *ctx, struct buf *out)
@@ -329,7 +335,7 @@ static int bootstrap_namespace(struct server *s, const struct agreement_ticket *
 int server_bootstrap(struct server *s, struct buf *err)
 {
 	static const char *const names[] = {"default", "kube-node-lease", "kube-public", "kube-system"};
-	struct agreement_ticket ticket = {.version = &s->namespaces->doors[s->namespaces->storage_door]};
+	struct agreement_ticket ticket = {.version = kind_storage_door(s->namespaces)};
 
 	if (s->options.agreement && agreement_write(s->options.agreement, s->namespaces, &ticket, err) != AGREEMENT_MAY_WRITE) {
 		return (int)STORAGE_UNAVAILABLE;

@@ -19,7 +19,7 @@ int versions_take(struct request *q, struct agreement_ticket *ret, void (*again)
 
 	buf_init(&why, 4096);
 	if (!a || q->is_dry_run) {
-		*ret = (struct agreement_ticket){.version = &k->doors[k->storage_door]};
+		*ret = (struct agreement_ticket){.version = kind_storage_door(k)};
 		return 0;
 	}
 	enum agreement_writing may = agreement_write(a, k, ret, &why);
@@ -42,7 +42,7 @@ const struct door *versions_now(const struct request *q)
 	struct agreement_ticket ticket;
 
 	if (!a) {
-		return &k->doors[k->storage_door];
+		return kind_storage_door(k);
 	}
 	return agreement_write(a, k, &ticket, NULL) == AGREEMENT_MAY_WRITE ? ticket.version : NULL;
 }
@@ -104,7 +104,7 @@ static void read_common(struct server *s, const struct door *ret[KIND_COUNT_MAX]
 {
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		ret[i] = s->options.agreement ? agreement_common(s->options.agreement, k) : &k->doors[k->storage_door];
+		ret[i] = s->options.agreement ? agreement_common(s->options.agreement, k) : kind_storage_door(k);
 	}
 }
 

@@ -59,7 +59,7 @@ void agreement_choose_all(struct agreement *a)
 {
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		if (!agreement_is_stored(k)) {
+		if (!kind_is_stored(k)) {
 			continue;
 		}
 		a->choices[i] = agreement_choose(&a->self, a->view, k, a->encodes[i]);

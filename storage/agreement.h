@@ -120,6 +120,8 @@ struct agreement_view {
 struct agreement_view *agreement_view(struct agreement *a); /* a reference; NULL: nothing has been read yet */
 struct agreement_view *agreement_view_unref(struct agreement_view *v);
 DEFINE_CLEANUP(struct agreement_view *, agreement_view_unref)
+const struct agreement_replica *agreement_view_find(
+	const struct agreement_view *v, struct str id); /* NULL: none of that name */
 
 void agreement_write_metrics(struct agreement *a, struct buf *out);
 

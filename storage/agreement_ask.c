@@ -1,10 +1,11 @@
 /* Questions: what is published, and who waits for it. */
 #include "base/clock.h"
+#include "base/exposition.h"
 #include "storage/agreement_private.h"
 
 /* ---- publishing ---- */
 
-static bool is_certain(const struct agreement *a)
+bool agreement_is_certain(const struct agreement *a)
 {
 	return a->now_ms() < atomic_load(&a->certain_until_ms);
 }
@@ -58,9 +59,9 @@ bool agreement_publish(struct agreement *a)
 {
 	bool was_certain = a->was_certain, has_changed = false;
 
-	a->was_certain = is_certain(a);
+	a->was_certain = agreement_is_certain(a);
 	for (size_t i = 0; i < kind_count(); i++) {
-		if (agreement_is_stored(kind_at(i))) {
+		if (kind_is_stored(kind_at(i))) {
 			has_changed |= publish_kind(a, kind_at(i), a->mod != 0 && a->was_certain);
 		}
 	}
@@ -145,21 +146,16 @@ void agreement_doubt(struct agreement *a, const struct agreement_ticket *ticket)
 	pthread_mutex_unlock(&a->lock);
 }
 
-bool agreement_is_certain(const struct agreement *a)
-{
-	return is_certain(a);
-}
-
 const struct door *agreement_common(struct agreement *a, const struct kind *k)
 {
 	const struct door *d = atomic_load(&a->common[k->index]);
-	return d && is_certain(a) ? d : NULL;
+	return d && agreement_is_certain(a) ? d : NULL;
 }
 
 /* Lock held. */
 static bool kind_is_settled(struct agreement *a, const struct kind *k, struct buf *why)
 {
-	if (!agreement_is_stored(k) || a->writing[k->index] == AGREEMENT_MAY_WRITE) {
+	if (!kind_is_stored(k) || a->writing[k->index] == AGREEMENT_MAY_WRITE) {
 		return true;
 	}
 	if (why) {
@@ -255,22 +251,16 @@ void agreement_wait(struct agreement *a, struct agreement_wait *w)
 
 static void write_common(struct agreement *a, struct buf *out)
 {
-	buf_adds(out,
-		"# HELP annals_storage_version_common Whether all live servers store objects of the resource in one version.\n"
-		"# TYPE annals_storage_version_common gauge\n");
+	exposition_head(out, "annals_storage_version_common", "gauge",
+		"Whether all live servers store objects of the resource in one version.");
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		const char *group = k->doors[0].group;
-		if (agreement_is_stored(k)) {
-			buf_printf(out, "annals_storage_version_common{resource=\"%s%s%s\"} %d\n", k->resource,
-				*group ? "." : "", group, agreement_common(a, k) != NULL);
+		if (kind_is_stored(k)) {
+			BUF_LITERAL(out, "annals_storage_version_common{resource=\"");
+			kind_write_group_resource(k, out);
+			buf_printf(out, "\"} %d\n", agreement_common(a, k) != NULL);
 		}
 	}
-}
-
-static void write_number(struct buf *out, const char *name, const char *type, const char *help, uint64_t value)
-{
-	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name, (unsigned long long)value);
 }
 
 void agreement_write_metrics(struct agreement *a, struct buf *out)
@@ -281,12 +271,12 @@ void agreement_write_metrics(struct agreement *a, struct buf *out)
 	uint64_t n_registrations = a->n_registrations, n_losses = a->n_losses;
 	pthread_mutex_unlock(&a->lock);
 
-	write_number(out, "annals_storage_version_replicas", "gauge", "Live servers that are registered in etcd.", n_replicas);
-	write_number(
-		out, "annals_storage_version_registered", "gauge", "Whether this server is one of them.", has_registration);
-	write_number(out, "annals_storage_version_registrations_total", "counter",
-		"How often this server has registered or changed its registration.", n_registrations);
-	write_number(out, "annals_storage_version_registrations_lost_total", "counter",
-		"How often its registration has ended with its lease, or was removed.", n_losses);
+	exposition_gauge(
+		out, "annals_storage_version_replicas", "Live servers that are registered in etcd.", (double)n_replicas);
+	exposition_gauge(out, "annals_storage_version_registered", "Whether this server is one of them.", has_registration);
+	exposition_counter(out, "annals_storage_version_registrations_total",
+		"How often this server has registered or changed its registration.", (double)n_registrations);
+	exposition_counter(out, "annals_storage_version_registrations_lost_total",
+		"How often its registration has ended with its lease, or was removed.", (double)n_losses);
 	write_common(a, out);
 }

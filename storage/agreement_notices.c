@@ -100,7 +100,7 @@ void agreement_note(struct agreement *a)
 		"there are no more registrations in etcd than servers can be", true);
 	note_problems(a);
 	for (size_t i = 0; i < kind_count(); i++) {
-		if (agreement_is_stored(kind_at(i)) && !a->table.is_overfull) {
+		if (kind_is_stored(kind_at(i)) && !a->table.is_overfull) {
 			note_kind(a, kind_at(i));
 		}
 	}

@@ -1,10 +1,5 @@
 #include "storage/agreement_plan.h"
 
-bool agreement_is_stored(const struct kind *k)
-{
-	return !k->is_answered;
-}
-
 static bool is_other(const struct agreement_self *self, const struct agreement_replica *r)
 {
 	return !str_eq(r->id, self->id);
@@ -52,7 +47,7 @@ static bool encodes(const struct agreement_replica *r, const struct kind *k, con
 
 /* ---- what others say ---- */
 
-const struct agreement_replica *agreement_find(const struct agreement_view *v, struct str id)
+const struct agreement_replica *agreement_view_find(const struct agreement_view *v, struct str id)
 {
 	for (size_t i = 0; i < v->n_replicas; i++) {
 		if (str_eq(v->replicas[i].id, id)) {
@@ -246,24 +241,13 @@ void agreement_write_name(const struct agreement_replica *r, struct buf *out)
 	}
 }
 
-static void write_kind(const struct kind *k, struct buf *out)
-{
-	const char *group = k->doors[0].group;
-	buf_printf(out, "%s%s%s", k->resource, *group ? "." : "", group);
-}
-
-static void write_version(const struct door *d, struct buf *out)
-{
-	buf_printf(out, "%s%s%s", d->group, *d->group ? "/" : "", d->version);
-}
-
 static void explain_wanted(
 	const struct agreement_self *self, const struct kind *k, const struct agreement_choice *c, struct buf *out)
 {
 	(void)self;
-	write_kind(k, out);
+	kind_write_group_resource(k, out);
 	buf_adds(out, " is stored as ");
-	write_version(c->encodes, out);
+	door_write_api_version(c->encodes, out);
 }
 
 static void explain_held_back(
@@ -271,7 +255,7 @@ static void explain_held_back(
 {
 	explain_wanted(self, k, c, out);
 	buf_adds(out, " rather than ");
-	write_version(self->wanted.doors[k->index], out);
+	door_write_api_version(self->wanted.doors[k->index], out);
 	buf_adds(out, ", which ");
 	agreement_write_name(c->replica, out);
 	buf_adds(out, " cannot read");
@@ -280,15 +264,15 @@ static void explain_held_back(
 static void explain_frozen(
 	const struct agreement_self *self, const struct kind *k, const struct agreement_choice *c, struct buf *out)
 {
-	write_kind(k, out);
+	kind_write_group_resource(k, out);
 	if (c->encodes) {
 		buf_adds(out, " is still stored as ");
-		write_version(c->encodes, out);
+		door_write_api_version(c->encodes, out);
 		buf_adds(out, " rather than ");
 	} else {
 		buf_adds(out, " is not written, as ");
 	}
-	write_version(self->wanted.doors[k->index], out);
+	door_write_api_version(self->wanted.doors[k->index], out);
 	buf_adds(out, ": nobody begins to write another version while the registration of ");
 	agreement_write_name(c->replica, out);
 	buf_printf(out, " cannot be understood (" STR_FMT ")", STR_ARG(c->replica->problem));
@@ -300,7 +284,7 @@ static void explain_cannot_read(
 	(void)self;
 	agreement_write_name(c->replica, out);
 	buf_adds(out, " stores ");
-	write_kind(k, out);
+	kind_write_group_resource(k, out);
 	buf_printf(out, " as " STR_FMT ", which this server cannot read: it neither reads nor writes them",
 		STR_ARG(version_of(c->replica, k)->encodes));
 }
@@ -308,11 +292,11 @@ static void explain_cannot_read(
 static void explain_no_version(
 	const struct agreement_self *self, const struct kind *k, const struct agreement_choice *c, struct buf *out)
 {
-	write_kind(k, out);
+	kind_write_group_resource(k, out);
 	buf_adds(out, " cannot be written: ");
 	agreement_write_name(c->replica, out);
 	buf_adds(out, " cannot read ");
-	write_version(self->wanted.doors[k->index], out);
+	door_write_api_version(self->wanted.doors[k->index], out);
 	buf_adds(out, ", and there is no version that all servers know");
 }
 
@@ -335,7 +319,7 @@ void agreement_explain_wait(
 {
 	agreement_write_name(waits_for, out);
 	buf_adds(out, " has yet to see that ");
-	write_kind(k, out);
+	kind_write_group_resource(k, out);
 	buf_adds(out, " will be stored as ");
-	write_version(d, out);
+	door_write_api_version(d, out);
 }

@@ -12,9 +12,6 @@ struct agreement_self {
 	bool is_standalone;
 };
 
-/* Kinds whose objects are stored at all. */
-bool agreement_is_stored(const struct kind *k);
-
 enum agreement_reason {
 	AGREEMENT_WANTED,      /* encodes what is wanted */
 	AGREEMENT_HELD_BACK,   /* `replica` cannot decode that */
@@ -46,7 +43,6 @@ bool agreement_is_common(
 const struct agreement_replica *agreement_unreadable(
 	const struct agreement_self *self, const struct agreement_view *v, const struct kind *k);
 
-const struct agreement_replica *agreement_find(const struct agreement_view *v, struct str id);
 /* The newest registration of anybody else: what there is to acknowledge. */
 int64_t agreement_newest(const struct agreement_self *self, const struct agreement_view *v);
 

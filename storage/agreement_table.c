@@ -10,7 +10,9 @@ enum { DEPTH_MAX = 8, VALUES_MAX = 8192, VERSIONS_MAX = 32 };
 
 static void write_version(const struct door *d, struct buf *out)
 {
-	buf_printf(out, "\"%s%s%s\"", d->group, *d->group ? "/" : "", d->version);
+	buf_addc(out, '"');
+	door_write_api_version(d, out);
+	buf_addc(out, '"');
 }
 
 static bool is_known(const struct agreement_self *self, const struct kind *k, size_t i)
@@ -41,9 +43,9 @@ static void write_versions(const struct agreement_self *self, const struct kind 
 
 static void write_kind(const struct agreement_self *self, const struct kind *k, const struct door *encodes, struct buf *out)
 {
-	const char *group = k->doors[0].group;
-
-	buf_printf(out, "\"%s%s%s\":{\"encodes\":", k->resource, *group ? "." : "", group);
+	buf_addc(out, '"');
+	kind_write_group_resource(k, out);
+	BUF_LITERAL(out, "\":{\"encodes\":");
 	if (encodes) {
 		write_version(encodes, out);
 	} else {
@@ -67,7 +69,7 @@ void agreement_write_value(const struct agreement_self *self, const struct door 
 	BUF_LITERAL(out, ",\"kinds\":{");
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		if (agreement_is_stored(k) && self->knows[i]) {
+		if (kind_is_stored(k) && self->knows[i]) {
 			buf_adds(out, comma);
 			write_kind(self, k, encodes[i], out);
 			comma = ",";

@@ -118,7 +118,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 		return;
 	}
 	const struct kind *k = kind_by_hub(member_text(r, "group"), resource);
-	if (!k || k->is_answered) {
+	if (!k || !kind_is_stored(k)) {
 		field_invalid(errors, STR("spec.resource"), r, "no objects of such a resource are stored here");
 	}
 }

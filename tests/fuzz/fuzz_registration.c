@@ -101,7 +101,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	put_all(&t, (struct str){(const char *)data, n}, &a);
 	struct agreement_view *v = agreement_table_view(&t);
 	for (size_t i = 0; i < kind_count(); i++) {
-		if (agreement_is_stored(kind_at(i))) {
+		if (kind_is_stored(kind_at(i))) {
 			check_kind(&self, v, kind_at(i));
 		}
 	}

@@ -235,8 +235,8 @@ static void test_agreement_newest__is_of_the_others(void **state _unused_)
 	w.replicas[1].id = w.self.id;
 	w.replicas[1].mod_revision = 99;
 	assert_int_equal(agreement_newest(&w.self, &w.view), 10);
-	assert_ptr_equal(agreement_find(&w.view, STR("self")), &w.replicas[1]);
-	assert_null(agreement_find(&w.view, STR("nobody")));
+	assert_ptr_equal(agreement_view_find(&w.view, STR("self")), &w.replicas[1]);
+	assert_null(agreement_view_find(&w.view, STR("nobody")));
 	arena_done(&w.arena);
 }
 

@@ -457,7 +457,7 @@ static bool is_agreed(struct world *w)
 		struct replica *r = &w->replicas[i];
 		for (unsigned k = 0; k < KINDS; k++) {
 			const struct kind *kind = kind_of(k);
-			if (shown_by(r, k) != &kind->doors[kind->storage_door]) {
+			if (shown_by(r, k) != kind_storage_door(kind)) {
 				return false;
 			}
 		}

@@ -1,3 +1,4 @@
+#include "base/exposition.h"
 #include "server/metrics.h"
 #include "tests/unit/check.h"
 
@@ -227,8 +228,8 @@ static void test_metrics__load_goes_up_and_down(void **state _unused_)
 
 static void write_source(void *ctx, struct buf *out)
 {
-	metrics_counter(out, "annals_things_total", "Things.", *(double *)ctx);
-	metrics_gauge(out, "annals_share", "A share.", 0.25);
+	exposition_counter(out, "annals_things_total", "Things.", *(double *)ctx);
+	exposition_gauge(out, "annals_share", "A share.", 0.25);
 }
 
 static void test_metrics__sources_are_asked_at_scrape_time(void **state _unused_)

@@ -276,8 +276,6 @@ static void test_view_revision__is_that_of_the_newest_registration(void **state)
 
 	assert_int_equal(view_revision(view_of(*state, replicas, 2)), 9);
 	assert_int_equal(view_revision(view_of(*state, replicas + 1, 1)), 7);
-	assert_true(view_has_replica(view_of(*state, replicas, 2), STR("b")));
-	assert_false(view_has_replica(view_of(*state, replicas, 1), STR("b")));
 }
 
 /* ---- StorageVersions ---- */
