@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-enum { EXIT_SKIPPED = 77, LEASE_S = 2, N = 3 };
+enum { LEASE_S = 2, N = 3 };
 
 static const char *binary;
 
@@ -284,14 +284,5 @@ static int run_with(const char *name)
 
 int main(void)
 {
-	_cleanup_(mem_freep) const char **binaries = etcd_binaries();
-	int n_failed = 0;
-	if (!binaries[0]) {
-		return EXIT_SKIPPED;
-	}
-	for (size_t i = 0; binaries[i]; i++) {
-		n_failed += run_with(binaries[i]);
-	}
-	storage_etcd_shutdown();
-	return n_failed;
+	return etcd_run_with_each(run_with);
 }

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_SKIPPED = 77, N_MEMBERS = 3 };
+enum { N_MEMBERS = 3 };
 
 static const char *binary;
 
@@ -401,7 +401,7 @@ static void test_cluster__without_a_majority_a_write_is_refused_for_certain(void
 #define TLS_TEST(f) cmocka_unit_test_setup_teardown(f, start_tls, stop_tls)
 #define CLUSTER_TEST(f) cmocka_unit_test_setup_teardown(f, start_cluster, stop_cluster)
 
-int main(void)
+static int run_with(const char *name)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options__are_checked_and_explained),
@@ -417,16 +417,13 @@ int main(void)
 		CLUSTER_TEST(test_cluster__a_read_does_not_notice_that_a_member_died),
 		CLUSTER_TEST(test_cluster__without_a_majority_a_write_is_refused_for_certain),
 	};
-	_cleanup_(mem_freep) const char **binaries = etcd_binaries();
-	int n_failed = 0;
-	if (!binaries[0]) {
-		return EXIT_SKIPPED;
-	}
-	for (size_t i = 0; binaries[i]; i++) {
-		binary = binaries[i];
-		n_failed += cmocka_run_group_tests_name(binary, tests, NULL, NULL);
-	}
-	storage_etcd_shutdown();
+	binary = name;
+	return cmocka_run_group_tests_name(name, tests, NULL, NULL);
+}
+
+int main(void)
+{
+	int n_failed = etcd_run_with_each(run_with);
 	fflush(NULL);
 	_exit(n_failed); /* without a leak check: c-ares 1.18 forgets the name of each host it has looked up */
 }

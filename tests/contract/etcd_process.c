@@ -19,7 +19,7 @@
 #define SOCKET_NAME "etcd.sock:0"
 #define DEBIAN_ETCD "/usr/bin/etcd"
 
-enum { ARGS_MAX = 48 };
+enum { ARGS_MAX = 48, EXIT_SKIPPED = 77 };
 
 const char **etcd_binaries(void)
 {
@@ -38,6 +38,20 @@ const char **etcd_binaries(void)
 		list[n++] = other;
 	}
 	return list;
+}
+
+int etcd_run_with_each(int (*run)(const char *binary))
+{
+	_cleanup_(mem_freep) const char **binaries = etcd_binaries();
+	int n_failed = 0;
+	if (!binaries[0]) {
+		return EXIT_SKIPPED;
+	}
+	for (size_t i = 0; binaries[i]; i++) {
+		n_failed += run(binaries[i]);
+	}
+	storage_etcd_shutdown();
+	return n_failed;
 }
 
 /* All are bound before one is let go, so that none comes twice. */

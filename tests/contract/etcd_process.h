@@ -25,6 +25,8 @@ struct etcd_process {
 
 /* Those there are: Debian's, and the one of $ANNALS_TEST_ETCD or ~/.cache/peers/etcd. Ends with NULL; the caller's to free. */
 const char **etcd_binaries(void);
+/* For main(): with each of them in turn. How many tests failed, or meson's code for tests that were skipped, as there is none. */
+int etcd_run_with_each(int (*run)(const char *binary));
 
 struct etcd_process *etcd_process_new(const char *binary, enum etcd_transport transport, const struct certs *certs);
 struct etcd_process *etcd_process_free(struct etcd_process *p); /* with its data */
