@@ -1,6 +1,7 @@
 #include "server/snapshot_history.h"
 
 #include "api/members.h"
+#include "server/versions.h"
 #include "server/write_references.h"
 
 /* What generated objects say of the revision they were made from: upstream's label, and that of seed 002. */
@@ -92,10 +93,12 @@ static void find_live(struct snapshot_history *h, struct request *q)
 	const struct kind *k = kind_by_hub(STR(""), STR("pods"));
 	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *pods = cache_snapshot(q->server->options.cache, k);
 
+	bool knows_pods = versions_is_readable(q, k, NULL);
 	for (size_t i = 0; i < h->n; i++) {
 		struct snapshot_past *past = &h->past[i];
 		const struct cached *o = past->ctx;
-		past->is_live = past->is_live || is_generated_from(pods, o) || references_exist(q, o->kind, o->name);
+		past->is_live =
+			past->is_live || !knows_pods || is_generated_from(pods, o) || references_exist(q, o->kind, o->name);
 	}
 }
 
@@ -115,6 +118,9 @@ int snapshot_history_read(struct snapshot_history *h, struct request *q, const s
 	snapshot_history_done(h);
 	h->seen = cache_snapshot(q->server->options.cache, revisions);
 	h->revision = cache_snapshot_revision(h->seen);
+	if (versions_check_readable(q, revisions)) {
+		return 1;
+	}
 	h->past = arena_array(a, struct snapshot_past, HISTORY_LENGTH_MAX);
 	cache_iter_init(&it, h->seen, &filter, STR(""));
 	while ((o = cache_iter_next(&it))) {

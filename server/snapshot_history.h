@@ -15,7 +15,7 @@ struct snapshot_history {
 };
 
 /* The revisions of the request's namespace whose controller has that uid, in `a`, as far as they are to be known for a limit. 0; or 1 with q->st:
- * there are too many. history_done() lets go of it; it may be read again. */
+ * there are too many, or some in versions that are not known here. history_done() lets go of it; it may be read again. */
 int snapshot_history_read(struct snapshot_history *h, struct request *q, const struct kind *revisions, struct str owner,
 	size_t limit, struct arena *a);
 void snapshot_history_done(struct snapshot_history *h);

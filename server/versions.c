@@ -4,11 +4,11 @@ enum { RETRY_S = 1 };
 
 /* ---- writing ---- */
 
-static void reply_unavailable(struct request *q, struct str why)
+int versions_refuse(struct request *q, struct str why)
 {
 	status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, STR_FMT, STR_ARG(why));
 	q->st.retry_after_s = RETRY_S;
-	reply_status(q);
+	return 1;
 }
 
 int versions_take(struct request *q, struct agreement_ticket *ret, void (*again)(struct request *q))
@@ -30,7 +30,8 @@ int versions_take(struct request *q, struct agreement_ticket *ret, void (*again)
 	if (may == AGREEMENT_NOT_YET && q->versions.result == STORAGE_OK) {
 		request_wait_versions(q, again);
 	} else {
-		reply_unavailable(q, arena_dup(q->a, buf_str(&why)));
+		versions_refuse(q, buf_str(&why));
+		reply_status(q);
 	}
 	return 1;
 }
@@ -62,24 +63,39 @@ static bool is_all_known(struct request *q, const struct kind *k, struct buf *wh
 	if (!cache_has_unknown(c, k)) {
 		return true;
 	}
-	cache_census(c, k, &census);
-	struct str resource = kind_group_resource(k, q->a);
-	buf_printf(why, "%zu objects of " STR_FMT " are stored in versions that this server does not know, such as %s",
-		census.n_unknown, STR_ARG(resource), census.unknown_version);
+	if (why) {
+		cache_census(c, k, &census);
+		bool is_one = census.n_unknown == 1;
+		buf_printf(why, "%zu %s of ", census.n_unknown, is_one ? "object" : "objects");
+		kind_write_group_resource(k, why);
+		buf_printf(why, " %s stored in %s that this server does not know%s%s", is_one ? "is" : "are",
+			is_one ? "a version" : "versions", is_one ? ": " : ", such as ", census.unknown_version);
+	}
 	return false;
+}
+
+bool versions_is_readable(struct request *q, const struct kind *k, struct buf *why)
+{
+	struct agreement *a = q->server->options.agreement;
+
+	return is_all_known(q, k, why) && (!a || agreement_can_read(a, k, why));
+}
+
+int versions_check_readable(struct request *q, const struct kind *k)
+{
+	_cleanup_(buf_done) struct buf why;
+
+	buf_init(&why, 4096);
+	return versions_is_readable(q, k, &why) ? 0 : versions_refuse(q, buf_str(&why));
 }
 
 bool versions_can_read(struct request *q)
 {
-	struct agreement *a = q->server->options.agreement;
-	_cleanup_(buf_done) struct buf why;
-
-	buf_init(&why, 4096);
-	if (is_all_known(q, q->route.kind, &why) && (!a || agreement_can_read(a, q->route.kind, &why))) {
-		return true;
+	if (versions_check_readable(q, q->route.kind)) {
+		reply_status(q);
+		return false;
 	}
-	reply_unavailable(q, arena_dup(q->a, buf_str(&why)));
-	return false;
+	return true;
 }
 
 const char *versions_check(struct request *q)

@@ -12,7 +12,12 @@ int versions_take(struct request *q, struct agreement_ticket *ret, void (*again)
 const struct door *versions_now(const struct request *q);
 /* Of a ticket: has the transaction to be guarded by it? */
 bool versions_is_guarded(const struct agreement_ticket *ticket);
-/* Are all objects of the kind understood here? else answers 503: a list with holes would have controllers act on them. */
+int versions_refuse(struct request *q, struct str why); /* 1, with 503 in q->st */
+/* Are all objects of the kind understood here? Asked when a snapshot has been taken it speaks of that one, too. why (may be NULL) gets a sentence if not. */
+bool versions_is_readable(struct request *q, const struct kind *k, struct buf *why);
+/* 0; or 1 with 503 in q->st: what has holes would be acted on. */
+int versions_check_readable(struct request *q, const struct kind *k);
+/* The same of the request's kind; if not, it has been answered. */
 bool versions_can_read(struct request *q);
 /* Of the cluster's discovery documents those that tell what is common now; a reference. */
 struct discovery *versions_discovery(struct server *s);

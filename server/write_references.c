@@ -1,5 +1,6 @@
 #include "server/write_references.h"
 
+#include "server/versions.h"
 #include "storage/keys.h"
 
 enum { BLOCKERS_NAMED_MAX = 20 };
@@ -76,6 +77,7 @@ struct blockers {
 	struct buf names;
 	size_t n;
 	int64_t revision; /* of what was looked at */
+	struct buf why;   /* not all objects that may refer to it are understood */
 	bool counts_only;
 };
 
@@ -105,6 +107,9 @@ static void find_blockers(
 	struct cache_iter it;
 
 	b->revision = MIN(b->revision, cache_snapshot_revision(s));
+	if (b->why.n == 0) {
+		versions_is_readable(b->q, kind, &b->why);
+	}
 	cache_iter_init(&it, s, &filter, STR(""));
 	while ((o = cache_iter_next(&it)) && b->n <= BLOCKERS_NAMED_MAX) {
 		add_blocker(b, o);
@@ -123,20 +128,37 @@ static void find_all_blockers(struct blockers *b, const struct kind *target, str
 	}
 }
 
+static void blockers_init(struct blockers *b, struct request *q)
+{
+	*b = (struct blockers){.q = q, .revision = INT64_MAX - 1};
+	buf_init(&b->names, (size_t)1 << 20);
+	buf_init(&b->why, 4096);
+}
+
+static void blockers_done(struct blockers *b)
+{
+	buf_done(&b->names);
+	buf_done(&b->why);
+}
+
 bool references_exist(struct request *q, const struct kind *target, struct str name)
 {
-	struct blockers b = {.q = q, .revision = INT64_MAX - 1, .counts_only = true};
+	struct blockers b;
 
+	blockers_init(&b, q);
+	b.counts_only = true;
 	find_all_blockers(&b, target, name);
-	return b.n > 0;
+	bool may_exist = b.n > 0 || b.why.n > 0;
+	blockers_done(&b);
+	return may_exist;
 }
 
 static int refuse_in_use(struct request *q, struct write *w)
 {
-	struct blockers b = {.q = q, .revision = INT64_MAX - 1};
+	struct blockers b;
 
 	status_init(&q->st, q->a);
-	buf_init(&b.names, (size_t)1 << 20);
+	blockers_init(&b, q);
 	find_all_blockers(&b, q->route.kind, w->name);
 	if (b.n > 0) {
 		struct status_cause *causes = q->st.causes;
@@ -145,10 +167,13 @@ static int refuse_in_use(struct request *q, struct write *w)
 			STR_ARG(buf_str(&b.names)), b.n > BLOCKERS_NAMED_MAX ? " and others" : "");
 		q->st.causes = causes;
 		q->st.n_causes = n_causes;
+	} else if (b.why.n > 0) {
+		versions_refuse(q, buf_str(&b.why));
 	}
-	buf_done(&b.names);
+	bool is_refused = b.n > 0 || b.why.n > 0;
 	w->unreferenced = b.revision;
-	return b.n > 0;
+	blockers_done(&b);
+	return is_refused;
 }
 
 /* ---- what it needs ---- */
@@ -169,7 +194,7 @@ static int check_needed(struct request *q, struct write *w, const struct referen
 	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, k, request_ns(q), r->name);
 
 	if (!o) {
-		return refuse_missing(q, w, r, "is not there");
+		return versions_check_readable(q, k) || refuse_missing(q, w, r, "is not there");
 	}
 	*ret_revision = o->revision;
 	return o->is_deleting ? refuse_missing(q, w, r, "is being deleted") : 0;

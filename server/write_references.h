@@ -13,14 +13,15 @@
 enum { REFERENCES_COMPARES_MAX = REFERENCES_MAX + 1, REFERENCES_STEPS_MAX = 2 * REFERENCES_MAX + 1 };
 
 /* Looks at what was decided: 0; or 1 with 409 in q->st, since what loses its protection is referred to, or what a new object needs is not
- * there. Decided on the cache's view, as everything is; the guards make sure of it. */
+ * there; or with 503, since objects that may refer to it, or may be needed, are stored in versions that are not known here. Decided on the cache's view, as
+ * everything is; the guards make sure of it. */
 int references_check(struct request *q, struct write *w);
 /* For the transaction that carries the decision out. How many. */
 size_t references_guards(struct request *q, struct write *w, struct storage_compare *out);
 size_t references_steps(struct request *q, struct write *w, struct storage_step *out);
 
-/* Of another object than the one that is written: does something refer to it, as far as the cache knows; and the guard that nothing has come to
- * since that revision. */
+/* Of another object than the one that is written: does something refer to it, as far as the cache knows (yes, where it cannot know); and the guard
+ * that nothing has come to since that revision. */
 bool references_exist(struct request *q, const struct kind *target, struct str name);
 struct storage_compare references_none_since(struct request *q, const struct kind *target, struct str name, int64_t revision);
 

@@ -217,6 +217,81 @@ def test_metrics_say_what_is_stored(world):
     processes.retry_until(lambda: stored_objects(world) == nothing, "the census")
 
 
+# ---- versions that the server does not know ----
+
+class Future:
+    """A Dependent of Providers and of a ControllerRevision that a newer build has stored."""
+
+    def __init__(self, etcd, serve):
+        self.world = World(etcd, serve, CASES["dependent-of-several"])
+        self.server = self.world.server
+        for case, name in ((CASES["provider"], "p"), (CASES["revision-apps"], "r")):
+            made = self.server.post(case.collection(case.versions[0]), {**case.body, "metadata": {**case.body["metadata"], "name": name}})
+            assert made.status == 201, made
+        self.known = self.world.stored()
+        self.world.put(self.known.replace('"apiVersion":"annals.dev/v1"', '"apiVersion":"annals.dev/v9"', 1))
+        processes.retry_until(lambda: self.server.get(self.path("dependents", "a")).status == 503, "the server to notice")
+
+    @staticmethod
+    def path(resource, name=""):
+        return f"/apis/annals.dev/v1/namespaces/default/{resource}/{name}".rstrip("/")
+
+    @staticmethod
+    def refused(answer):
+        assert answer.status == 503 and answer.headers["Retry-After"] == "1", answer
+        assert answer.json["message"] == "1 object of dependents.annals.dev is stored in a version that this server does not know: annals.dev/v9"
+
+
+@pytest.fixture
+def future(etcd, serve):
+    return Future(etcd, serve)
+
+
+def test_unknown_versions_are_not_taken_for_absence(future):
+    path = future.path("dependents", "a")
+    for answer in (future.server.get(path), future.server.get(future.path("dependents")), future.server.get(future.path("dependents") + "?watch=true"),
+                   future.server.put(path, CASES["dependent-of-several"].body), future.server.patch(path, {}), future.server.delete(path),
+                   future.server.delete(future.path("dependents")), future.server.post(future.path("dependents"), CASES["dependent-of-several"].body)):
+        future.refused(answer)
+    assert '"annals.dev/v9"' in future.world.stored()
+
+
+def test_what_objects_of_unknown_versions_refer_to_stays(future):
+    provider, letting_go = future.path("providers", "p"), {"metadata": {"finalizers": None}}
+    assert future.server.patch(provider, {"metadata": {"labels": {"a": "b"}}}).status == 200, "what takes nothing away needs no knowledge"
+    future.refused(future.server.patch(provider, letting_go))
+    future.refused(future.server.delete(provider + "?dryRun=All"))
+    assert future.server.delete(provider).json["metadata"]["finalizers"] == ["annals.dev/provider-protection"]
+    future.refused(future.server.patch(provider, letting_go))
+    future.world.put(future.known)
+    processes.retry_until(lambda: future.server.patch(provider, letting_go).status == 409, "to see who refers to it")
+    assert future.server.delete(future.path("dependents", "a")).status == 200
+    assert future.server.patch(provider, letting_go).status == 200 and future.server.get(provider).status == 404
+
+
+def test_what_is_stored_in_an_unknown_version_is_not_missing(future):
+    key = "/annals/objects/annals.dev/providers/default/p"
+    future.world.put(future.known)
+    future.world.etcd.ctl("put", key, future.world.etcd.ctl("get", "--print-value-only", key).replace('"annals.dev/v1"', '"annals.dev/v9"', 1))
+    wants = {"apiVersion": "annals.dev/v1", "kind": "Dependent", "metadata": {"name": "b"}, "spec": {"providers": [{"name": "p"}], "whenMissing": "Refuse"}}
+    refused = future.server.post(future.path("dependents"), wants)
+    assert refused.status == 503 and refused.json["message"].startswith("1 object of providers.annals.dev is stored in a version"), refused
+    wants["spec"]["providers"] = [{"name": "absent"}]
+    assert future.server.post(future.path("dependents"), wants).status == 503, "another one may be as well"
+
+
+def test_histories_keep_what_objects_of_unknown_versions_may_need(future):
+    def snap(n):
+        body = {"metadata": {}, "spec": {"owner": owner("history"), "data": {"n": n}, "historyLimit": 1}}
+        made = future.server.post(future.path("snapshots"), body)
+        assert made.status == 201, made
+        return made.json["status"]
+
+    assert [snap(n).get("trimmed") for n in range(4)] == [None] * 4, "any of them may be needed"
+    future.world.put(future.known)
+    assert len(snap(4)["trimmed"]) == 3
+
+
 # What is sent through a door that has another form: an object's content, and a change of it.
 SENT = {
     ("dependents", "annals.dev/v1"): dependent(("Provider", "p")),
