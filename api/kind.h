@@ -42,7 +42,7 @@ struct door {
 struct column {
 	const char *name, *type, *format, *doc;
 	int priority; /* 0: always shown; 1: with -o wide */
-	/* Writes one JSON value. now_s: wall clock, for ages. NULL: how many objects refer to this one (api/reference.h). */
+	/* Writes one JSON value. now_s: wall clock, for ages. NULL: how many objects refer to this one (api/reference.h), null if not all can be read. */
 	void (*cell)(const struct object *o, int64_t now_s, struct buf *out);
 	bool annals_only; /* left out at doors of upstream groups */
 };

@@ -106,14 +106,24 @@ static size_t count_of_kind(struct cache *cache, const struct kind *k, const str
 	return n;
 }
 
-static size_t count_referrers(struct cache *cache, const struct object *o)
+/* null, where not all that may refer to it can be read. */
+static void add_referrers(struct buf *out, struct cache *cache, const struct object *o)
 {
+	bool is_known = true;
 	size_t n = 0;
 
 	for (size_t i = 0; cache && i < kind_count(); i++) {
-		n += kind_at(i)->reference_fields ? count_of_kind(cache, kind_at(i), o) : 0;
+		const struct kind *k = kind_at(i);
+		if (k->reference_fields) {
+			n += count_of_kind(cache, k, o);
+			is_known &= !cache_has_unknown(cache, k);
+		}
 	}
-	return n;
+	if (is_known) {
+		buf_add_int(out, (int64_t)n);
+	} else {
+		BUF_LITERAL(out, "null");
+	}
 }
 
 static void add_cells(
@@ -128,7 +138,7 @@ static void add_cells(
 			if (kind->columns[i].cell) {
 				kind->columns[i].cell(o, now_s, out);
 			} else {
-				buf_add_int(out, (int64_t)count_referrers(cache, o));
+				add_referrers(out, cache, o);
 			}
 			separator = ",";
 		}

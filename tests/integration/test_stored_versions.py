@@ -236,6 +236,11 @@ class Future:
     def path(resource, name=""):
         return f"/apis/annals.dev/v1/namespaces/default/{resource}/{name}".rstrip("/")
 
+    def referrers(self, path):
+        """What kubectl get shows."""
+        table = self.server.get(path, headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}).json
+        return dict(zip([column["name"] for column in table["columnDefinitions"]], table["rows"][0]["cells"]))["Dependents"]
+
     @staticmethod
     def refused(answer):
         assert answer.status == 503 and answer.headers["Retry-After"] == "1", answer
@@ -259,12 +264,14 @@ def test_unknown_versions_are_not_taken_for_absence(future):
 def test_what_objects_of_unknown_versions_refer_to_stays(future):
     provider, letting_go = future.path("providers", "p"), {"metadata": {"finalizers": None}}
     assert future.server.patch(provider, {"metadata": {"labels": {"a": "b"}}}).status == 200, "what takes nothing away needs no knowledge"
+    assert future.referrers(provider) is None
     future.refused(future.server.patch(provider, letting_go))
     future.refused(future.server.delete(provider + "?dryRun=All"))
     assert future.server.delete(provider).json["metadata"]["finalizers"] == ["annals.dev/provider-protection"]
     future.refused(future.server.patch(provider, letting_go))
     future.world.put(future.known)
     processes.retry_until(lambda: future.server.patch(provider, letting_go).status == 409, "to see who refers to it")
+    assert future.referrers(provider) == 1
     assert future.server.delete(future.path("dependents", "a")).status == 200
     assert future.server.patch(provider, letting_go).status == 200 and future.server.get(provider).status == 404
 
