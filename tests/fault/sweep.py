@@ -2,7 +2,9 @@
 
 Everything an answer says must be true at one revision at least: a write's own, a read's any revision at which the world was like
 that, a list's any revision at which all of it was. Going through the operations by their begin, each gets the first such revision that
-is not before that of an operation which had ended by then. Earlier is never worse, so there is an order exactly if each finds one."""
+is not before that of an operation which had ended by then. Earlier is never worse, so there is an order exactly if each finds one.
+
+Rewrites are nobody's operations: the same object again, stored in another version of its kind. It has a new resourceVersion from then on."""
 
 import heapq
 
@@ -17,24 +19,38 @@ def state_of(value):
     return model.State(value["data"]["born"], labels["op"], labels.get("patch"))
 
 
+def is_rewrite(before, after):
+    return before is not None and state_of(before) == state_of(after) and before.get("apiVersion") != after.get("apiVersion")
+
+
 class Sweep:
     def __init__(self, truth):
         self.truth = truth
-        self.versions, self.deletions = {}, {}
+        self.versions, self.deletions = {}, {}  # the revision of each write, as text, and of each deletion
+        self.n_rewrites = 0
         for history in truth.by_key.values():
             self._index(history)
 
     def _index(self, history):
-        state = None
+        before = None
         for change in history:
             if change.value is None:
-                self.deletions[state.born] = change.revision
-            state = state_of(change.value)
-            if state and self.versions.setdefault(model.writer(state), str(change.revision)) != str(change.revision):
-                raise model.Violation(f"{model.writer(state)} was carried out twice, at {self.versions[model.writer(state)]} and {change.revision}")
+                self.deletions[state_of(before).born] = change.revision
+            elif is_rewrite(before, change.value):
+                self.n_rewrites += 1
+            else:
+                self._note(model.writer(state_of(change.value)), str(change.revision))
+            before = change.value
 
-    def _step(self, value, op):
-        after, is_right = model.step(state_of(value), op, lambda state: self.versions[model.writer(state)])
+    def _note(self, writer, version):
+        if self.versions.setdefault(writer, version) != version:
+            raise model.Violation(f"{writer} was carried out twice, at {self.versions[writer]} and {version}")
+
+    @staticmethod
+    def _step(span, op):
+        """span: (first revision, value), as the truth has it."""
+        first, value = span
+        after, is_right = model.step(state_of(value), op, lambda _state: str(first))
         return after if is_right else state_of(value), is_right
 
     def _revision_of(self, op):
@@ -52,7 +68,8 @@ class Sweep:
     def _place_of_answer(self, op, floor):
         """Of something that changed nothing."""
         for first, value in self.truth.spans(op.key, floor):
-            if self._step(value, op) == (state_of(value), True):
+            shows_another = op.seen_version and op.seen_version != str(first)
+            if not shows_another and self._step((first, value), op) == (state_of(value), True):
                 return max(first, floor)
         return None
 

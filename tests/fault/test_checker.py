@@ -42,12 +42,13 @@ def listed(begin, end, version, items):
     return op("l", "list", begin, end, None, version, key="", items={KEY: item for item in items})
 
 
-def change(revision, state, key=KEY):
+def change(revision, state, key=KEY, stored="annals.dev/v1"):
     labels = state and {name: value for name, value in (("op", state.op), ("patch", state.patch)) if value}
-    return truth.Change(revision, truth.REVISIONS + key, state and {"metadata": {"labels": labels}, "data": {"born": state.born}})
+    return truth.Change(revision, truth.REVISIONS + key, state and {"apiVersion": stored, "metadata": {"labels": labels}, "data": {"born": state.born}})
 
 
 N, P, Q, GONE = change(10, NEW), change(11, PUT), change(12, PATCHED), change(13, None)
+REWRITTEN = change(11, NEW, stored="apps/v1")
 
 GOOD = {
     "nothing": ([], []),
@@ -96,6 +97,27 @@ BAD_LISTS = {
 }
 
 
+# What the search, which knows answers alone, cannot judge.
+GOOD_REWRITES = {
+    "a read before, one after": ([created(), get(3, 4, NEW, "10"), get(5, 6, NEW, "11")], [N, REWRITTEN]),
+    "it makes a conflict": ([created(), op("x", "put", 3, 4, born="n", version="10", outcome="Conflict")], [N, REWRITTEN]),
+    "a write of the version it made": ([created(), put(3, 4, made="12", version="11")], [N, REWRITTEN, change(12, PUT)]),
+    "a list before and one after": (
+        [created(), listed(3, 4, "10", [(NEW, "10")]), listed(5, 6, "11", [(NEW, "11")])], [N, REWRITTEN]),
+}
+
+BAD_REWRITES = {
+    "a read goes back behind it": ([created(), get(3, 4, NEW, "11"), get(5, 6, NEW, "10")], [N, REWRITTEN]),
+    "a read of a version that there never was": ([created(), get(3, 4, NEW, "12")], [N, REWRITTEN]),
+    "a write overlooks it": (
+        [created(), get(3, 4, NEW, "11"), put(5, 6, made="12", version="10")], [N, REWRITTEN, change(12, PUT)]),
+    "a conflict without a cause": ([created(), get(3, 4, NEW, "11"), op("x", "put", 5, 6, born="n", version="11", outcome="Conflict")], [N, REWRITTEN]),
+    "it undoes a write": ([created(), put(3, 4), get(5, 6, NEW, "12")], [N, P, change(12, NEW, stored="apps/v1")]),
+    "a list goes back behind it": (
+        [created(), listed(3, 4, "11", [(NEW, "11")]), listed(5, 6, "10", [(NEW, "10")])], [N, REWRITTEN]),
+}
+
+
 @pytest.mark.parametrize("name", GOOD)
 def test_good_history_is_accepted(name):
     ops, changes = GOOD[name]
@@ -112,6 +134,21 @@ def test_bad_history_is_refused_by_the_search(name):
 @pytest.mark.parametrize("name", BAD)
 def test_bad_history_is_refused_by_the_sweep(name):
     ops, changes = BAD[name]
+    with pytest.raises(model.Violation):
+        sweep.Sweep(truth.Truth(changes)).check(ops)
+
+
+@pytest.mark.parametrize("name", GOOD_REWRITES)
+def test_good_rewrites_are_accepted(name):
+    ops, changes = GOOD_REWRITES[name]
+    swept = sweep.Sweep(truth.Truth(changes))
+    swept.check(ops)
+    assert swept.n_rewrites == 1
+
+
+@pytest.mark.parametrize("name", BAD_REWRITES)
+def test_bad_rewrites_are_refused(name):
+    ops, changes = BAD_REWRITES[name]
     with pytest.raises(model.Violation):
         sweep.Sweep(truth.Truth(changes)).check(ops)
 

@@ -6,6 +6,7 @@ import itertools
 import pytest
 
 import clients
+import fleet
 import model
 import search
 import sweep
@@ -63,10 +64,36 @@ def test_history_is_linearizable(folder, certificates, etcd_binary, trouble):
         check(history, truth.Truth(world.gateway.history()))
 
 
-def check(history, told):
+def test_history_is_linearizable_while_objects_are_rewritten(folder, certificates):
+    """Replicas are replaced one by one, by ones that store another version; migration rewrites what nobody writes meanwhile."""
+    history, names = [], [f"n{number}" for number in range(30)]
+    with fleet.Fleet(folder, certificates, rate=60) as replicas:
+        crew = Crew([clients.Client(replicas, number, number % len(replicas.servers), names, history) for number in range(6)])
+        with crew.at_work():
+            settings = itertools.cycle([fleet.BETA, fleet.MIXED, fleet.V1])
+            crew.wait_successes(50)
+            for _ in rounds(least=2):
+                setting = next(settings)
+                for number in range(len(replicas.servers)):
+                    replicas.change(number, setting)
+                    crew.wait_successes(10)
+                replicas.wait_settled(setting)
+        told = truth.Truth(replicas.gateway.history())
+        check_kinds(history)
+        model.name_incarnations(history, told)
+        swept = sweep.Sweep(told)
+        swept.check(history)
+        assert swept.n_rewrites >= 20, swept.n_rewrites
+
+
+def check_kinds(history):
     kinds = {(op.kind, op.outcome) for op in history}
     missing = [kind for kind in itertools.product([*model.RULES, "list"], ["ok"]) if kind not in kinds]
     assert not missing, f"the clients never did {missing}"
+
+
+def check(history, told):
+    check_kinds(history)
     model.name_incarnations(history, told)
     sweep.Sweep(told).check(history)
     search.check(history)

@@ -161,11 +161,11 @@ class Truth:
             yield change.revision, change.value
 
     def change_at(self, key, revision):
-        """What was there before, and the change made exactly then (or None)."""
+        """What was there before, as in spans(), and the change made exactly then (or None)."""
         history = self.by_key[key]
         at = bisect.bisect_left(history, revision, key=lambda change: change.revision)
         found = history[at] if at < len(history) and history[at].revision == revision else None
-        return history[at - 1].value if at else None, found
+        return (history[at - 1].revision, history[at - 1].value) if at else (0, None), found
 
     def unchanged(self, revision):
         """(since, until): the revisions around this one between which nothing at all changed."""
