@@ -12,6 +12,7 @@ import truth
 import wire
 
 OURS = re.compile(r"(/openapi/v3)?/apis/annals\.dev/v1\b")
+NAMESPACE = re.compile(r"/api/v1/namespaces/[^/?]+")
 
 # Where a group is written in JSON, or in YAML within JSON.
 TEXTS = [(r"apps/v1", "annals.dev/v1"), (r"\.apps(?=[ /])", ".annals.dev"), (r'("group": "|group: |API group \\")apps\b', r"\1annals.dev"),
@@ -44,12 +45,31 @@ def steps(entry):
     return found if found != ["order"] else []
 
 
+class Cluster(wire.Client):
+    """kube-apiserver. A namespace that has been deleted there is deleted when annals has heard of it: it watches them, as all servers behind it do."""
+
+    def __init__(self, url, annals, *credentials):
+        super().__init__(url, *credentials)
+        self.annals = annals
+
+    def exchange(self, method, target, *arguments, **more):
+        answer = super().exchange(method, target, *arguments, **more)
+        if method == "DELETE" and NAMESPACE.fullmatch(target) and answer[0] == 200:
+            self.wait_heard(target.rpartition("/")[2])
+        return answer
+
+    def wait_heard(self, namespace):
+        path = f"/apis/annals.dev/v1/namespaces/{namespace}/controllerrevisions?dryRun=All"
+        body = {"metadata": {"name": "heard"}, "revision": 1}
+        processes.retry_until(lambda: self.annals.post(path, body).status in (403, 404), f"annals to hear that {namespace} is deleted")
+
+
 class Split(wire.Client):
     """annals itself for what is its own, the cluster for the rest."""
 
-    def __init__(self, url, cluster_url, *credentials):
+    def __init__(self, url, cluster, *credentials):
         super().__init__(url, *credentials)
-        self.cluster = wire.Client(cluster_url, *credentials)
+        self.cluster = cluster
 
     def exchange(self, method, target, *arguments, **more):
         if OURS.match(target):
@@ -106,7 +126,8 @@ class Served:
         behind = self.cluster.behind[aggregated.ANNALS.name]
         self.annals, self.gateway = behind.replicas[0], truth.Gateway(behind.etcd.endpoint)
         credentials = (certificates.ca, *certificates.admin)
-        self.clients = [Split(self.annals.url, self.cluster.kube.url, *credentials), wire.Client(self.cluster.kube.url, *credentials)]
+        cluster = Cluster(self.cluster.kube.url, self.annals, *credentials)
+        self.clients = [Split(self.annals.url, cluster, *credentials), cluster]
         self.answers = {}
 
     @property
