@@ -161,18 +161,21 @@ static void take_chain(const struct session *s, struct certs *ret, struct arena 
 	}
 }
 
-/* What becomes of a greeting in TLS: an answer that is none, or none. */
-static bool is_plain(int e)
+/* What becomes of a greeting in TLS: an answer that is none, or none. Who closes a connection without having read all that came resets it. */
+static bool is_no_answer(int e)
 {
 	return e == GNUTLS_E_UNEXPECTED_PACKET_LENGTH || e == GNUTLS_E_UNSUPPORTED_VERSION_PACKET ||
-		e == GNUTLS_E_UNEXPECTED_PACKET || e == GNUTLS_E_PREMATURE_TERMINATION;
+		e == GNUTLS_E_UNEXPECTED_PACKET || e == GNUTLS_E_PREMATURE_TERMINATION || e == GNUTLS_E_PULL_ERROR ||
+		e == GNUTLS_E_PUSH_ERROR;
 }
 
-static void say_error(const struct session *s, int e, struct buf *err)
+static void say_error(const struct session *s, int e, bool has_answered, struct buf *err)
 {
 	if (e == GNUTLS_E_FATAL_ALERT_RECEIVED || e == GNUTLS_E_WARNING_ALERT_RECEIVED) {
 		buf_printf(err, "it refuses: %s", gnutls_alert_get_name(gnutls_alert_get(s->tls)));
-	} else if (is_plain(e)) {
+	} else if (is_no_answer(e) && has_answered) {
+		buf_adds(err, "TLS fails: it ended the connection");
+	} else if (is_no_answer(e)) {
 		buf_adds(err, "it does not speak TLS");
 	} else {
 		buf_printf(err, "TLS fails: %s", gnutls_strerror(e));
@@ -196,7 +199,7 @@ enum probe_result probe_run(const struct probe *p, struct certs *ret, struct are
 		e = hear_verdict(&s, fd);
 	}
 	if (e < 0) {
-		say_error(&s, ret->n && is_plain(e) ? GNUTLS_E_PULL_ERROR : e, err);
+		say_error(&s, e, ret->n > 0, err);
 	}
 	session_done(&s);
 	close(fd);

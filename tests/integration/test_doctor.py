@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import socket
+import threading
 
 import pytest
 
@@ -165,6 +166,20 @@ def test_doctor__tells_tls_from_none(folder, etcd_binary):
     finding = Findings(f"--etcd-servers={etcd.endpoint.replace('http', 'https')}").one("error", "it does not speak TLS")
     assert finding["mend"] == f"--etcd-servers={etcd.endpoint}"
     assert Findings(finding["mend"]).status == 0
+
+
+@pytest.mark.parametrize("reads", [True, False], ids=["closed", "reset"])
+def test_doctor__takes_who_ends_the_connection_at_a_greeting_for_one_without_tls(reads):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        def refuse():
+            with listener.accept()[0] as connection:
+                connection.recv(65536 if reads else 1)
+
+        thread = threading.Thread(target=refuse)
+        thread.start()
+        endpoint = "127.0.0.1:%d" % listener.getsockname()[1]
+        assert Findings(f"--etcd-servers=https://{endpoint}").one("error", "it does not speak TLS")["mend"] == f"--etcd-servers=http://{endpoint}"
+        thread.join()
 
 
 # ---- files ----
