@@ -365,11 +365,28 @@ static void test_cluster__a_write_not_sent_goes_to_another_member(void **state)
 	contract_free(c);
 }
 
+/* Until each member would read it out of its own store. */
+static void wait_applied(struct cluster *cluster, struct str key)
+{
+	for (size_t i = 0; i < N_MEMBERS; i++) {
+		struct contract *member = contract_new(etcd_process_open(cluster->members[i], 0));
+		for (size_t n_kvs = 0; n_kvs == 0;) {
+			struct storage_range range = {.key = key, .is_serializable = true};
+			storage_range_wait(member->s, &range);
+			assert_result(&range.op, STORAGE_OK);
+			n_kvs = range.n_kvs;
+			storage_op_clear(&range.op);
+		}
+		contract_free(member);
+	}
+}
+
 static void test_cluster__a_read_does_not_notice_that_a_member_died(void **state)
 {
 	struct cluster *cluster = *state;
 	struct contract *c = contract_new(etcd_processes_open(cluster->members, N_MEMBERS, 0));
 	contract_put(c, "a", "1");
+	wait_applied(cluster, contract_key(c, "a"));
 	etcd_process_stop(cluster->members[0], SIGKILL);
 	struct storage_range range = {.key = contract_key(c, "a"), .is_serializable = true};
 	storage_range_wait(c->s, &range);
