@@ -5,6 +5,7 @@ import difflib
 import itertools
 import json
 import os
+import urllib.parse
 
 import deviations
 import exchange
@@ -23,6 +24,24 @@ def grow(etcd, revision):
     while gateway.put("/life", "") < revision:
         pass
 
+
+class SettlingPlayer(exchange.Player):
+    """Waits after each write until kube-apiserver's own cache has it. A patch is tried on what that has first; where it is late the patch is tried again, and its
+    answer has the warnings of both tries."""
+
+    def _exchange(self, step):
+        result = super()._exchange(step)
+        metadata = result.body.get("metadata") if isinstance(result.body, dict) else None
+        if step.method in ("POST", "PUT", "PATCH") and result.status in (200, 201) and isinstance(metadata, dict):
+            self._settle(step, metadata.get("name"), metadata.get("resourceVersion"))
+        return result
+
+    def _settle(self, step, name, version):
+        if not name or not version:
+            return
+        path = self.memory.expand(step.path).partition("?")[0]
+        found = path if step.method == "POST" else path.rpartition(f"/{name}")[0]
+        self.server.get(f"{found}/{urllib.parse.quote(name)}?resourceVersion={version}")
 
 
 class Twins:
@@ -71,18 +90,17 @@ class Twins:
         sent = json.dumps([(step.path, step.body if not isinstance(step.body, bytes) else "", step.headers) for step in flatten(steps)],
                           ensure_ascii=False)
         prefixes = {exchange.Memory(ns).expand(prefix) for prefix in generate_names([step.body for step in flatten(steps)]) if prefix}
-        theirs, ours = (self._play(server, ns, steps, sent, prefixes) for server in (self.kube, self.annals))
+        theirs, ours = (self._play(player, steps, sent, prefixes) for player in (SettlingPlayer(self.kube, ns), exchange.Player(self.annals, ns)))
         return [describe(step, kubes, annals) for (step, kubes), (_, annals) in zip(theirs, ours)
                 if kubes != annals and not deviations.find(step, kubes, annals)]
 
     @staticmethod
-    def _play(server, ns, steps, sent, prefixes):
-        player = exchange.Player(server, ns)
+    def _play(player, steps, sent, prefixes):
         try:
             played = player.play(steps)
         finally:
             player.close()
-        normalizer = normal.Normalizer([result for _, result in played], ns, server.url, sent, prefixes)
+        normalizer = normal.Normalizer([result for _, result in played], player.memory.values["ns"], player.server.url, sent, prefixes)
         return [(step, normalizer.result(result)) for step, result in played]
 
 
