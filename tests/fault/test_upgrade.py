@@ -199,7 +199,7 @@ def test_an_older_build_that_sleeps_through_the_change_shows_no_holes(folder, ce
             older.signal(signal.SIGCONT)
             for status, body in map(read_all, waiting):
                 assert status == 503 or [item["metadata"]["name"] for item in body["items"]] == names, body
-            processes.retry_until(lambda: older.get("/readyz").status == 500, "that it cannot serve crates")
+            processes.retry_until(lambda: "crates.toys.example.com" in older.get("/readyz?verbose").text, "that it cannot serve crates")
             check_refused(older)
             told = [event["type"] for event in watch]
         assert "DELETED" not in told and "ADDED" not in told, told
