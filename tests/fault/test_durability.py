@@ -3,6 +3,7 @@ never happened, and nothing is there by halves."""
 
 import itertools
 
+import processes
 import session
 import truth
 import writers
@@ -15,7 +16,7 @@ def kill_etcd(world, crew):
     world.etcd.kill()
     crew.wait_failures()
     world.wait_not_ready()
-    assert "[-]etcd failed" in world.servers[0].get("/readyz").text
+    processes.retry_until(lambda: "[-]etcd failed" in world.servers[0].get("/readyz").text, "the reason why it is not ready")
     assert world.servers[0].get("/livez").status == 200
     assert world.servers[0].get("/apis").status == 200
     world.start_etcd()
