@@ -87,8 +87,8 @@ bool object_encode_stored(struct buf *out, const struct object *o, const struct 
 /* Of bytes that object_encode_stored made, in any version the kind knows. value must outlive the object. 0; OBJECT_WRONG_VERSION: an object of the
  * kind in another version, which a newer server may know; or OBJECT_UNRECOGNIZED: nothing of the kind. */
 int object_decode_stored(struct object **ret, const struct kind *kind, struct str value, int64_t mod_revision, struct arena *a);
-struct str object_stored_version(
-	struct str value, struct arena *a);    /* of OBJECT_WRONG_VERSION: its apiVersion, perhaps empty */
+/* The apiVersion of what is OBJECT_WRONG_VERSION, perhaps empty. */
+struct str object_stored_version(struct str value, struct arena *a);
 struct json_limits object_stored_limits(void); /* of these bytes */
 
 bool object_is_type_member(struct str name); /* "kind", "apiVersion", "metadata": what is not among struct object's fields */

@@ -5,6 +5,7 @@
 
 #include "api/protobuf.h"
 #include "base/clock.h"
+#include "server/versions.h"
 
 #define FINALIZER_ORPHAN STR("orphan")
 #define FINALIZER_FOREGROUND STR("foregroundDeletion")
@@ -134,7 +135,7 @@ static enum decision delete_decide(struct request *q, struct write *w)
 	struct deletion *d = container_of(w, struct deletion, write);
 
 	if (!w->present) {
-		status_not_found(&q->st, request_group(q), q->route.resource, w->name);
+		versions_not_found(q, w->name);
 		return DECIDE_REFUSE;
 	}
 	if (delete_check_preconditions(q, d) || write_admit_delete(q, w)) {

@@ -1,6 +1,7 @@
 #include "server/diff.h"
 
 #include "api/diff.h"
+#include "server/versions.h"
 
 enum { FORM_ANY, FORM_JSON_PATCH, FORM_MERGE_PATCH };
 
@@ -43,7 +44,7 @@ static int read_data(struct request *q, struct str name, const struct json **ret
 	struct object *whole;
 
 	if (!o) {
-		status_not_found(&q->st, request_group(q), q->route.resource, name);
+		versions_not_found(q, name);
 		return 1;
 	}
 	if (cached_object(&whole, o, q->a)) {

@@ -249,7 +249,8 @@ static void add_subresource(struct buf *out, const struct kind *k, const struct 
 /* Whoever migrates writes back what has a hash: a kind that cannot be written would let that fail each time. */
 static bool has_hash(const struct catalog *c, const struct kind *k)
 {
-	return c->options->storage_version_hash && c->options->common[k->index] && !k->is_answered && (k->verbs & VERB_UPDATE);
+	return c->options->storage_version_hash && c->options->common[k->index] && kind_is_stored(k) &&
+		(k->verbs & VERB_UPDATE);
 }
 
 static void add_resource(struct buf *out, const struct catalog *c, const struct kind *k)

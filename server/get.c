@@ -24,11 +24,8 @@ static void get_answer(struct request *q)
 	const struct route *r = &q->route;
 	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, r->kind, request_ns(q), r->name);
 
-	if (!o && !versions_can_read(q)) {
-		return;
-	}
 	if (!o) {
-		status_not_found(&q->st, request_group(q), r->resource, r->name);
+		versions_not_found(q, r->name);
 		reply_status(q);
 		return;
 	}

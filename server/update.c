@@ -4,6 +4,7 @@
 #include "api/patch.h"
 #include "api/unstructured.h"
 #include "api/validate.h"
+#include "server/versions.h"
 
 struct update {
 	struct write write;
@@ -17,7 +18,7 @@ struct update {
 
 static enum decision update_not_found(struct request *q, const struct write *w)
 {
-	status_not_found(&q->st, request_group(q), q->route.resource, w->name);
+	versions_not_found(q, w->name);
 	return DECIDE_REFUSE;
 }
 

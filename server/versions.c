@@ -89,6 +89,13 @@ int versions_check_readable(struct request *q, const struct kind *k)
 	return versions_is_readable(q, k, &why) ? 0 : versions_refuse(q, buf_str(&why));
 }
 
+void versions_not_found(struct request *q, struct str name)
+{
+	if (!versions_check_readable(q, q->route.kind)) {
+		status_not_found(&q->st, request_group(q), q->route.resource, name);
+	}
+}
+
 bool versions_can_read(struct request *q)
 {
 	if (versions_check_readable(q, q->route.kind)) {

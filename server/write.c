@@ -333,9 +333,6 @@ static void write_decide(struct request *q)
 	if (needs_fresh && !w->is_fresh) {
 		request_wait_fresh(q, write_reload);
 	} else if (w->decision == DECIDE_REFUSE) {
-		if (!w->present) {
-			versions_check_readable(q, q->route.kind); /* rather than that it is not there */
-		}
 		reply_status(q);
 	} else if (w->decision == DECIDE_KEEP) {
 		w->object = w->present;
@@ -368,10 +365,6 @@ void write_run(struct request *q, struct write *w)
 	w->n_warnings = q->n_warnings;
 	asked_begin_write(&q->asked, q->a);
 	if (!request_is_cache_ready(q)) {
-		return;
-	}
-	if (q->server->namespaces && versions_check_readable(q, q->server->namespaces)) {
-		reply_status(q);
 		return;
 	}
 	w->key = write_key(q, request_ns(q), w->name);

@@ -5,6 +5,7 @@
 #include "api/protobuf.h"
 #include "api/validate.h"
 #include "base/clock.h"
+#include "server/versions.h"
 #include "server/write_webhooks.h"
 
 struct str write_now(struct request *q)
@@ -227,8 +228,11 @@ static enum namespace_phase look_up_namespace(void *ctx, struct str name)
 	/* The same namespace, in the same state, is a guard of the transaction: a creation and a deletion of it cannot both win. */
 	w->guards_namespace = k != NULL;
 	w->namespace_revision = ns ? ns->revision : 0;
+	if (!k) {
+		return look_up_cluster_namespace(q, name);
+	}
 	if (!ns) {
-		return k ? NAMESPACE_ABSENT : look_up_cluster_namespace(q, name);
+		return versions_check_readable(q, k) ? NAMESPACE_UNDECIDED : NAMESPACE_ABSENT;
 	}
 	return ns->is_deleting ? NAMESPACE_TERMINATING : NAMESPACE_ACTIVE;
 }

@@ -228,8 +228,7 @@ class Future:
         for case, name in ((CASES["provider"], "p"), (CASES["revision-apps"], "r")):
             made = self.server.post(case.collection(case.versions[0]), {**case.body, "metadata": {**case.body["metadata"], "name": name}})
             assert made.status == 201, made
-        self.known = self.world.stored()
-        self.world.put(self.known.replace('"apiVersion":"annals.dev/v1"', '"apiVersion":"annals.dev/v9"', 1))
+        self.world.put_in("annals.dev/v9")
         processes.retry_until(lambda: self.server.get(self.path("dependents", "a")).status == 503, "the server to notice")
 
     @staticmethod
@@ -269,7 +268,7 @@ def test_what_objects_of_unknown_versions_refer_to_stays(future):
     future.refused(future.server.delete(provider + "?dryRun=All"))
     assert future.server.delete(provider).json["metadata"]["finalizers"] == ["annals.dev/provider-protection"]
     future.refused(future.server.patch(provider, letting_go))
-    future.world.put(future.known)
+    future.world.put(future.world.first)
     processes.retry_until(lambda: future.server.patch(provider, letting_go).status == 409, "to see who refers to it")
     assert future.referrers(provider) == 1
     assert future.server.delete(future.path("dependents", "a")).status == 200
@@ -278,13 +277,22 @@ def test_what_objects_of_unknown_versions_refer_to_stays(future):
 
 def test_what_is_stored_in_an_unknown_version_is_not_missing(future):
     key = "/annals/objects/annals.dev/providers/default/p"
-    future.world.put(future.known)
+    future.world.put(future.world.first)
     future.world.etcd.ctl("put", key, future.world.etcd.ctl("get", "--print-value-only", key).replace('"annals.dev/v1"', '"annals.dev/v9"', 1))
     wants = {"apiVersion": "annals.dev/v1", "kind": "Dependent", "metadata": {"name": "b"}, "spec": {"providers": [{"name": "p"}], "whenMissing": "Refuse"}}
     refused = future.server.post(future.path("dependents"), wants)
     assert refused.status == 503 and refused.json["message"].startswith("1 object of providers.annals.dev is stored in a version"), refused
     wants["spec"]["providers"] = [{"name": "absent"}]
     assert future.server.post(future.path("dependents"), wants).status == 503, "another one may be as well"
+
+
+def test_namespace_of_an_unknown_version_is_not_missing(future):
+    key = "/annals/objects/core/namespaces/default"
+    future.world.etcd.ctl("put", key, future.world.etcd.ctl("get", "--print-value-only", key).replace('"apiVersion":"v1"', '"apiVersion":"v9"', 1))
+    processes.retry_until(lambda: future.server.get("/api/v1/namespaces").status == 503, "the server to notice")
+    refused = future.server.post(future.path("providers"), {"metadata": {"name": "n"}, "spec": {}})
+    assert refused.status == 503 and refused.json["message"].startswith("1 object of namespaces is stored in a version"), refused
+    assert future.server.patch(future.path("providers", "p"), {"metadata": {"labels": {"a": "b"}}}).status == 200, "what is there has its namespace"
 
 
 def test_histories_keep_what_objects_of_unknown_versions_may_need(future):
@@ -295,7 +303,7 @@ def test_histories_keep_what_objects_of_unknown_versions_may_need(future):
         return made.json["status"]
 
     assert [snap(n).get("trimmed") for n in range(4)] == [None] * 4, "any of them may be needed"
-    future.world.put(future.known)
+    future.world.put(future.world.first)
     assert len(snap(4)["trimmed"]) == 3
 
 
