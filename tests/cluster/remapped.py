@@ -45,7 +45,7 @@ def steps(entry):
     return found if found != ["order"] else []
 
 
-class Cluster(wire.Client):
+class Informing(wire.Client):
     """kube-apiserver. A namespace that has been deleted there is deleted when annals has heard of it: it watches them, as all servers behind it do."""
 
     def __init__(self, url, annals, *credentials):
@@ -126,8 +126,8 @@ class Served:
         behind = self.cluster.behind[aggregated.ANNALS.name]
         self.annals, self.gateway = behind.replicas[0], truth.Gateway(behind.etcd.endpoint)
         credentials = (certificates.ca, *certificates.admin)
-        cluster = Cluster(self.cluster.kube.url, self.annals, *credentials)
-        self.clients = [Split(self.annals.url, cluster, *credentials), cluster]
+        kube = Informing(self.cluster.kube.url, self.annals, *credentials)
+        self.clients = [Split(self.annals.url, kube, *credentials), kube]
         self.answers = {}
 
     @property

@@ -365,17 +365,23 @@ static void test_cluster__a_write_not_sent_goes_to_another_member(void **state)
 	contract_free(c);
 }
 
-/* Until each member would read it out of its own store. */
+/* Of the member's own store: how many there are. */
+static size_t read_locally(struct contract *c, struct str key)
+{
+	struct storage_range range = {.key = key, .is_serializable = true};
+	storage_range_wait(c->s, &range);
+	assert_result(&range.op, STORAGE_OK);
+	size_t n = range.n_kvs;
+	storage_op_clear(&range.op);
+	return n;
+}
+
+/* Until each member has it. */
 static void wait_applied(struct cluster *cluster, struct str key)
 {
 	for (size_t i = 0; i < N_MEMBERS; i++) {
 		struct contract *member = contract_new(etcd_process_open(cluster->members[i], 0));
-		for (size_t n_kvs = 0; n_kvs == 0;) {
-			struct storage_range range = {.key = key, .is_serializable = true};
-			storage_range_wait(member->s, &range);
-			assert_result(&range.op, STORAGE_OK);
-			n_kvs = range.n_kvs;
-			storage_op_clear(&range.op);
+		while (read_locally(member, key) == 0) {
 		}
 		contract_free(member);
 	}
@@ -388,11 +394,7 @@ static void test_cluster__a_read_does_not_notice_that_a_member_died(void **state
 	contract_put(c, "a", "1");
 	wait_applied(cluster, contract_key(c, "a"));
 	etcd_process_stop(cluster->members[0], SIGKILL);
-	struct storage_range range = {.key = contract_key(c, "a"), .is_serializable = true};
-	storage_range_wait(c->s, &range);
-	assert_result(&range.op, STORAGE_OK);
-	assert_int_equal(range.n_kvs, 1);
-	storage_op_clear(&range.op);
+	assert_int_equal(read_locally(c, contract_key(c, "a")), 1);
 	contract_free(c);
 }
 
@@ -407,10 +409,7 @@ static void test_cluster__without_a_majority_a_write_is_refused_for_certain(void
 	recorder_wait_interrupted(r, 1); /* the member has noticed that it has no leader */
 	assert_int_equal(try_create(c, "a"), STORAGE_UNAVAILABLE);
 
-	struct storage_range range = {.key = contract_key(c, "a"), .is_serializable = true};
-	storage_range_wait(c->s, &range);
-	assert_result(&range.op, STORAGE_OK);
-	storage_op_clear(&range.op);
+	read_locally(c, contract_key(c, "a"));
 	recorder_free(r, c->s);
 	contract_free(c);
 }

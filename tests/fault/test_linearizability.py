@@ -79,21 +79,21 @@ def test_history_is_linearizable_while_objects_are_rewritten(folder, certificate
                     crew.wait_successes(10)
                 replicas.wait_settled(setting)
         told = truth.Truth(replicas.gateway.history())
-        check_kinds(history)
-        model.name_incarnations(history, told)
-        swept = sweep.Sweep(told)
-        swept.check(history)
-        assert swept.n_rewrites >= 20, swept.n_rewrites
+        n_rewrites = check_sweep(history, told)
+        assert n_rewrites >= 20, n_rewrites
 
 
-def check_kinds(history):
+def check_sweep(history, told):
+    """How many rewrites there were."""
     kinds = {(op.kind, op.outcome) for op in history}
     missing = [kind for kind in itertools.product([*model.RULES, "list"], ["ok"]) if kind not in kinds]
     assert not missing, f"the clients never did {missing}"
+    model.name_incarnations(history, told)
+    swept = sweep.Sweep(told)
+    swept.check(history)
+    return swept.n_rewrites
 
 
 def check(history, told):
-    check_kinds(history)
-    model.name_incarnations(history, told)
-    sweep.Sweep(told).check(history)
+    check_sweep(history, told)
     search.check(history)
