@@ -26,13 +26,18 @@ def is_bookmark(event):
     return event.get("type") == "BOOKMARK" and not (event["object"].get("metadata") or {}).get("annotations")
 
 
+def numbers_of(sent):
+    """Those that stand in a message as they are: whoever plays what is sent sees to it that no version is one of them."""
+    return {*re.findall(r"\d+", sent), *NO_VERSIONS}
+
+
 class Normalizer:
     """For all results that one server gave in one case. sent: everything that the case itself says, as text; prefixes: of generated names."""
 
     def __init__(self, results, ns, url, sent, prefixes):
         self.ns, self.url, self.sent = ns, url.partition("://")[2], sent
         self.uids, self.names = {}, {}
-        self.numbers = {*re.findall(r"\d+", sent), *NO_VERSIONS}
+        self.numbers = numbers_of(sent)
         prefixes = {form[:LONGEST_PREFIX].replace(ns, "<ns>") for prefix in prefixes for form in (prefix, json.dumps(prefix, ensure_ascii=False)[1:-1])}
         self.prefixes = [re.compile(f"(?<![a-z0-9])({re.escape(prefix)}){SUFFIX}(?![a-z0-9])") for prefix in prefixes]
         versions = set()

@@ -15,14 +15,7 @@ import processes
 import truth
 
 numbers = itertools.count(1)
-REVISION_FIRST = 1000  # versions below may also be numbers that a case sends, which stay as they are
-
-
-def grow(etcd, revision):
-    """Makes a new etcd as old as one that has seen some life."""
-    gateway = truth.Gateway(etcd.endpoint)
-    while gateway.put("/life", "") < revision:
-        pass
+CONSTANTS_END = 1000  # messages name limits and offsets below
 
 
 class SettlingPlayer(exchange.Player):
@@ -67,7 +60,8 @@ class Twins:
         self.kube = self._add(kube.KubeApiserver(etcds[0].endpoint, certificates, folder / "kube", f"--token-auth-file={tokens}"))
         self.annals = self._add(processes.Serve(etcds[1].endpoint, certificates, f"--token-auth-file={tokens}"))
         processes.retry_until(lambda: self.annals.get("/api/v1/namespaces/kube-public").status == 200, "the first namespaces")
-        grow(etcds[1], REVISION_FIRST)
+        self.gateways = [truth.Gateway(etcd.endpoint) for etcd in etcds]
+        self.step_over(map(str, range(CONSTANTS_END)))
         self.kubeconfigs = {server: kube.write_kubeconfig(folder / f"{name}.kubeconfig", server, certificates)
                             for name, server in (("kube", self.kube), ("annals", self.annals))}
         self.pool = concurrent.futures.ThreadPoolExecutor(6)
@@ -84,11 +78,16 @@ class Twins:
             assert server.post("/api/v1/namespaces", exchange.namespace(name)).status == 201
         return name
 
+    def step_over(self, numbers):
+        for gateway in self.gateways:
+            gateway.step_over(numbers)
+
     def differences(self, steps):
         """Plays the steps against both; a text for each answer that differs and is not known to."""
         ns = self.make_namespace()
         sent = json.dumps([(step.path, step.body if not isinstance(step.body, bytes) else "", step.headers) for step in flatten(steps)],
                           ensure_ascii=False)
+        self.step_over(normal.numbers_of(sent))
         prefixes = {exchange.Memory(ns).expand(prefix) for prefix in generate_names([step.body for step in flatten(steps)]) if prefix}
         theirs, ours = (self._play(player, steps, sent, prefixes) for player in (SettlingPlayer(self.kube, ns), exchange.Player(self.annals, ns)))
         return [describe(step, kubes, annals) for (step, kubes), (_, annals) in zip(theirs, ours)

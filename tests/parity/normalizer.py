@@ -14,15 +14,25 @@ LONG_STRING = 4096                                  # longer ones are recorded a
 TIME_KEYS = ("time", "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "lastHeartbeatTime")
 
 
+def literals(case):
+    """What a case itself says, as text."""
+    return json.dumps([case["steps"], case["vars"]], ensure_ascii=False)
+
+
+def literal_numbers(case):
+    """Those that stand in a message as they are: whoever plays the case sees to it that no version is one of them."""
+    return set(re.findall(r"\d+", literals(case)))
+
+
 class Normalizer:
     """Replaces what differs from run to run by placeholders that keep identity and order."""
 
     def __init__(self, run):
         self.case = run.case
-        literal = json.dumps([run.case["steps"], run.case["vars"]], ensure_ascii=False)
+        literal = literals(run.case)
         self.literal_ids = set(UUID.findall(literal))
         self.literal_times = set(TIME.findall(literal))
-        self.literal_numbers = set(re.findall(r"\d+", literal))
+        self.literal_numbers = literal_numbers(run.case)
         prefixes = {p[:LONGEST_PREFIX] for p in re.findall(r'"generateName": "([^"]+)"', literal)}
         self.refused_names = [re.compile('(?P<start>^|")(?P<prefix>%s)%s(?="|$)' % (re.escape(p), GENERATED))
                               for p in sorted(prefixes)]
