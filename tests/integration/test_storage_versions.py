@@ -2,13 +2,15 @@
 
 import base64
 import concurrent.futures
+import contextlib
 import hashlib
 import json
+import os
 import signal
 
 import pytest
 
-from processes import retry_until
+from processes import Process, retry_until
 
 LEASE_S = 2
 DEPENDENTS = "/apis/annals.dev/v1/namespaces/default/dependents"
@@ -65,6 +67,18 @@ def replicas(store):
     """Key and revision of each registration."""
     kvs = json.loads(store.ctl("get", "--prefix", "/annals/replicas/", "-w", "json")).get("kvs", [])
     return {base64.b64decode(kv["key"]).decode(): kv["mod_revision"] for kv in kvs}
+
+
+@contextlib.contextmanager
+def kept_alive(store, key):
+    """Renews a registration's lease for its owner, who may be stopped: it lives for as long as a test needs."""
+    lease = json.loads(store.ctl("get", key, "-w", "json"))["kvs"][0]["lease"]
+    renewing = Process(["etcdctl", "--endpoints", store.endpoint, "lease", "keep-alive", f"{lease:x}"], env={**os.environ, "ETCDCTL_API": "3"})
+    try:
+        assert renewing.stdout.wait("keepalived with TTL"), renewing.stderr.text
+        yield
+    finally:
+        renewing.kill()
 
 
 def make(server, name, *providers):
@@ -144,11 +158,12 @@ def test_write_waits_until_a_silent_server_has_seen_it_or_is_dead(start, store):
     silent = start("v1beta1")
     wait_shown([silent], OLD)
     (key,) = replicas(store)
-    silent.signal(signal.SIGSTOP)
     try:
-        new = start("v1", wait=False)
-        retry_until(lambda: new.get(DEPENDENTS).status == 200, "the new server's cache")
-        waiting = new.get("/readyz/storage-versions")
+        with kept_alive(store, key):
+            silent.signal(signal.SIGSTOP)
+            new = start("v1", wait=False)
+            retry_until(lambda: new.get(DEPENDENTS).status == 200, "the new server's cache")
+            waiting = new.get("/readyz/storage-versions")
         revision = int(make(new, "d")["metadata"]["resourceVersion"])
         assert store.ctl("get", f"--rev={revision}", "--keys-only", key).strip() == "", "written while the silent one lived"
         assert stored(store, "d")[0]["apiVersion"] == "annals.dev/v1"
