@@ -157,6 +157,17 @@ const struct kind *kind_by_hub(struct str group, struct str resource)
 	return NULL;
 }
 
+const struct reference_field *kind_reference_to(
+	const struct kind *k, const struct kind *target, const struct reference_field *after)
+{
+	const struct reference_field *f = after ? after + 1 : k->reference_fields;
+
+	while (f && f->prefix && kind_by_hub(str_of(f->group), str_of(f->resource)) != target) {
+		f++;
+	}
+	return f && f->prefix ? f : NULL;
+}
+
 const struct subresource *kind_subresource(const struct kind *k, struct str name)
 {
 	for (size_t i = 0; i < k->n_subresources; i++) {

@@ -184,6 +184,9 @@ const struct kind *kind_at(size_t i);
 const struct kind *kind_by_resource(
 	struct str group, struct str version, struct str resource, bool is_standalone, const struct door **ret_door);
 const struct kind *kind_by_hub(struct str group, struct str resource); /* for storage keys */
+/* The fields by which objects of a kind refer to those of another, one after the other: after NULL the first, after the last NULL. */
+const struct reference_field *kind_reference_to(
+	const struct kind *k, const struct kind *target, const struct reference_field *after);
 const struct subresource *kind_subresource(const struct kind *k, struct str name);
 bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct door *d);
 bool door_is_visible(const struct door *d, bool is_standalone);

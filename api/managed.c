@@ -100,23 +100,16 @@ bool managers_decode(struct managers *m, const struct json *in, struct arena *a)
 	return true;
 }
 
-static void add_text(struct arena *a, struct json *object, struct str name, struct str value)
-{
-	if (value.n) {
-		json_add(a, object, name, json_string(a, value));
-	}
-}
-
 static struct json *manager_encode(const struct manager *e, struct arena *a)
 {
 	struct json *out = json_object(a);
-	add_text(a, out, STR("manager"), e->name);
-	add_text(a, out, STR("operation"), e->is_apply ? STR("Apply") : STR("Update"));
-	add_text(a, out, STR("apiVersion"), e->api_version);
-	add_text(a, out, STR("time"), e->time);
-	add_text(a, out, STR("fieldsType"), STR("FieldsV1"));
+	json_add_text(a, out, STR("manager"), e->name);
+	json_add_text(a, out, STR("operation"), e->is_apply ? STR("Apply") : STR("Update"));
+	json_add_text(a, out, STR("apiVersion"), e->api_version);
+	json_add_text(a, out, STR("time"), e->time);
+	json_add_text(a, out, STR("fieldsType"), STR("FieldsV1"));
 	json_add(a, out, STR("fieldsV1"), field_set_to_json(e->set, a));
-	add_text(a, out, STR("subresource"), e->subresource);
+	json_add_text(a, out, STR("subresource"), e->subresource);
 	return out;
 }
 

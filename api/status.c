@@ -141,14 +141,6 @@ void status_internal(struct status *st, const char *format, ...)
 	status_add_cause(st, "", (struct str){0}, why);
 }
 
-/* A string member, left out when empty. */
-static void add_text(struct arena *a, struct json *object, struct str name, struct str value)
-{
-	if (value.n) {
-		json_add(a, object, name, json_string(a, value));
-	}
-}
-
 static struct json *causes_to_json(const struct status *st, struct arena *a)
 {
 	struct json *causes = json_array(a);
@@ -156,9 +148,9 @@ static struct json *causes_to_json(const struct status *st, struct arena *a)
 	for (size_t i = 0; i < st->n_causes; i++) {
 		struct json *cause = json_object(a);
 
-		add_text(a, cause, STR("reason"), str_of(st->causes[i].reason));
-		add_text(a, cause, STR("message"), st->causes[i].message);
-		add_text(a, cause, STR("field"), st->causes[i].field);
+		json_add_text(a, cause, STR("reason"), str_of(st->causes[i].reason));
+		json_add_text(a, cause, STR("message"), st->causes[i].message);
+		json_add_text(a, cause, STR("field"), st->causes[i].field);
 		json_append(a, causes, cause);
 	}
 	return causes;
@@ -168,10 +160,10 @@ static struct json *details_to_json(const struct status *st, struct arena *a)
 {
 	struct json *details = json_object(a);
 
-	add_text(a, details, STR("name"), st->name);
-	add_text(a, details, STR("group"), st->group);
-	add_text(a, details, STR("kind"), st->kind);
-	add_text(a, details, STR("uid"), st->uid);
+	json_add_text(a, details, STR("name"), st->name);
+	json_add_text(a, details, STR("group"), st->group);
+	json_add_text(a, details, STR("kind"), st->kind);
+	json_add_text(a, details, STR("uid"), st->uid);
 	if (st->n_causes) {
 		json_add(a, details, STR("causes"), causes_to_json(st, a));
 	}
@@ -186,7 +178,7 @@ static struct json *status_object(struct arena *a, struct str outcome, struct st
 	struct json *j = json_object(a);
 	struct json *metadata = json_object(a);
 
-	add_text(a, metadata, STR("continue"), continue_token);
+	json_add_text(a, metadata, STR("continue"), continue_token);
 	json_add(a, j, STR("kind"), json_string(a, STR("Status")));
 	json_add(a, j, STR("apiVersion"), json_string(a, STR("v1")));
 	json_add(a, j, STR("metadata"), metadata);
@@ -198,8 +190,8 @@ struct json *status_to_json(const struct status *st, struct arena *a)
 {
 	struct json *j = status_object(a, STR("Failure"), st->continue_token);
 
-	add_text(a, j, STR("message"), st->message);
-	add_text(a, j, STR("reason"), str_of(st->reason));
+	json_add_text(a, j, STR("message"), st->message);
+	json_add_text(a, j, STR("reason"), str_of(st->reason));
 	if (st->has_details || st->retry_after_s) {
 		json_add(a, j, STR("details"), details_to_json(st, a));
 	}

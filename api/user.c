@@ -1,12 +1,5 @@
 #include "api/user.h"
 
-static void add_text(struct arena *a, struct json *object, const char *name, struct str value)
-{
-	if (value.n) {
-		json_add(a, object, str_of(name), json_string(a, value));
-	}
-}
-
 static struct json *groups_json(const struct user *u, struct arena *a)
 {
 	struct json *groups = json_array(a);
@@ -33,8 +26,8 @@ struct json *user_extra_json(const struct user *u, struct arena *a)
 struct json *user_info_json(const struct user *u, struct arena *a)
 {
 	struct json *info = json_object(a);
-	add_text(a, info, "username", u->name);
-	add_text(a, info, "uid", u->uid);
+	json_add_text(a, info, STR("username"), u->name);
+	json_add_text(a, info, STR("uid"), u->uid);
 	if (u->n_groups) {
 		json_add(a, info, STR("groups"), groups_json(u, a));
 	}

@@ -147,6 +147,13 @@ void json_set(struct arena *a, struct json *object, struct str name, struct json
 	}
 }
 
+void json_add_text(struct arena *a, struct json *object, struct str name, struct str text)
+{
+	if (text.n > 0) {
+		json_add(a, object, name, json_string(a, text));
+	}
+}
+
 bool json_remove(struct json *object, struct str name)
 {
 	assert_changeable(object, JSON_OBJECT);

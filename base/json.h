@@ -81,7 +81,8 @@ void json_remove_at(struct json *array, uint32_t at);
 /* Replaces the last member of that name, or appends. name is not copied. */
 void json_set(struct arena *a, struct json *object, struct str name, struct json *value);
 void json_add(struct arena *a, struct json *object, struct str name, struct json *value); /* appends without looking */
-bool json_remove(struct json *object, struct str name); /* all of that name */
+void json_add_text(struct arena *a, struct json *object, struct str name, struct str text); /* a string, left out when empty */
+bool json_remove(struct json *object, struct str name);                                     /* all of that name */
 
 /* Looking. All take NULL for j and answer NULL, false, or 0 then. */
 struct json *json_get(const struct json *j, struct str name); /* NULL also when j is no object */

@@ -5,13 +5,6 @@ static struct json *text(struct arena *a, const char *s)
 	return json_string(a, str_of(s));
 }
 
-static void add_text(struct arena *a, struct json *object, const char *name, struct str value)
-{
-	if (value.n) {
-		json_add(a, object, str_of(name), json_string(a, value));
-	}
-}
-
 /* GroupVersionKind, GroupVersionResource. */
 static struct json *name_door(const struct door *door, const char *last, const char *value, struct arena *a)
 {
@@ -34,12 +27,12 @@ static struct json *request_of(const struct webhook_question *q, const struct do
 	json_add(a, j, STR("uid"), text(a, uid));
 	json_add(a, j, STR("kind"), name_door(door, "kind", q->kind->kind, a));
 	json_add(a, j, STR("resource"), name_door(door, "resource", q->kind->resource, a));
-	add_text(a, j, "subResource", q->subresource);
+	json_add_text(a, j, STR("subResource"), q->subresource);
 	json_add(a, j, STR("requestKind"), name_door(q->door, "kind", q->kind->kind, a));
 	json_add(a, j, STR("requestResource"), name_door(q->door, "resource", q->kind->resource, a));
-	add_text(a, j, "requestSubResource", q->subresource);
-	add_text(a, j, "name", q->name);
-	add_text(a, j, "namespace", q->ns);
+	json_add_text(a, j, STR("requestSubResource"), q->subresource);
+	json_add_text(a, j, STR("name"), q->name);
+	json_add_text(a, j, STR("namespace"), q->ns);
 	json_add(a, j, STR("operation"), text(a, q->operation));
 	json_add(a, j, STR("userInfo"), user_info_json(q->user, a));
 	json_add(a, j, STR("object"), shown(object, door, a));

@@ -137,19 +137,12 @@ static struct json *objects(const struct migration_report *r, struct arena *a)
 	return o;
 }
 
-static void add_text(struct json *o, const char *name, struct str text, struct arena *a)
-{
-	if (text.n) {
-		json_add(a, o, str_of(name), json_string(a, text));
-	}
-}
-
 static void add_time(struct json *o, const char *name, struct str known, bool is_now, int64_t now_s, struct arena *a)
 {
 	char now[TIME_RFC3339_SIZE];
 
 	time_format_rfc3339(now, now_s);
-	add_text(o, name, known.n || !is_now ? known : arena_dup(a, str_of(now)), a);
+	json_add_text(a, o, str_of(name), known.n || !is_now ? known : arena_dup(a, str_of(now)));
 }
 
 struct json *migration_status(const struct migration *m, const struct migration_report *r, int64_t now_s, struct arena *a)
@@ -158,9 +151,9 @@ struct json *migration_status(const struct migration *m, const struct migration_
 	bool has_ended = r->state == MIGRATION_SUCCEEDED || r->state == MIGRATION_FAILED;
 
 	json_add(a, status, STR("conditions"), conditions(json_gets(m->status, "conditions"), r, now_s, a));
-	add_text(status, "storageVersion", r->version, a);
+	json_add_text(a, status, STR("storageVersion"), r->version);
 	json_add(a, status, STR("objects"), objects(r, a));
-	add_text(status, "progressKey", has_ended ? STR("") : r->progress, a);
+	json_add_text(a, status, STR("progressKey"), has_ended ? STR("") : r->progress);
 	add_time(status, "startTime", member_text(m->status, "startTime"), r->state == MIGRATION_RUNNING, now_s, a);
 	add_time(status, "completionTime", STR(""), has_ended, now_s, a);
 	return status;

@@ -99,13 +99,6 @@ int64_t census_others(const struct cache_census *c, const struct kind *k, const 
 
 /* ---- the StorageVersion ---- */
 
-static void add_text(struct json *object, const char *name, struct str text, struct arena *a)
-{
-	if (text.n) {
-		json_add(a, object, str_of(name), json_string(a, text));
-	}
-}
-
 static void add_texts(struct json *object, const char *name, const struct str *texts, size_t n, struct arena *a)
 {
 	struct json *list = json_array(a);
@@ -123,9 +116,9 @@ static struct json *server_version(const struct agreement_replica *r, const stru
 	struct json *server = json_object(a);
 
 	json_add(a, server, STR("apiServerID"), json_string(a, r->id));
-	add_text(server, "address", r->address, a);
-	add_text(server, "encodingVersion", v->encodes, a);
-	add_text(server, "wantedVersion", str_eq(v->wants, v->encodes) ? STR("") : v->wants, a);
+	json_add_text(a, server, STR("address"), r->address);
+	json_add_text(a, server, STR("encodingVersion"), v->encodes);
+	json_add_text(a, server, STR("wantedVersion"), str_eq(v->wants, v->encodes) ? STR("") : v->wants);
 	add_texts(server, "decodableVersions", v->decodes, v->n_decodes, a);
 	add_texts(server, "servedVersions", v->serves, v->n_serves, a);
 	return server;
@@ -178,8 +171,8 @@ static void add_common(struct json *status, const struct kind *k, const struct d
 	char hash[STORAGE_VERSION_HASH_SIZE];
 
 	storage_version_hash(k, common, hash);
-	add_text(status, "commonEncodingVersion", door_api_version(common, a), a);
-	add_text(status, "storageVersionHash", arena_dup(a, str_of(hash)), a);
+	json_add_text(a, status, STR("commonEncodingVersion"), door_api_version(common, a));
+	json_add_text(a, status, STR("storageVersionHash"), arena_dup(a, str_of(hash)));
 }
 
 /* Upstream (apiserver pkg/storageversion SetCommonEncodingVersion): since when it is so begins anew with another version, too. */

@@ -354,10 +354,7 @@ static struct json *delete_query_preconditions(const struct params *p, struct ar
 	struct json *o = json_object(a);
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		struct str value = params_get(p, names[i]);
-		if (value.n > 0) {
-			json_add(a, o, str_of(names[i]), json_string(a, value));
-		}
+		json_add_text(a, o, str_of(names[i]), params_get(p, names[i]));
 	}
 	return o;
 }

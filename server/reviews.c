@@ -10,13 +10,6 @@ static const struct json *spec(const struct object *o)
 	return json_gets(o->fields, "spec");
 }
 
-static void add_text(struct arena *a, struct json *o, const char *name, struct str text)
-{
-	if (text.n > 0) {
-		json_add(a, o, str_of(name), json_string(a, text));
-	}
-}
-
 /* What is put in place of the question's own status. */
 static void set_status(struct request *q, struct object *o, struct json *status)
 {
@@ -128,7 +121,7 @@ static void answer_access_of(struct request *q, struct object *o, const struct u
 	struct json *status = json_object(q->a);
 
 	json_add(q->a, status, STR("allowed"), json_bool(q->a, authz_allows(q->server->authz, &what)));
-	add_text(q->a, status, "evaluationError", evaluation_error(o, q->a));
+	json_add_text(q->a, status, STR("evaluationError"), evaluation_error(o, q->a));
 	set_status(q, o, status);
 }
 
@@ -200,7 +193,7 @@ static int answer_token(struct request *q, struct object *o)
 		json_add(q->a, status, STR("user"), user_info_json(user, q->a));
 	} else {
 		json_add(q->a, status, STR("user"), json_object(q->a));
-		add_text(q->a, status, "error", STR("invalid bearer token"));
+		json_add_text(q->a, status, STR("error"), STR("invalid bearer token"));
 	}
 	set_status(q, o, status);
 	return 0;

@@ -96,12 +96,10 @@ static size_t count_of_kind(struct cache *cache, const struct kind *k, const str
 	size_t n = 0;
 
 	buf_init(&path, PATH_MAX_BYTES);
-	for (const struct reference_field *f = k->reference_fields; s && f->prefix; f++) {
-		if (strcmp(f->resource, o->kind->resource) == 0 && strcmp(f->group, o->kind->doors[0].group) == 0) {
-			buf_clear(&path);
-			buf_printf(&path, "%s" STR_FMT, f->prefix, STR_ARG(o->meta.name));
-			n += cache_snapshot_count_computed(s, o->meta.ns, buf_str(&path));
-		}
+	for (const struct reference_field *f = NULL; s && (f = kind_reference_to(k, o->kind, f));) {
+		buf_clear(&path);
+		buf_printf(&path, "%s" STR_FMT, f->prefix, STR_ARG(o->meta.name));
+		n += cache_snapshot_count_computed(s, o->meta.ns, buf_str(&path));
 	}
 	return n;
 }

@@ -120,10 +120,8 @@ static void find_all_blockers(struct blockers *b, const struct kind *target, str
 {
 	for (size_t i = 0; i < kind_count(); i++) {
 		const struct kind *k = kind_at(i);
-		for (const struct reference_field *f = k->reference_fields; f && f->prefix; f++) {
-			if (strcmp(f->resource, target->resource) == 0 && strcmp(f->group, target->doors[0].group) == 0) {
-				find_blockers(b, k, f, request_ns(b->q), name);
-			}
+		for (const struct reference_field *f = NULL; (f = kind_reference_to(k, target, f));) {
+			find_blockers(b, k, f, request_ns(b->q), name);
 		}
 	}
 }

@@ -23,13 +23,9 @@ static const char *options_kind(struct str operation)
 	return str_is(operation, "CREATE") ? "CreateOptions" : str_is(operation, "UPDATE") ? "UpdateOptions" : "DeleteOptions";
 }
 
-static void add_text(struct request *q, struct json *options, const char *name)
+static void add_param(struct request *q, struct json *options, const char *name)
 {
-	struct str value = params_get(&q->route.params, name);
-
-	if (value.n > 0) {
-		json_set(q->a, options, str_of(name), json_string(q->a, value));
-	}
+	json_add_text(q->a, options, str_of(name), params_get(&q->route.params, name));
 }
 
 /* metav1's options of the request, as the query or the body of a deletion gave them. */
@@ -47,9 +43,9 @@ static const struct json *options_of(struct request *q, const struct write *w, c
 		json_append(q->a, all, json_string(q->a, STR("All")));
 		json_set(q->a, options, STR("dryRun"), all);
 	}
-	add_text(q, options, "fieldManager");
-	add_text(q, options, "fieldValidation");
-	add_text(q, options, "propagationPolicy");
+	add_param(q, options, "fieldManager");
+	add_param(q, options, "fieldValidation");
+	add_param(q, options, "propagationPolicy");
 	return options;
 }
 
