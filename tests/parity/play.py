@@ -11,7 +11,7 @@ import time
 import urllib.parse
 
 from jsontext import edit, lexeme, parse_json, resolve
-from wire import Watch
+from wire import PATIENCE, Watch
 
 HEADERS = ("Allow", "Cache-Control", "Content-Encoding", "Content-Type", "Location", "Retry-After", "Vary", "Warning",
            "WWW-Authenticate", "X-Content-Type-Options")
@@ -85,6 +85,7 @@ class Run:
             for index, step in enumerate(self.case["steps"]):
                 if step.get("wait"):
                     time.sleep(step["wait"])
+                    self.settle()
                 if step.get("hook"):
                     self.hooks[step["hook"]]()
                 if "join" in step:
@@ -97,6 +98,11 @@ class Run:
         finally:
             self.clean()
         return self.results
+
+    def settle(self):
+        """Reads that may not be old: what they saw, those that may be old see, too."""
+        for prefix, namespace, resource in sorted(self.collections):
+            self.client.exchange("GET", "%s/namespaces/%s/%s" % (prefix, namespace, resource), {"Accept": "application/json"})
 
     def step(self, index, step, watches):
         path = self.expand(step["path"])
@@ -113,7 +119,7 @@ class Run:
         if "watch" in step:
             watch = Watch(self.client, step["method"], target, headers, auth, step["watch"])
             watch.start()
-            watch.answered.wait(5)
+            watch.answered.wait(PATIENCE)
             watches[step["watch"].get("as", str(index))] = (index, watch)
             return
         try:

@@ -11,6 +11,7 @@ import urllib.parse
 from jsontext import parse_json
 
 USER_AGENT = "parity"
+PATIENCE = 60  # seconds: how long a stream may take to come to what it was recorded to come to
 
 
 class Client:
@@ -99,7 +100,7 @@ class Watch(threading.Thread):
         self.status, self.headers, self.raw = None, [], b""
         self.events, self.error = [], None
         self.stopping = self.closed = False
-        self.last = self.began = time.monotonic()
+        self.last = time.monotonic()
 
     def run(self):
         try:
@@ -152,15 +153,19 @@ class Watch(threading.Thread):
         elif treatment != "drop":
             self.events.append(event)
 
+    def is_told_off(self):
+        """An error is the last event: the server ends the stream."""
+        return bool(self.events) and isinstance(self.events[-1], dict) and self.events[-1].get("type") == "ERROR"
+
     def finish(self):
-        """Wait for the wanted events, a moment for surplus ones, then hang up."""
-        deadline = self.began + self.limits.get("seconds", 5)
-        wanted, linger = self.limits.get("events"), self.limits.get("linger", 0.3)
+        """Wait for the wanted events, a moment for surplus ones, then hang up; without a number of them, and behind an error, for the end."""
         entered = time.monotonic()
+        deadline = entered + PATIENCE
+        wanted, linger = self.limits.get("events"), self.limits.get("linger", 0.3)
         with self.changed:
             while self.is_alive():
                 now = time.monotonic()
-                if wanted is not None and len(self.events) >= wanted:
+                if wanted is not None and len(self.events) >= wanted and not self.is_told_off():
                     until = min(deadline, max(self.last, entered if wanted == 0 else 0) + linger)
                 else:
                     until = deadline
