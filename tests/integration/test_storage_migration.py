@@ -7,10 +7,12 @@ import pytest
 
 from objects import APPLY, owner, revision, revisions
 from processes import retry_until
+from registrations import STEADY_S, end_lease
 
 V1 = "/apis/annals.dev/v1"
 DEPENDENTS, MIGRATIONS, VERSIONS = f"{V1}/namespaces/default/dependents", f"{V1}/storagemigrations", f"{V1}/storageversions"
 EVENTS = "/api/v1/namespaces/default/events"
+SLOWLY = "--storage-migration-rate=1"  # it lasts far longer than what is done to it meanwhile
 OLD = "--storage-version=dependents=v1beta1,controllerrevisions=v1beta1,events=events.k8s.io/v1"
 N = 60
 
@@ -34,7 +36,12 @@ class World:
         self.store, self.serve = etcd(), serve
 
     def server(self, *flags, **more):
-        return self.serve(self.store.endpoint, "--replica-lease-duration=2s", "--etcd-compaction-interval=0", *flags, **more)
+        return self.serve(self.store.endpoint, f"--replica-lease-duration={STEADY_S}s", "--etcd-compaction-interval=0", *flags, **more)
+
+    def kill(self, server):
+        """And others need not wait until its lease ends."""
+        server.kill()
+        end_lease(self.store, server)
 
     def fill(self, n=N, path=DEPENDENTS, make=dependent):
         """Objects made by a server that stores the old versions, and is gone then."""
@@ -170,9 +177,9 @@ def test_off_says_that_it_is_off(world):
 
 def test_killed_server_is_taken_up_where_it_was(world):
     world.fill()
-    server = world.server("--storage-migration-rate=30")
+    server = world.server(SLOWLY)
     wait_running(server, 1)
-    server.kill()
+    world.kill(server)
     before, [recorded] = world.stored(), world.stored("annals.dev/storagemigrations").values()
     progress = recorded["value"]["status"]["progressKey"].partition("/")[2]
     done = {name for name in before if name <= progress}
@@ -189,27 +196,29 @@ def test_killed_server_is_taken_up_where_it_was(world):
 def test_another_server_goes_on(world):
     """Both could. The one that does so is killed; the other waits for the end of its lease."""
     world.fill()
-    first = world.server("--storage-migration-rate=30")
-    first.stderr.wait("turn to migrate")
+    first = world.server(SLOWLY)
+    assert first.stderr.wait("turn to migrate")
     second = world.server("--storage-migration-rate=0")
     wait_running(second, 1)
-    assert not [line for line in second.stderr.lines if "turn to migrate" in line]
-    first.kill()
-    second.stderr.wait("turn to migrate")
+    assert "turn to migrate" not in second.stderr.text
+    world.kill(first)
+    assert second.stderr.wait("turn to migrate")
     wait_state(second, "Succeeded")
     assert world.versions() == {"annals.dev/v1"} and len(migrations(second)) == 1
 
 
 def test_changes_meanwhile_are_kept(world):
     world.fill()
-    server = world.server("--storage-migration-rate=30")
+    server = world.server(SLOWLY)
     wait_running(server, 1)
     for name in ("o000", "o030", f"o{N - 1:03}"):
         assert server.delete(f"{DEPENDENTS}/{name}").status == 200
     for name in ("o001", "o031", f"o{N - 2:03}"):
         assert server.patch(f"{DEPENDENTS}/{name}", {"metadata": {"labels": {"changed": "true"}}}).status == 200
     assert server.post(DEPENDENTS, dependent("o0001")).status == 201
-    wait_state(server, "Succeeded")
+    assert state(migrations(server)[0]) == "Running"
+    assert server.stop() == 0
+    wait_state(world.server(), "Succeeded")
     stored = world.stored()
     assert len(stored) == N - 3 + 1 and {kv["value"]["apiVersion"] for kv in stored.values()} == {"annals.dev/v1"}
     changed = {name for name, kv in stored.items() if kv["value"]["metadata"].get("labels")}
@@ -218,12 +227,15 @@ def test_changes_meanwhile_are_kept(world):
 
 def test_restart_and_compaction_of_etcd_are_survived(world):
     world.fill()
-    server = world.server("--storage-migration-rate=30")
+    server = world.server(SLOWLY)
     running = wait_running(server, 1)
     world.store.ctl("compact", running["metadata"]["resourceVersion"])
     world.store.kill()
     world.store = type(world.store)(world.store.dir)
+    wait_running(server, running["status"]["objects"]["migrated"] + 1)
     retry_until(server.is_ready, "the server is ready again")
+    assert server.stop() == 0
+    server = world.server()
     wait_state(server, "Succeeded")
     assert world.versions() == {"annals.dev/v1"} and len(migrations(server)) == 1
 
@@ -239,13 +251,14 @@ def test_servers_that_differ_are_waited_for(world):
     assert "stores annals.dev/v1beta1" in reason["message"] and "stores annals.dev/v1" in reason["message"]
 
     def differing():
-        status = new.get(f"{VERSIONS}/dependents.annals.dev").json["status"]
-        return "commonEncodingVersion" not in status and len(status["storageVersions"]) == 2 and status
+        answer = new.get(f"{VERSIONS}/dependents.annals.dev")
+        status = answer.json["status"] if answer.status == 200 else {}
+        return status and "commonEncodingVersion" not in status and len(status["storageVersions"]) == 2 and status
 
     status = retry_until(differing, "a StorageVersion without a common version")
     assert status["conditions"][0]["status"] == "False" and status["conditions"][0]["reason"] == "CommonEncodingVersionUnset"
     assert world.versions() == {"annals.dev/v1beta1"}
-    old.kill()
+    world.kill(old)
     wait_state(new, "Succeeded")
     assert world.versions() == {"annals.dev/v1"}
 
@@ -253,9 +266,9 @@ def test_servers_that_differ_are_waited_for(world):
 def test_another_version_ends_a_migration(world):
     """It has begun to store v1, and now the servers store v1beta1 again: it fails, and what is stored is brought back."""
     world.fill()
-    server = world.server("--storage-migration-rate=30")
+    server = world.server(SLOWLY)
     wait_running(server, 1)
-    server.kill()
+    world.kill(server)
     server = world.server(OLD)
     failed = wait_state(server, "Failed")
     assert condition(failed, "Failed")["message"] == "it began to store objects in annals.dev/v1, and now all replicas store annals.dev/v1beta1"
@@ -265,8 +278,12 @@ def test_another_version_ends_a_migration(world):
 
 def test_storageversions_can_only_be_read(world):
     server = world.server()
-    retry_until(lambda: server.get(f"{VERSIONS}/namespaces").status == 200, "StorageVersions")
-    one = server.get(f"{VERSIONS}/namespaces").json
+
+    def agreed():
+        answer = server.get(f"{VERSIONS}/namespaces")
+        return answer.status == 200 and "storageVersionHash" in answer.json["status"] and answer.json
+
+    one = retry_until(agreed, "a StorageVersion with a common version")
     assert [server.post(VERSIONS, one).status, server.put(f"{VERSIONS}/namespaces", one).status, server.delete(f"{VERSIONS}/namespaces").status,
             server.patch(f"{VERSIONS}/namespaces", {}).status, server.delete(VERSIONS).status] == [405] * 5
     assert one["status"]["commonEncodingVersion"] == "v1" and one["status"]["storageVersionHash"]
@@ -296,6 +313,7 @@ def test_kubectl_shows_them(up):
     assert server.stop() == 0
     server = up("--port=0", dir=server.dir)
     wait_state(server, "Succeeded")
+    retry_until(lambda: server.get(f"{VERSIONS}/dependents.annals.dev").status == 200, "its StorageVersion")
 
     def rows(*arguments):
         done = server.kubectl("get", *arguments)
