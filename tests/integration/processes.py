@@ -143,9 +143,26 @@ class Output:
                     raise TimeoutError(f"no line {pattern!r} in:\n{''.join(self.lines)}")
 
 
+held_ports = []  # sockets
+
+
+def free_port():
+    """For a server that has to be told its port. It is this server's alone: a socket that is bound and does not listen keeps the kernel from giving it to anybody
+    else for as long as the tests run, and is in nobody's way who asks for it by number (with SO_REUSEADDR, as servers do)."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    held_ports.append(holder)
+    return holder.getsockname()[1]
+
+
 def thread_states(pid):
+    """As in ps(1): R runs or could, S waits, T is stopped ..."""
     for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
-        yield path.read_text().rpartition(")")[2].split()[0]
+        try:
+            yield path.read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            pass  # ended meanwhile
 
 
 class Process:

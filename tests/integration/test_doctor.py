@@ -32,19 +32,11 @@ def shell(command):
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
 
 
-def free_ports(n):
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 class TcpEtcd(processes.Process):
     """An etcd that listens on 127.0.0.1: metrics and TLS are to be seen there."""
 
     def __init__(self, directory, binary, *flags, tls=None):
-        client, peer = free_ports(2)
+        client, peer = processes.free_port(), processes.free_port()
         self.endpoint = f"{'https' if tls else 'http'}://127.0.0.1:{client}"
         if tls:
             (cert, key), ca = tls
@@ -109,7 +101,7 @@ def test_doctor__sees_an_etcd_on_a_unix_socket(etcd):
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_doctor__says_that_no_etcd_answers(scheme):
-    seen = Findings(f"--etcd-servers={scheme}://127.0.0.1:{free_ports(1)[0]}")
+    seen = Findings(f"--etcd-servers={scheme}://127.0.0.1:{processes.free_port()}")
     assert seen.status == 1 and seen.one("error", "Connection refused")["mend"].startswith("systemctl start etcd")
 
 

@@ -109,7 +109,8 @@ def test_a_collector_that_is_killed_at_work_is_replaced(etcd, serve, certificate
 def test_a_collector_finds_out_what_went_while_nobody_looked(etcd, certificates, folder):
     """The server is killed; behind the collector's back, through another, owners go and history is compacted."""
     store = etcd()
-    server = processes.Serve(store.endpoint, certificates)
+    port = f"--secure-port={processes.free_port()}"
+    server = processes.Serve(store.endpoint, certificates, port)
     heap = make_heap(server, "heap")
     heap.chain("abc")
     top = heap.make("top")
@@ -127,7 +128,7 @@ def test_a_collector_finds_out_what_went_while_nobody_looked(etcd, certificates,
     store.ctl("compaction", str(revision_now))
     assert other.stop() == 0
 
-    again = processes.Serve(store.endpoint, certificates, f"--secure-port={server.client.port}")
+    again = processes.Serve(store.endpoint, certificates, port)
     assert again.url == server.url
     heap.becomes(a="", b="a", c="b", **{"b-too": "b"})
     assert collector.stop() == 0
