@@ -138,6 +138,12 @@ def test_audit_id_is_the_clients_or_ours(annals):
 # ---- slow requests ----
 
 
+def is_waiting(server):
+    """The write is under way, and nobody here has anything left to do: etcd has been asked."""
+    is_under_way = metric(server, 'apiserver_current_inflight_requests{request_kind="mutating"}') == 1
+    return is_under_way and set(processes.thread_states(server.pid)) == {"S"}
+
+
 def slow_write(server, store, name):
     """A write that etcd leaves waiting for 60 ms; the line about it."""
     assert server.post(PATH, revision("first")).status == 201  # so that the cache knows the namespace
@@ -146,8 +152,9 @@ def slow_write(server, store, name):
     store.signal(signal.SIGSTOP)
     try:
         writer = threading.Thread(target=lambda: server.post(PATH, revision(name)))
-        began = time.monotonic()
         writer.start()
+        retry_until(lambda: is_waiting(server), "the write waits")
+        began = time.monotonic()
         retry_until(lambda: time.monotonic() - began > 0.06, "60 ms")
     finally:
         store.signal(signal.SIGCONT)
