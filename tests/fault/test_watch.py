@@ -93,12 +93,12 @@ class Led(World):
 
 def compact_for_all(world, _mutators):
     """By the protocol of replicas: servers forget, too."""
-    world.gateway.compact_as_replica()
+    world.gateway.compact_as_replica(world.recorder.catch_up())
 
 
 def compact_behind(world, _mutators):
     """By somebody who tells nobody."""
-    world.gateway.compact(world.gateway.revision())
+    world.gateway.compact(world.recorder.catch_up())
 
 
 def kill_first(world, _mutators):
@@ -115,7 +115,6 @@ def kill_etcd(world, mutators):
     world.etcd.kill()
     mutators.wait_failures()
     world.start_etcd()
-    world.recorder.truth()  # or else what was recorded might end before what is compacted next
 
 
 def interrupt(world, mutators):
@@ -132,13 +131,19 @@ def lose_history(world, mutators):
     mark = log.mark()
     world.relay.cut()
     mutators.wait_successes(10, members=mutators.members[:2])
-    world.gateway.compact(world.gateway.revision())
+    world.gateway.compact(world.recorder.catch_up())
     mutators.wait_successes(3, members=mutators.members[:2])
     world.relay.mend()
     assert log.wait(r"loaded at revision", since=mark)
 
 
 TROUBLES = [compact_for_all, kill_first, interrupt, compact_behind, kill_etcd, lose_history, kill_second, compact_for_all]
+
+
+def wait_much_happened(watchers):
+    """A run in which nobody met a gap in history, or somebody was told next to nothing, shows nothing."""
+    watchers.wait(lambda watcher: watcher.n_events > 20, "events of each watcher")
+    watchers.wait(lambda _: any(watcher.n_expired for watcher in watchers.members), "a watcher that is refused")
 
 
 def test_watchers_miss_nothing(folder, certificates, etcd_binary):
@@ -152,9 +157,8 @@ def test_watchers_miss_nothing(folder, certificates, etcd_binary):
                     mutators.wait_successes(10)
                     watchers.wait_successes()
                     trouble(world, mutators)
+                wait_much_happened(watchers)
             told = world.recorder.truth()
             settle(watchers, told)
         for watcher in watchers.members:
             check(told, watcher)
-        assert sum(watcher.n_expired for watcher in watchers.members) > 0
-        assert all(sum(len(segment.events) for segment in watcher.segments) > 20 for watcher in watchers.members)

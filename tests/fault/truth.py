@@ -86,9 +86,9 @@ class Gateway:
     def compact(self, revision):
         self.call("/v3/kv/compaction", {"revision": revision, "physical": True})
 
-    def compact_as_replica(self):
-        """As annals and kube-apiserver do it: the key that tells the other replicas, then the compaction. Returns the revision."""
-        revision = self.revision()
+    def compact_as_replica(self, revision=None):
+        """As annals and kube-apiserver do it: the key that tells the other replicas, then the compaction. Returns the revision, by default that of now."""
+        revision = revision or self.revision()
         self.put(PREFIX + "compact_rev_key", str(revision))
         self.compact(revision)
         return revision
@@ -97,7 +97,7 @@ class Gateway:
         """All changes from that revision on, in etcd's order; ends only with the connection. read: makes of an event what is wanted of it; else Changes."""
         connection, response = self._post("/v3/watch", {"create_request": {**everything(), "start_revision": start}})
         try:
-            while line := response.readline():
+            while (line := response.readline()).endswith(b"\n"):  # else etcd was killed while it was telling
                 result = json.loads(line).get("result")
                 if result is None:  # etcd itself is ending
                     return
@@ -143,10 +143,15 @@ class Recorder:
             except (OSError, http.client.HTTPException):
                 time.sleep(0.01)  # etcd is away
 
+    def catch_up(self):
+        """Until everything up to now is here. Returns the revision of now: history up to there may be forgotten."""
+        last = self.gateway.revision()
+        processes.retry_until(lambda: self.found and self.found[-1].revision >= last, "etcd's own watch")
+        return last
+
     def truth(self):
         """Everything up to now."""
-        last = self.gateway.revision()
-        processes.retry_until(lambda: self.found[-1].revision >= last, "etcd's own watch")
+        self.catch_up()
         return Truth(list(self.found))
 
 

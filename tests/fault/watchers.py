@@ -81,6 +81,10 @@ class Watcher:
     def position(self):
         return self.segment.end if self.segment else 0
 
+    @property
+    def n_events(self):
+        return sum(len(segment.events) for segment in self.segments)
+
     def step(self):
         try:
             if self.segment is None:
