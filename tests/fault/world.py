@@ -90,8 +90,11 @@ class Crew:
         processes.retry_until(holds, what)
 
     def _wait_more(self, counter, n, members):
+        """Each one has the time that anything may take."""
         before = {member: getattr(member, counter) for member in (self.members if members is None else members)}
-        self.wait(lambda member: member not in before or getattr(member, counter) >= before[member] + n, f"{n} more {counter} of each client")
+        for number in range(1, n + 1):
+            self.wait(lambda member, more=number: member not in before or getattr(member, counter) >= before[member] + more,
+                      f"{number} of {n} more {counter} of each client")
 
     def wait_successes(self, n=1, members=None):
         self._wait_more("successes", n, members)
