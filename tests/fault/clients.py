@@ -42,9 +42,14 @@ class Client:
         self.successes = self.failures = self.n = 0
         self.is_busy = False
 
-    def step(self):
+    def choose(self):
+        """(kind, preconditions, name) of the next step."""
         _, kind, precondition = self.random.choices(self.HABITS, [habit[0] for habit in self.HABITS])[0]
-        name, door = self.random.choice(self.names), self.random.choice(DOORS)
+        return kind, precondition, self.random.choice(self.names)
+
+    def step(self):
+        kind, precondition, name = self.choose()
+        door = self.random.choice(DOORS)
         state, version, uid = self.memory[name]
         self.n += 1
         op = model.Op(f"{self.id}-{self.n}", kind, f"{NAMESPACE}/{name}", client=self.id)
@@ -104,3 +109,12 @@ class Client:
         else:
             self.memory[name] = shown(body)
             op.seen, op.seen_version, _ = self.memory[name]
+
+
+class Reader(Client):
+    """Makes each of its objects, and only looks at them from then on: whoever writes them later is none of the clients."""
+
+    HABITS = [(24, "get", ""), (1, "list", "")]
+
+    def choose(self):
+        return ("create", "", self.names[self.n]) if self.n < len(self.names) else super().choose()
