@@ -39,7 +39,8 @@ class Fleet(World):
 
     def __init__(self, folder, certificates, n_servers=2, start=V1, rate=150, lease_s=LEASE_S, **more):
         self.settings, self.more = [start] * n_servers, more
-        self.flags = ["--etcd-compaction-interval=0", f"--replica-lease-duration={lease_s}s", f"--storage-migration-rate={rate}"]
+        self.rate = rate  # objects a second; of replicas that are started from now on
+        self.flags = ["--etcd-compaction-interval=0", f"--replica-lease-duration={lease_s}s"]
         super().__init__(folder, certificates, n_servers=n_servers)
 
     def options(self, number):
@@ -48,7 +49,8 @@ class Fleet(World):
     def start_server(self, number, wait=True):
         options = self.options(number)
         flags = options.pop("flags")
-        self.servers[number] = processes.Serve(self.endpoint(number), self.certificates, *self.flags, *flags, wait=wait, **options)
+        rate = f"--storage-migration-rate={self.rate}"
+        self.servers[number] = processes.Serve(self.endpoint(number), self.certificates, *self.flags, rate, *flags, wait=wait, **options)
 
     def change(self, number, setting_, wait=True):
         """As an upgrade does it: the replica ends, and one with the setting starts."""
