@@ -48,8 +48,9 @@ def test_events_share_a_lease_of_an_hour(store, serve):
 def test_event_is_removed_when_its_time_is_over(store, serve):
     server = serve(store.endpoint, "--event-ttl=1s")
     retry_until(lambda: server.get("/readyz").status == 200, "the server")
-    make(server, "a")
-    with server.watch(f"{EVENTS}?watch=1&resourceVersion=0&timeoutSeconds=60") as watch:
+    version = server.get(EVENTS).json["metadata"]["resourceVersion"]
+    with server.watch(f"{EVENTS}?watch=1&resourceVersion={version}&timeoutSeconds=60") as watch:
+        make(server, "a")
         seen = []
         for change in watch:
             seen.append((change["type"], change["object"]["metadata"]["name"]))
