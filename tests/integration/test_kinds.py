@@ -6,6 +6,7 @@ import pytest
 
 import processes
 from objects import APPS, NAMESPACES
+from processes import retry_until
 from test_access import rule
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -129,11 +130,19 @@ def test_tokens_are_reviewed(shop):
 
 
 def test_reviews_are_not_stored(shop):
-    before = shop.get(NAMESPACES).json["metadata"]["resourceVersion"]
-    for _ in range(3):
-        body = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
-        assert shop.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body).status == 201
-    assert shop.get(NAMESPACES).json["metadata"]["resourceVersion"] == before
+    """What was stored would show in etcd's revision, every time; the server's own records show there now and then."""
+
+    def version():
+        return shop.get(NAMESPACES).json["metadata"]["resourceVersion"]
+
+    def are_without_a_trace():
+        before = version()
+        for _ in range(3):
+            body = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}
+            assert shop.post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", body).status == 201
+        return version() == before
+
+    retry_until(are_without_a_trace, "the revision stays as it is")
 
 
 def test_kinds_own_each_other(shop):
