@@ -22,6 +22,13 @@ def revision(name, number=1, **data):
     return {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": {"name": name}, "revision": number, "data": data or {"a": 1}}
 
 
+def replace(path, text):
+    """At once: a file that is written anew is empty for a moment, which is a file without tokens."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.rename(path)
+
+
 def run_up(*flags, env=None):
     """An `annals up` that is expected not to get far."""
     return run([BIN, "up", *flags], env=env)
@@ -116,10 +123,18 @@ def test_files_are_their_owners_alone(up):
         assert mode(a.dir / name) == 0o600, name
 
 
+def descriptors(pid):
+    """What they lead to."""
+    for link in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            yield os.readlink(link)
+        except FileNotFoundError:
+            pass  # closed meanwhile
+
+
 def test_etcd_listens_nowhere_but_in_the_directory(up, etcd_binary):
     a = up(etcd=etcd_binary)
-    descriptors = [os.readlink(path) for path in pathlib.Path(f"/proc/{a.etcd_pid}/fd").iterdir() if path.is_symlink()]
-    sockets = {target[8:-1] for target in descriptors if target.startswith("socket:[")}
+    sockets = {target[8:-1] for target in descriptors(a.etcd_pid) if target.startswith("socket:[")}
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for line in pathlib.Path(f"/proc/{a.etcd_pid}/net/{table}").read_text().splitlines()[1:]:
             assert line.split()[9] not in sockets, f"etcd has a socket in {table}: {line}"
@@ -375,7 +390,7 @@ def test_token_file_takes_effect_and_is_read_again(up, folder):
     assert alice.get(NAMESPACES).status == 200
     assert bob.get(NAMESPACES).status == 401
 
-    tokens.write_text('other,bob,2,"system:masters"\n')
+    replace(tokens, 'other,bob,2,"system:masters"\n')
     retry_until(lambda: bob.get(NAMESPACES).status == 200, "the new token")
     assert alice.get(NAMESPACES).status == 401
 
@@ -420,7 +435,7 @@ def test_broken_token_file_keeps_the_old_and_is_told(up, folder):
     alice = processes.Client(a.url, a.ca, token="secret")
     assert alice.get(NAMESPACES).status == 200
 
-    tokens.write_text("broken\n")
+    replace(tokens, "broken\n")
     retry_until(lambda: alice.get(NAMESPACES).status == 200 and "at least 3 columns" in a.stderr.text, "the complaint")
     assert "what it said before stays in force" in a.stderr.text
     assert alice.get(NAMESPACES).status == 200
