@@ -205,7 +205,7 @@ def stored_objects(world):
 
 def test_metrics_say_what_is_stored(world):
     nothing = {version: 0 for version in [*world.case.versions, "unknown"]}
-    assert stored_objects(world) == {**nothing, world.case.versions[0]: 1}
+    processes.retry_until(lambda: stored_objects(world) == {**nothing, world.case.versions[0]: 1}, "the census")
     world.put_in(world.case.version)
     assert world.server.get(world.case.path(world.case.version)).status == 200
     assert stored_objects(world) == {**nothing, world.case.version: 1}
@@ -240,6 +240,11 @@ class Future:
         table = self.server.get(path, headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}).json
         return dict(zip([column["name"] for column in table["columnDefinitions"]], table["rows"][0]["cells"]))["Dependents"]
 
+    def mend(self):
+        """The Dependent is as it was, and the server has noticed."""
+        self.world.put(self.world.first)
+        processes.retry_until(lambda: self.server.get(self.path("dependents", "a")).status == 200, "the server to notice")
+
     @staticmethod
     def refused(answer):
         assert answer.status == 503 and answer.headers["Retry-After"] == "1", answer
@@ -268,8 +273,8 @@ def test_what_objects_of_unknown_versions_refer_to_stays(future):
     future.refused(future.server.delete(provider + "?dryRun=All"))
     assert future.server.delete(provider).json["metadata"]["finalizers"] == ["annals.dev/provider-protection"]
     future.refused(future.server.patch(provider, letting_go))
-    future.world.put(future.world.first)
-    processes.retry_until(lambda: future.server.patch(provider, letting_go).status == 409, "to see who refers to it")
+    future.mend()
+    assert future.server.patch(provider, letting_go).status == 409, "it is seen who refers to it"
     assert future.referrers(provider) == 1
     assert future.server.delete(future.path("dependents", "a")).status == 200
     assert future.server.patch(provider, letting_go).status == 200 and future.server.get(provider).status == 404
@@ -277,8 +282,9 @@ def test_what_objects_of_unknown_versions_refer_to_stays(future):
 
 def test_what_is_stored_in_an_unknown_version_is_not_missing(future):
     key = "/annals/objects/annals.dev/providers/default/p"
-    future.world.put(future.world.first)
+    future.mend()
     future.world.etcd.ctl("put", key, future.world.etcd.ctl("get", "--print-value-only", key).replace('"annals.dev/v1"', '"annals.dev/v9"', 1))
+    processes.retry_until(lambda: future.server.get(future.path("providers", "p")).status == 503, "the server to notice")
     wants = {"apiVersion": "annals.dev/v1", "kind": "Dependent", "metadata": {"name": "b"}, "spec": {"providers": [{"name": "p"}], "whenMissing": "Refuse"}}
     refused = future.server.post(future.path("dependents"), wants)
     assert refused.status == 503 and refused.json["message"].startswith("1 object of providers.annals.dev is stored in a version"), refused
@@ -303,7 +309,7 @@ def test_histories_keep_what_objects_of_unknown_versions_may_need(future):
         return made.json["status"]
 
     assert [snap(n).get("trimmed") for n in range(4)] == [None] * 4, "any of them may be needed"
-    future.world.put(future.world.first)
+    future.mend()
     assert len(snap(4)["trimmed"]) == 3
 
 
