@@ -30,20 +30,27 @@ rules:
 - {level: Metadata}
 """
 
+DISCOVERY = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}  # of all groups in one document
+
 NAMESPACES = "/api/v1/namespaces"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 APISERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
-def audited(log, audit_id):
-    """The event of a request that is over, once it is in the log."""
+def whole_lines(log, *words):
+    """Those of a log in JSON that have all these words. Its last one may be under way."""
+    text, _, _ = pathlib.Path(log).read_text(encoding="utf-8").rpartition("\n")
+    return [json.loads(line) for line in text.splitlines() if all(word in line for word in words)]
+
+
+def audited(log, *words):
+    """The event of a request that is over, once it is in the log: a client may have its answer before."""
 
     def find():
-        with open(log, encoding="utf-8") as lines:
-            whole = (json.loads(line) for line in lines if f'"auditID":"{audit_id}"' in line and line.endswith("\n"))
-            return [event for event in whole if event["stage"] == "ResponseComplete"]
+        return [event for event in whole_lines(log, *words) if event["stage"] == "ResponseComplete"]
 
-    return processes.retry_until(find, f"{audit_id} in {log}")[-1]
+    return processes.retry_until(find, f"{words} in {log}")[-1]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -111,7 +118,7 @@ class Replica(processes.Server):
     def __init__(self, program, folder, etcd, cluster, kubeconfig, serving, *flags, wait=True):
         cert, key = serving
         self.audit_log = folder / "audit.log"
-        port = 0 if program.takes_port_0 else kube.free_port()
+        port = 0 if program.takes_port_0 else processes.free_port()
         super().__init__([*program.command, f"--etcd-servers={etcd.endpoint}", "--bind-address=127.0.0.1", f"--secure-port={port}",
                           f"--tls-cert-file={cert}", f"--tls-private-key-file={key}", f"--kubeconfig={kubeconfig}",
                           f"--authentication-kubeconfig={kubeconfig}", f"--authorization-kubeconfig={kubeconfig}",
@@ -185,7 +192,8 @@ class Behind:
         """Does what controllers of endpoints do when replicas come and go: with that kube-apiserver looks at once how its APIServices are. Else
         it does so every 30 s, and where one was not available after 5, 10, 20 s."""
         change = {"metadata": {"annotations": {"example.com/announced": str(next(self.announcements))}}}
-        assert self.cluster.kube.patch(f"{NAMESPACES}/{self.namespace}/services/{self.program.name}", change).status == 200
+        path = f"{NAMESPACES}/{self.namespace}/services/{self.program.name}"
+        processes.retry_until(lambda: self.cluster.kube.patch(path, change).status == 200, "kube-apiserver, whose etcd may just have come back", interval=0.05)
 
     def stop(self):
         self.doorway.close()
@@ -202,8 +210,16 @@ class Behind:
         for name, role in (("delegates", "system:auth-delegator"), ("reads", self.program.name)):
             self.cluster.bind(f"{self.program.name}-{name}", ("ClusterRole", role), account)
         self.cluster.bind(f"{self.program.name}-reads-authentication", ("Role", "extension-apiserver-authentication-reader"), account, namespace="kube-system")
+        self._wait_granted()
         self.kubeconfig = kube.write_kubeconfig(self.folder / "kubeconfig", self.cluster.kube, self.cluster.certificates,
                                                 {"token": self.cluster.token(self.namespace, self.program.name)})
+
+    def _wait_granted(self):
+        """Returns when kube-apiserver goes by each binding: sample-apiserver ends where it is refused something as it starts."""
+        user = f"system:serviceaccount:{self.namespace}:{self.program.name}"
+        self.cluster.wait_allowed(user, verb="create", group="authentication.k8s.io", resource="tokenreviews")
+        self.cluster.wait_allowed(user, verb="list", resource="namespaces")
+        self.cluster.wait_allowed(user, verb="get", resource="configmaps", name="extension-apiserver-authentication", namespace="kube-system")
 
     def _register(self):
         make, ca = self.cluster.make, base64.b64encode(self.cluster.certificates.ca.read_bytes()).decode()
@@ -217,15 +233,36 @@ class Behind:
 
     def available(self, name):
         """(status, message) of that condition of an APIService, as kube-apiserver sees it."""
-        conditions = self.cluster.kube.get(f"{APISERVICES}/{name}").json.get("status", {}).get("conditions", [])
+        found = self.cluster.kube.get(f"{APISERVICES}/{name}")
+        conditions = found.json.get("status", {}).get("conditions", []) if found.status == 200 else []
         return next(((one["status"], one["message"]) for one in conditions if one["type"] == "Available"), (None, None))
 
-    def wait_available(self, status="True"):
-        for name in self.names:
+    def wait_available(self, is_available=True):
+        """Returns when all of kube-apiserver goes by it. Parts of it hear of it one after the other: what looks at APIServices, what passes requests on, and
+        discovery."""
+        for version, name in zip(self.kind.versions, self.names):
             try:
-                processes.retry_until(lambda name=name: self.available(name)[0] == status, f"{name} is Available: {status}", interval=0.05)
+                processes.retry_until(lambda name=name: self.available(name)[0] == str(is_available), f"{name} is Available: {is_available}", interval=0.05)
             except TimeoutError as error:
                 raise AssertionError(f"{error}, but {self.available(name)}") from None
+            processes.retry_until(lambda version=version: self._is_passed_on(version) == is_available, f"requests for {name} are passed on: {is_available}")
+            freshness = "Current" if is_available else "Stale"
+            processes.retry_until(lambda version=version, wanted=freshness: self._freshness(version) == wanted, f"discovery of {name} is {freshness}", interval=0.05)
+
+    def _is_passed_on(self, version):
+        """None: it was to be."""
+        answer = self.cluster.kube.get(f"/apis/{self.kind.group}/{version}")
+        return answer.status == 200 or (False if answer.text == "service unavailable\n" else None)
+
+    def _freshness(self, version):
+        groups = self.cluster.kube.get("/apis", headers=DISCOVERY).json["items"]
+        own = [entry for group in groups if group["metadata"].get("name") == self.kind.group for entry in group["versions"]]
+        return next((entry["freshness"] for entry in own if entry["version"] == version), None)
+
+    def wait_described(self):
+        """Returns when kube-apiserver has the schemas, which it fetches a while after APIServices are there."""
+        wanted = {f"apis/{self.kind.group}/{version}" for version in self.kind.versions}
+        processes.retry_until(lambda: wanted <= set(self.cluster.kube.get("/openapi/v3").json["paths"]), f"{wanted} in /openapi/v3", interval=0.05)
 
 
 class Cluster:
@@ -300,6 +337,11 @@ class Cluster:
         kind, role_name = role
         self.make(path, {"metadata": {"name": name}, "subjects": subjects,
                          "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role_name}})
+
+    def wait_allowed(self, user, **attributes):
+        """Returns when kube-apiserver goes by a role and its binding, of which it hears after they have been made."""
+        review = {"spec": {"user": user, "resourceAttributes": attributes}}
+        processes.retry_until(lambda: self.kube.post(REVIEWS, review).json["status"]["allowed"], f"{user} may {attributes}")
 
     def make_namespace(self):
         name = f"aggregated-{next(self.numbers)}"

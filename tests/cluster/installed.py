@@ -82,7 +82,7 @@ class Installed:
     def __init__(self, cluster):
         self.cluster, self.folder = cluster, cluster.folder / "installed"
         self.folder.mkdir()
-        self.members, self.ports = [], {name: [kube.free_port() for _ in range(3)] for name in MEMBERS}
+        self.members, self.ports = [], {name: [processes.free_port() for _ in range(3)] for name in MEMBERS}
         self.kubectl("apply", "-k", KUSTOMIZE / "overlays" / "annals-certs-etcd")
         self.make_certificates()
         self._start()

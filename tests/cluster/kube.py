@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import socket
 
 import processes
 
@@ -20,12 +19,6 @@ users: [{{name: u, user: {user}}}]
 contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
 current-context: x
 """
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def by_certificate(cert, key):
@@ -54,8 +47,7 @@ class KubeApiserver(processes.Server):
         cert, key = certificates.server
         directory = pathlib.Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
-        # It refuses port 0. A port that somebody else takes first ends it, which wait_ready() tells.
-        self.port = port or free_port()
+        self.port = port or processes.free_port()  # it refuses port 0
         super().__init__([KUBE_APISERVER, f"--etcd-servers={etcd_endpoint}", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
                           "--advertise-address=127.0.0.1", f"--cert-dir={directory}", f"--tls-cert-file={cert}", f"--tls-private-key-file={key}",
                           f"--client-ca-file={certificates.ca}", f"--service-account-key-file={cert}",

@@ -9,8 +9,6 @@ import pytest
 import processes
 from aggregated import KUBES_OWN, NAMESPACES, RBAC, audited
 
-REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-
 
 class Place:
     """A namespace with an object `one` of what is behind the cluster, and a user without any rights."""
@@ -45,8 +43,7 @@ class Place:
         wanted = {"verb": rule["verbs"][-1], "group": rule["apiGroups"][0], "resource": rule["resources"][-1].partition("/")[0],
                   "subresource": rule["resources"][-1].partition("/")[2], "name": rule.get("resourceNames", [""])[0],
                   "namespace": "" if cluster_wide else self.namespace}
-        review = {"spec": {"user": user, "resourceAttributes": wanted}}
-        processes.retry_until(lambda: self.cluster.kube.post(REVIEWS, review).json["status"]["allowed"], f"{wanted} for {user}")
+        self.cluster.wait_allowed(user, **wanted)
 
 
 @pytest.fixture
@@ -152,7 +149,7 @@ class Asked:
         self.logs = {"kube": place.cluster.audit_log, "behind": place.behind.replicas[0].audit_log}
 
     def event(self, where):
-        return audited(self.logs[where], self.audit_id)
+        return audited(self.logs[where], f'"auditID":"{self.audit_id}"')
 
 
 def test_audit__shows_the_user_behind_the_proxy(place):
@@ -173,16 +170,12 @@ def test_audit__shows_whom_kubectl_impersonates(place):
                                 "-o", "name")
     assert got.stdout == f"{place.kind.kind.lower()}.{place.kind.group}/one\n", got
 
-    def find(log):
-        lines = log.read_text().splitlines()
-        found = [json.loads(line) for line in lines if f'"{user}"' in line and '"ResponseComplete"' in line and f"/{place.kind.resource}/one" in line]
-        return found[-1] if found else None
-
-    event = processes.retry_until(lambda: find(place.behind.replicas[0].audit_log), f"{user} in the log")
+    words = f'"{user}"', f"/{place.kind.resource}/one"
+    event = audited(place.behind.replicas[0].audit_log, *words)
     assert event["user"] == {"username": user, "uid": "uid-1", "groups": ["system:masters", "devs", "system:authenticated"],
                              "extra": {"example.com/why": ["because"]}}
     assert "impersonatedUser" not in event
-    kubes = find(place.cluster.audit_log)
+    kubes = audited(place.cluster.audit_log, *words)
     assert (kubes["user"]["username"], kubes["impersonatedUser"], kubes["auditID"]) == ("admin", event["user"], event["auditID"])
 
 

@@ -27,6 +27,8 @@ def env(cluster):
     def restart():
         annals.replicas[0].stop()
         annals.start_replica(0)
+        annals.announce()
+        annals.wait_available()
 
     control = alone.Control({"restart": restart, "cut": annals.doorway.cut, "compact": truth.Gateway(annals.etcd.endpoint).compact_as_replica})
     yield {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": str(cluster.folder), "CLIENTS_DOOR": "annals.dev/v1", "ANNALS_CONTROL": control.url}

@@ -1,7 +1,6 @@
 """kube-apiserver asks an annals behind it for its documents, with an etcd that is not there: discovery, schemas and availability do not depend on
 it. One group without discovery would stop namespaces from being deleted, and make every client of the cluster wait."""
 
-import json
 import pathlib
 import shutil
 import tempfile
@@ -12,7 +11,6 @@ import aggregated
 import kube
 import processes
 
-AGGREGATED = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
 
 pytestmark = pytest.mark.skipif(not kube.KUBE_APISERVER.exists(), reason="tests/cluster/build.sh has not been run")
 
@@ -51,10 +49,10 @@ def versions(document):
 
 
 def test_aggregated_discovery_has_our_resources_and_is_current(unstored):
-    own = versions(unstored.replicas[0].get("/apis", headers=AGGREGATED).json)
+    own = versions(unstored.replicas[0].get("/apis", headers=aggregated.DISCOVERY).json)
 
     def is_whole():
-        found = versions(unstored.cluster.kube.get("/apis", headers=AGGREGATED).json)
+        found = versions(unstored.cluster.kube.get("/apis", headers=aggregated.DISCOVERY).json)
         return found == {name: {**version, "freshness": "Current"} for name, version in own.items()}
 
     assert [resource["resource"] for resource in own["v1"]["resources"]]
@@ -72,9 +70,10 @@ def test_old_discovery_has_our_groups(unstored):
 
 def test_schemas_are_those_of_annals(unstored):
     kube_apiserver, annals = unstored.cluster.kube, unstored.replicas[0]
+    unstored.wait_described()
     for version in unstored.kind.versions:
         name = f"apis/annals.dev/{version}"
-        entry = processes.retry_until(lambda name=name: kube_apiserver.get("/openapi/v3").json["paths"].get(name), f"{name} in /openapi/v3")
+        entry = kube_apiserver.get("/openapi/v3").json["paths"][name]
         assert entry == annals.get("/openapi/v3").json["paths"][name]
         assert kube_apiserver.get(entry["serverRelativeURL"]).body == annals.get(entry["serverRelativeURL"]).body
     ours = {path for path in annals.get("/openapi/v2").json["paths"] if path.startswith("/apis/annals.dev/v1/")}
@@ -84,7 +83,7 @@ def test_schemas_are_those_of_annals(unstored):
 def test_kubectl_explains_and_lists_resources(unstored):
     listed = unstored.cluster.kubectl("api-resources", "--api-group=annals.dev", "--no-headers")
     assert listed.returncode == 0 and listed.stdout.split()[0] == "controllerrevisions", listed
-    processes.retry_until(lambda: "apis/annals.dev/v1" in unstored.cluster.kube.get("/openapi/v3").json["paths"], "the schemas")
+    unstored.wait_described()
     explained = unstored.cluster.kubectl("explain", "controllerrevisions.revision", "--api-version=annals.dev/v1")
     assert explained.returncode == 0 and "revision <integer>" in explained.stdout, explained
 
@@ -92,6 +91,7 @@ def test_kubectl_explains_and_lists_resources(unstored):
 def test_it_is_alive_and_not_ready(unstored):
     replica = unstored.replicas[0]
     assert replica.anonymous.get("/livez").status == 200
+    processes.retry_until(lambda: "[+]cluster ok" in replica.anonymous.get("/readyz").text, "what it needs to know of the cluster")
     report = replica.anonymous.get("/readyz")
     assert report.status == 500 and "[-]etcd failed" in report.text and "[+]cluster ok" in report.text
     refused = unstored.cluster.kube.get(unstored.kind.path("default"))
@@ -111,7 +111,6 @@ def test_what_kube_apiserver_asks_is_answered(unstored):
     log = unstored.cluster.folder / "access.log"
 
     def answered():
-        lines = [json.loads(line) for line in log.read_text().splitlines()]
-        return asked <= {(line["user"], line["path"]) for line in lines if str(line["status"]) in ("200", "304")}
+        return asked <= {(line["user"], line["path"]) for line in aggregated.whole_lines(log) if str(line["status"]) in ("200", "304")}
 
     processes.retry_until(answered, f"of {asked} all")

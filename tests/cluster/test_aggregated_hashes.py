@@ -2,11 +2,10 @@
 
 import pytest
 
+import aggregated
 import kube
 import migrating
-import processes
 
-AGGREGATED = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
 NEVER_WRITTEN = {"snapshots", "storageversions"}  # the first are not stored, the others only read: there is nothing to migrate
 
 pytestmark = pytest.mark.skipif(not kube.KUBE_APISERVER.exists(), reason="tests/cluster/build.sh has not been run")
@@ -39,7 +38,7 @@ def test_hashes__are_of_the_version_that_is_stored(migrating_cluster, version):
 
 def test_hashes__are_not_in_the_aggregated_form(migrating_cluster):
     """client-go prefers that form: who wants hashes must not ask for it."""
-    document = migrating_cluster.kube.get("/apis", headers=AGGREGATED)
+    document = migrating_cluster.kube.get("/apis", headers=aggregated.DISCOVERY)
     assert migrating.GROUP in document.text
     assert "storageVersionHash" not in document.text
 

@@ -55,6 +55,7 @@ def revision(name="web-1", app="web", image="nginx:1", number=1):
 
 @pytest.fixture
 def k(cluster):
+    cluster.behind[ANNALS.name].wait_described()  # kubectl looks there what a server can validate
     return Groups(cluster)
 
 
@@ -179,6 +180,7 @@ def test_kubectl__documents_are_merged(cluster):
         return "/apis/annals.dev/v1/namespaces/{namespace}/controllerrevisions" in cluster.kube.get("/openapi/v2").json["paths"]
 
     processes.retry_until(merged, "our paths in /openapi/v2", interval=0.2)
+    cluster.behind[ANNALS.name].wait_described()
     definitions = cluster.kube.get("/openapi/v2").json["definitions"]
     claims = [str(gvk) for definition in definitions.values() for gvk in definition.get("x-kubernetes-group-version-kind", [])]
     assert len(claims) == len(set(claims)), "who takes the document as a schema refuses kinds that come twice"

@@ -44,12 +44,10 @@ PATHS = ["/metrics", "/apis/", "/openapi/v2", "/version", "/nowhere/at/all?label
 def questions(cluster, program, user):
     """The specs of the reviews that a server has asked kube-apiserver for, about a user."""
     found = []
-    for line in cluster.audit_log.read_text().splitlines():
-        if '"subjectaccessreviews"' in line and f":{program.name}-system:" in line and line.endswith("}"):
-            event = json.loads(line)
-            spec = event.get("requestObject", {}).get("spec", {})
-            if event["stage"] == "ResponseComplete" and spec.get("user") == user:
-                found.append(spec)
+    for event in aggregated.whole_lines(cluster.audit_log, '"subjectaccessreviews"', f":{program.name}-system:"):
+        spec = event.get("requestObject", {}).get("spec", {})
+        if event["stage"] == "ResponseComplete" and spec.get("user") == user:
+            found.append(spec)
     return found
 
 

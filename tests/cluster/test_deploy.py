@@ -14,7 +14,7 @@ import yaml
 
 import kube
 import processes
-from aggregated import APISERVICES, NAMESPACES, RBAC, Cluster
+from aggregated import APISERVICES, NAMESPACES, RBAC, Cluster, whole_lines
 from installed import DEPLOY, KUSTOMIZE, NAMESPACE, Installed
 
 HELM = processes.PEERS / "helm"
@@ -259,9 +259,7 @@ def test_users_of_the_cluster_may_what_their_role_says(cluster, installed, aggre
 def asked_of_kube(cluster):
     """{(verb, resource, namespace): codes} of what annals' service account has asked for."""
     asked = {}
-    whole_lines = cluster.audit_log.read_text().rpartition("\n")[0]
-    for line in whole_lines.splitlines():
-        event = json.loads(line)
+    for event in whole_lines(cluster.audit_log):
         what = event.get("objectRef")
         if event["user"].get("username") == f"system:serviceaccount:{NAMESPACE}:annals" and what:
             key = (event["verb"], what["resource"], what.get("namespace", ""))
