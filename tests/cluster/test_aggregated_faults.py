@@ -183,7 +183,7 @@ def kill(behind):
 
 def tell(behind):
     behind.announce()
-    behind.wait_available("False")
+    behind.wait_available(False)
 
 
 def test_faults__others_notice_nothing(cluster):
