@@ -2,6 +2,7 @@
 a namespace takes what is in it along, and owners and dependents may be on either side."""
 
 import itertools
+import uuid
 
 import pytest
 
@@ -71,6 +72,7 @@ def test_namespace__that_is_going(cluster, behind):
     assert told == expected
     refused = cluster.kube.post(CONFIGMAPS.format(namespace), {"metadata": {"name": "x"}})
     for server in both_ways(cluster, behind):
+        processes.retry_until(lambda server=server: server.post(f"{kind.path(namespace)}?dryRun=All", kind.body("x")).status == 403, "it has heard of the end")
         answer = server.post(kind.path(namespace), kind.body("x"))
         assert (answer.status, answer.json["message"]) == (403, refused.json["message"].replace("configmaps", f"{kind.resource}.{kind.group}"))
         assert answer.json["details"] == {**refused.json["details"], "group": kind.group, "kind": kind.resource}
@@ -88,7 +90,7 @@ def test_namespace__takes_many_objects_along(cluster, behind):
     assert cluster.kubectl("delete", "namespace", namespace, "--timeout=60s").returncode == 0
     assert behind.replicas[0].get(kind.path(namespace)).json["items"] == []
     cluster.make(NAMESPACES, {"metadata": {"name": namespace}})
-    cluster.make(kind.path(namespace), kind.body("n0"))
+    processes.retry_until(lambda: cluster.kube.post(kind.path(namespace), kind.body("n0")).status == 201, "it has heard of the new one")
 
 
 # ---- garbage ----
@@ -124,6 +126,13 @@ class Heap:
 
     def becomes(self, sort, name, words):
         processes.retry_until(lambda: self.words(sort, name) == words, f"{sort} {name} is {words}, not {self.words(sort, name)}")
+
+    def wait_heard(self, sort):
+        """Returns when the collector has heard of all of a kind that was made before: it watches each kind by itself, and whoever has dependents of which it has
+        not heard yet has none."""
+        name = f"last-{next(sentinels)}"
+        self.make(sort, name, {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": str(uuid.uuid4())})
+        wait_gone(self.cluster.kube, self.path(sort, name))
 
     def sentinel(self):
         """Returns when the collector has surely done all that was to be done before: it knows of the kinds, and has collected one of each."""
@@ -166,6 +175,7 @@ def test_garbage__goes_first_in_the_foreground(heap, pair):
     owner_sort, sort = pair
     heap.make(sort, "dependent", heap.make(owner_sort, "owner"), block=True)
     assert heap.cluster.kube.patch(heap.path(sort, "dependent"), {"metadata": {"finalizers": [HOLD]}}).status == 200
+    heap.wait_heard(sort)
     heap.delete(owner_sort, "owner", "Foreground")
     heap.becomes(sort, "dependent", f"- [{HOLD}] owner")
     heap.sentinel()
@@ -178,6 +188,7 @@ def test_garbage__goes_first_in_the_foreground(heap, pair):
 def test_garbage__stays_as_an_orphan(heap, pair):
     owner_sort, sort = pair
     heap.make(sort, "dependent", heap.make(owner_sort, "owner"))
+    heap.wait_heard(sort)
     heap.delete(owner_sort, "owner", "Orphan")
     heap.becomes(owner_sort, "owner", None)
     heap.becomes(sort, "dependent", "")
