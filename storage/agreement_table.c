@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-enum { DEPTH_MAX = 8, VALUES_MAX = 8192, VERSIONS_MAX = 32 };
+enum { DEPTH_MAX = 8, VALUES_MAX = 8192, VERSIONS_MAX = 32, ID_MAX = 253 };
 
 /* ---- writing a registration ---- */
 
@@ -93,8 +93,13 @@ static bool is_printable(struct str s)
 
 static bool read_text(const struct json *j, struct str *ret)
 {
-	*ret = json_text(j);
-	return !j || (json_is(j, JSON_STRING) && is_printable(*ret));
+	struct str text = json_text(j);
+
+	if (j && !(json_is(j, JSON_STRING) && is_printable(text))) {
+		return false;
+	}
+	*ret = text;
+	return true;
 }
 
 static bool read_versions(const struct json *j, struct arena *a, const struct str **ret, size_t *ret_n)
@@ -143,12 +148,21 @@ static const char *read_kind(const struct json *j, struct arena *a, struct agree
 							       : "a kind's encoding is not among those that can be decoded";
 }
 
-static const char *read_value(struct arena *a, struct str text, struct agreement_replica *r, struct agreement_version *versions)
+static bool is_id(struct str s)
+{
+	return s.n > 0 && s.n <= ID_MAX && is_printable(s);
+}
+
+static const char *read_value(
+	struct arena *a, struct str id, struct str text, struct agreement_replica *r, struct agreement_version *versions)
 {
 	struct json_limits limits = {.depth = DEPTH_MAX, .values = VALUES_MAX};
 	struct json *value;
 	size_t at;
 
+	if (!is_id(id)) {
+		return "its key does not end in the name of a server";
+	}
 	if (text.n > AGREEMENT_VALUE_MAX) {
 		return "it is too large";
 	}
@@ -156,8 +170,11 @@ static const char *read_value(struct arena *a, struct str text, struct agreement
 		return "it is not JSON";
 	}
 	const struct json *kinds = json_gets(value, "kinds");
-	if (!json_is(kinds, JSON_OBJECT) || !read_text(json_gets(value, "address"), &r->address)) {
+	if (!json_is(kinds, JSON_OBJECT)) {
 		return "it has no kinds";
+	}
+	if (!read_text(json_gets(value, "address"), &r->address)) {
+		return "its address is no name of a host";
 	}
 	const char *problem = NULL;
 	for (size_t i = 0; i < kind_count() && !problem; i++) {
@@ -174,7 +191,7 @@ static struct agreement_entry *entry_new(struct str id, const struct storage_kv 
 	atomic_init(&e->refs, 1);
 	arena_init(&e->arena, SIZE_MAX);
 	struct agreement_version *versions = arena_array(&e->arena, struct agreement_version, KIND_COUNT_MAX);
-	const char *problem = kv->lease ? read_value(&e->arena, kv->value, r, versions) : "it is under no lease";
+	const char *problem = kv->lease ? read_value(&e->arena, id, kv->value, r, versions) : "it is under no lease";
 	if (problem) {
 		r->problem = str_of(problem);
 		memset(versions, 0, KIND_COUNT_MAX * sizeof(*versions));

@@ -201,8 +201,8 @@ static const struct value_row {
 	{"{\"kinds\":{}", "it is not JSON"},
 	{"[]", "it has no kinds"},
 	{"{\"kinds\":[]}", "it has no kinds"},
-	{"{\"kinds\":{},\"address\":5}", "it has no kinds"},
-	{"{\"kinds\":{},\"address\":\"a b\"}", "it has no kinds"},
+	{"{\"kinds\":{},\"address\":5}", "its address is no name of a host"},
+	{"{\"kinds\":{},\"address\":\"a\\nb\"}", "its address is no name of a host"},
 	{OF_KIND("[]"), "a kind's versions are no names of versions"},
 	{OF_KIND("{\"encodes\":1}"), "a kind's versions are no names of versions"},
 	{OF_KIND("{\"encodes\":\"v\\n\"}"), "a kind's versions are no names of versions"},
@@ -225,6 +225,7 @@ static void test_agreement_value__problems(void **state)
 		assert_str(v->replicas[0].problem, value_rows[i].problem);
 		bool is_empty = v->replicas[0].versions[dependents()->index].n_decodes == 0;
 		assert_true(is_empty || v->replicas[0].problem.n == 0);
+		assert_str(v->replicas[0].address, "");
 	}
 }
 
@@ -244,6 +245,32 @@ static void test_agreement_value__is_under_a_lease_and_not_large(void **state)
 	mem_free(text);
 }
 
+/* It is shown to people, and put into StorageVersions. */
+static void test_agreement_value__is_that_of_a_server_with_a_name(void **state)
+{
+	static const char *const keys[] = {REGISTERED, REGISTERED "a b", REGISTERED "a\n", REGISTERED "a\xff"};
+	struct agreement_table *t = *state;
+	_cleanup_(buf_done) struct buf key;
+
+	buf_init(&key, 65536);
+	buf_adds(&key, REGISTERED);
+	for (size_t i = 0; i < 253; i++) {
+		buf_addc(&key, 'b');
+	}
+	apply(t, EVENT_PUT, key.p, OF_KIND(GOOD), 4);
+	buf_addc(&key, 'b');
+	apply(t, EVENT_PUT, key.p, OF_KIND(GOOD), 5);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		apply(t, EVENT_PUT, keys[i], OF_KIND(GOOD), 6 + (int64_t)i);
+	}
+	_cleanup_(agreement_view_unrefp) struct agreement_view *v = agreement_table_view(t);
+	assert_int_equal(v->n_replicas, ARRAY_SIZE(keys) + 2);
+	for (size_t i = 0; i < v->n_replicas; i++) {
+		assert_str(v->replicas[i].problem,
+			v->replicas[i].mod_revision == 4 ? "" : "its key does not end in the name of a server");
+	}
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, make, drop)
 
 int main(void)
@@ -257,6 +284,7 @@ int main(void)
 		CASE(test_agreement_value__says_what_is_written_and_understood),
 		CASE(test_agreement_value__problems),
 		CASE(test_agreement_value__is_under_a_lease_and_not_large),
+		CASE(test_agreement_value__is_that_of_a_server_with_a_name),
 	};
 	return cmocka_run_group_tests_name("agreement_table", tests, NULL, NULL);
 }
