@@ -100,15 +100,17 @@ def test_review__asks_what_sample_apiserver_asks(cluster, user, connect):
 
 # ---- while nobody answers ----
 
-FLAGS = ("--authorization-webhook-cache-authorized-ttl=8s", "--authorization-webhook-cache-unauthorized-ttl=8s",
-         "--authentication-token-webhook-cache-ttl=8s")
+def remembering(ttl):
+    """Flags of an annals that goes for so long by what it has been answered."""
+    return (f"--authorization-webhook-cache-authorized-ttl={ttl}", f"--authorization-webhook-cache-unauthorized-ttl={ttl}",
+            f"--authentication-token-webhook-cache-ttl={ttl}")
 
 
 @pytest.fixture
 def fragile(certificates):
-    """A cluster whose kube-apiserver may be stopped."""
+    """A cluster whose kube-apiserver may be stopped, and an annals that soon forgets."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
-    made = aggregated.Cluster(path, certificates, aggregated.ANNALS, controllers=False, flags=FLAGS)
+    made = aggregated.Cluster(path, certificates, aggregated.ANNALS, controllers=False, flags=remembering("1s"))
     try:
         yield made
         assert not [trouble for process in made.behind["annals"].everything for trouble in process.troubles()]
@@ -121,21 +123,26 @@ def allow(cluster, *subjects):
     rules = [{"apiGroups": ["annals.dev"], "resources": ["controllerrevisions"], "verbs": ["get", "list", "create"]}]
     cluster.make(f"{RBAC}/clusterroles", {"metadata": {"name": "reader"}, "rules": rules})
     cluster.bind("reader", ("ClusterRole", "reader"), *subjects)
+    for user in ("ann", "system:serviceaccount:default:robot"):
+        cluster.wait_allowed(user, verb="create", group="annals.dev", resource="controllerrevisions", namespace="default")
 
 
 def test_review__nobody_is_let_in_while_the_cluster_is_away(fragile):
     behind, kind = fragile.behind["annals"], aggregated.ANNALS.kind
     fragile.make(f"{NAMESPACES}/default/serviceaccounts", {"metadata": {"name": "robot"}})
     allow(fragile, {"kind": "User", "name": "ann"}, {"kind": "ServiceAccount", "name": "robot", "namespace": "default"})
-    ann = behind.client(*fragile.user("ann"))
-    robot = processes.Client(behind.replicas[0].url, fragile.certificates.ca, token=fragile.token("default", "robot"))
+    behind.flags = remembering("1h")
+    behind.replicas.append(None)
+    behind.start_replica(1)
+    token, certificate = fragile.token("default", "robot"), fragile.user("ann")
+    (ann, robot), remembered = ((processes.Client(replica.url, fragile.certificates.ca, *certificate), processes.Client(replica.url, fragile.certificates.ca, token=token))
+                                for replica in behind.replicas)
     boss = behind.replicas[0]
     place = kind.path("default")
-    for client in (ann, robot):
-        processes.retry_until(lambda client=client: client.get(place).status == 200, "the role counts", interval=0.1)
+    assert [client.get(place).status for client in (ann, robot, *remembered)] == [200] * 4
 
     fragile.kube.kill()
-    assert (ann.get(place).status, robot.get(place).status) == (200, 200)  # what was decided counts for its time
+    assert [client.get(place).status for client in remembered] == [200] * 2  # what was decided counts for its time
     processes.retry_until(lambda: ann.get(place).status == 500, "what was decided is forgotten", interval=0.2)
     refused = ann.get(place)
     assert refused.status == 500
@@ -155,6 +162,16 @@ def test_namespaces__are_followed_again_when_the_cluster_is_back(fragile):
     boss = behind.replicas[0]
     fragile.make(NAMESPACES, {"metadata": {"name": "going", "finalizers": ["example.com/hold"]}})
     assert boss.post(kind.path("going"), kind.body("before")).status == 201
+
+    def n_asked(name):
+        return len(aggregated.whole_lines(fragile.audit_log, '"verb":"get"', ":annals-system:annals", f"{NAMESPACES}/{name}"))
+
+    def is_followed():
+        before = n_asked("going")
+        assert boss.post(kind.path("going") + "?dryRun=All", kind.body("x")).status == 201
+        return n_asked("going") == before
+
+    processes.retry_until(is_followed, "it has heard of the namespace, and need not ask")
     fragile.kube.kill()
     assert boss.post(kind.path("going"), kind.body("meanwhile")).status == 201
     unknown = boss.post(kind.path("elsewhere"), kind.body("x"))
@@ -162,6 +179,7 @@ def test_namespaces__are_followed_again_when_the_cluster_is_back(fragile):
 
     fragile.start_kube()
     assert boss.post(kind.path("elsewhere"), kind.body("x")).status == 404
+    assert n_asked("elsewhere") == 1
     assert fragile.kube.delete(f"{NAMESPACES}/going").status == 200
     numbers = iter(range(10000))
     answers = []
