@@ -97,20 +97,24 @@ def test_namespace_controller__empties_as_kubes_does(server):
 def test_leader_election__is_kubes(server):
     """One Lease for us and kube-controller-manager: who holds it is left alone by the other; who ends hands it over."""
     lease = f"{NAMESPACES.replace('/api/v1', '/apis/coordination.k8s.io/v1')}/kube-system/leases/kube-controller-manager"
-    times = ["--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms"]
-    us = ours(server, "--leader-elect", "--leader-elect-resource-name=kube-controller-manager", *times)
+
+    def times(lease_s, renew_s):
+        return [f"--leader-elect-lease-duration={lease_s}s", f"--leader-elect-renew-deadline={renew_s}s", "--leader-elect-retry-period=500ms"]
+
+    flags = ["--leader-elect", "--leader-elect-resource-name=kube-controller-manager", *times(60, 50)]  # so long that none is lost
+    us = ours(server, *flags)
     assert us.stderr.wait("elected: starting")
     mine = server.get(lease).json["spec"]
-    them = theirs(server, "--leader-elect", *times)
+    them = theirs(server, "--leader-elect", *times(8, 7))
     assert them.stderr.wait("Attempting to acquire leader lease")
     assert server.get(lease).json["spec"]["holderIdentity"] == mine["holderIdentity"]
 
     assert us.stop() == 0
     assert them.stderr.wait("Successfully acquired lease")
     after = server.get(lease).json["spec"]
-    assert (after["leaseTransitions"], after["leaseDurationSeconds"]) == (mine["leaseTransitions"] + 1, 4)
+    assert (after["leaseTransitions"], after["leaseDurationSeconds"]) == (mine["leaseTransitions"] + 1, 8)
 
-    us = ours(server, "--leader-elect", "--leader-elect-resource-name=kube-controller-manager", *times)
+    us = ours(server, *flags)
     assert us.stderr.wait("the leader is " + after["holderIdentity"])
     them.kill()
     assert us.stderr.wait("elected: starting")
