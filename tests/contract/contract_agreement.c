@@ -12,7 +12,7 @@ enum { LEASE_S = 2, N = 3 };
 
 static const char *binary;
 
-/* ---- a store that can be made to renew no lease, as that of a process which stands still ---- */
+/* ---- a store that can be made to renew no lease, nor to get another one, as that of a process which stands still ---- */
 
 struct idler {
 	struct wrapper wrapper;
@@ -22,8 +22,9 @@ struct idler {
 static void idler_submit(struct wrapper *w, enum op_kind kind, struct storage_op *op)
 {
 	struct idler *i = container_of(w, struct idler, wrapper);
+	bool is_of_leases = kind == OP_LEASE_KEEP_ALIVE || kind == OP_LEASE_GRANT;
 
-	if (kind == OP_LEASE_KEEP_ALIVE && atomic_load(&i->is_idle)) {
+	if (is_of_leases && atomic_load(&i->is_idle)) {
 		struct shadow *shadow = shadow_new(w, kind, op);
 		shadow_fail(shadow, STORAGE_UNAVAILABLE, "idle");
 		shadow_return(shadow);

@@ -83,13 +83,18 @@ static void contract_lease__revocation_deletes_its_keys_in_one_revision(struct c
 	assert_int_equal(contract_get(c, "c").version, 1);
 }
 
+/* On a busy machine it may have ended before anything was put under it. */
 static void contract_lease__expires(struct contract *c)
 {
-	int64_t id = grant(c, 1);
-	int64_t now = contract_revision(c);
+	int64_t now = contract_revision(c), id;
 	struct recorder *r = recorder_new(c, now + 1);
+	enum storage_result put;
 	recorder_wait_connected(r);
-	assert_int_equal(put_with_lease(c, "a", id), STORAGE_OK);
+	do {
+		id = grant(c, 1);
+		put = put_with_lease(c, "a", id);
+	} while (put == STORAGE_LEASE_GONE);
+	assert_int_equal(put, STORAGE_OK);
 	recorder_wait_events(r, 2);
 	assert_string_equal(recorder_event(r, c, 1), "DELETE a");
 	recorder_free(r, c->s);
