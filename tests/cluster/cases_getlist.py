@@ -48,7 +48,7 @@ CASES = {
     "namespaces-selectors": [post("{nss}", namespace("{ns}-x", labels={"of": "{ns}"})), post("{nss}", namespace("{ns}-y", labels={"of": "{ns}", "z": "1"}))] + gets(
         "{nss}?labelSelector=of={ns}", "{nss}?labelSelector=of={ns},z", "{nss}?labelSelector=of={ns},!z", "{nss}?labelSelector=of={ns}&limit=1",
         "{nss}?fieldSelector=metadata.name={ns}-x", "{nss}?fieldSelector=status.phase=Active&labelSelector=of={ns}", "{nss}?fieldSelector=status.phase!=Active&labelSelector=of={ns}",
-        "{nss}?fieldSelector=status.phase=Terminating", "{nss}?fieldSelector=name={ns}-x", "{nss}?fieldSelector=name={ns}-x,metadata.name={ns}-x", "{nss}?fieldSelector=metadata.namespace=x",
+        "{nss}?fieldSelector=status.phase=Terminating&labelSelector=of={ns}", "{nss}?fieldSelector=name={ns}-x", "{nss}?fieldSelector=name={ns}-x,metadata.name={ns}-x", "{nss}?fieldSelector=metadata.namespace=x",
         "{nss}?fieldSelector=metadata.namespace=&labelSelector=of={ns}", "{nss}?fieldSelector=spec.x=1", "{nss}?fieldSelector=metadata.name={ns}-x,status.phase=Active",
         "{nss}?labelSelector=kubernetes.io/metadata.name={ns}-x", "{nss}?labelSelector=kubernetes.io/metadata.name in ({ns}-x,{ns}-y)", "{nss}/{ns}-x", "{nss}/{ns}-none",
         "{nss}?fieldSelector=metadata.name={ns}-x&limit=1", "{nss}/{ns}-x?resourceVersion=0", "{nss}?resourceVersion=0&labelSelector=of={ns}&limit=1"),

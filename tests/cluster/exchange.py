@@ -13,6 +13,7 @@ import http.client
 import json
 import re
 import threading
+import time
 import urllib.parse
 
 PATIENCE = 60  # seconds; a broken test ends
@@ -20,6 +21,7 @@ http.client._MAXHEADERS = 1000  # each warning is one
 PATHS = {"crs": "/apis/apps/v1/namespaces/{ns}/controllerrevisions", "allcrs": "/apis/apps/v1/controllerrevisions",
          "nss": "/api/v1/namespaces", "cms": "/api/v1/namespaces/{ns}/configmaps", "pts": "/api/v1/namespaces/{ns}/podtemplates"}
 PLACEHOLDER = re.compile(r"\{(ns|crs|allcrs|nss|cms|pts|continue|listrv|(?:rv|rv0|uid):[^{}]*)\}")
+TIMEOUT = re.compile(r"\btimeoutSeconds=(\d+)")
 KEPT_IN_PATHS = "/?&=%:;,.+-_~!*'()@$#[]{}|^\\\"<>`"
 
 JSON_PATCH = "application/json-patch+json"
@@ -184,11 +186,12 @@ def read_body(data):
 
 
 class Player:
-    """Plays steps against one server in a namespace of its own."""
+    """Plays steps against one server in a namespace of its own. Watches last `slowness` times as long as they say. is_rushed: one has ended, or nearly,
+    before what happened meanwhile was done, so that it may be without the last events."""
 
-    def __init__(self, server, ns):
-        self.server, self.memory = server, Memory(ns)
-        self.connections = {}
+    def __init__(self, server, ns, slowness=1):
+        self.server, self.memory, self.slowness = server, Memory(ns), slowness
+        self.connections, self.is_rushed = {}, False
 
     def close(self):
         for connection in self.connections.values():
@@ -205,13 +208,16 @@ class Player:
         return out
 
     def _watch(self, step):
-        connection = self._connect(step.auth)
+        connection, began = self._connect(step.auth), time.monotonic()
+        seconds = int(TIMEOUT.search(step.path)[1]) * self.slowness
         try:
-            response = self._start(connection, step)
+            response = self._start(connection, dataclasses.replace(step, path=TIMEOUT.sub(f"timeoutSeconds={seconds}", step.path)))
             texts = []
             reader = threading.Thread(target=lambda: texts.append(response.read()))
             reader.start()
             during = self.play(step.during)
+            self.server.get("/livez/ping")  # whoever answers has had time for the watch, too
+            self.is_rushed |= response.status == 200 and time.monotonic() - began > seconds / 2
             reader.join(PATIENCE)
             result = self._result(response, texts[0])
             if result.status == 200:
@@ -225,6 +231,11 @@ class Player:
         return client.connect(PATIENCE)
 
     def _exchange(self, step):
+        result = self._ask(step)
+        self.memory.learn(result.body)
+        return result
+
+    def _ask(self, step):
         connection = self.connections.pop(step.auth, None) or self._connect(step.auth)
         try:
             response = self._start(connection, step)
@@ -238,9 +249,7 @@ class Player:
             connection.close()
         else:
             self.connections[step.auth] = connection
-        result = self._result(response, data)
-        self.memory.learn(result.body)
-        return result
+        return self._result(response, data)
 
     def _body(self, step):
         if step.body is None or isinstance(step.body, bytes):

@@ -27,7 +27,7 @@ def is_bookmark(event):
 
 
 def numbers_of(sent):
-    """Those that stand in a message as they are: whoever plays what is sent sees to it that no version is one of them."""
+    """Those that stand in a message as they are: whoever plays what is sent looks whether a version was one of them."""
     return {*re.findall(r"\d+", sent), *NO_VERSIONS}
 
 

@@ -187,7 +187,7 @@ class Maker:
 
     def step_watch(self, start):
         selector = self.one(["", "", f"&labelSelector={self.selector()}", f"&fieldSelector=metadata.name{self.one(['=', '!='])}{self.one(NAMES)}"])
-        return watch(f"{self.path}?watch=1&resourceVersion={{{start}}}&timeoutSeconds=1{selector}")
+        return watch(f"{self.path}?watch=1&resourceVersion={{{start}}}{selector}")
 
     def step_get(self, name):
         accept = self.one([None, None, "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io", "application/json;as=Table;v=v1;g=meta.k8s.io"])

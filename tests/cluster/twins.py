@@ -5,6 +5,7 @@ import difflib
 import itertools
 import json
 import os
+import re
 import urllib.parse
 
 import deviations
@@ -16,25 +17,54 @@ import truth
 
 numbers = itertools.count(1)
 CONSTANTS_END = 1000  # messages name limits and offsets below
+SLOWEST = 16
+OBJECTS = re.compile(r"/apis?/.*\bnamespaces\b")
 
 
 class SettlingPlayer(exchange.Player):
-    """Waits after each write until kube-apiserver's own cache has it. A patch is tried on what that has first; where it is late the patch is tried again, and its
-    answer has the warnings of both tries."""
+    """Waits until the server's own cache has what was written: before anything is read, for a read need not be fresh, and at kube-apiserver before the next write,
+    too. That tries on what its cache has first; where this is late it tries again, and its answer has the warnings of both tries."""
+
+    def __init__(self, server, ns, slowness, is_for_writes):
+        super().__init__(server, ns, slowness)
+        self.is_for_writes, self.unsettled = is_for_writes, {}
 
     def _exchange(self, step):
+        if self.is_for_writes or step.method == "GET":
+            self._settle()
         result = super()._exchange(step)
-        metadata = result.body.get("metadata") if isinstance(result.body, dict) else None
-        if step.method in ("POST", "PUT", "PATCH") and result.status in (200, 201) and isinstance(metadata, dict):
-            self._settle(step, metadata.get("name"), metadata.get("resourceVersion"))
+        path = self.memory.expand(step.path).partition("?")[0].rstrip("/")
+        if step.method in ("POST", "PUT", "PATCH", "DELETE") and result.status in (200, 201, 202) and OBJECTS.match(path):
+            self.unsettled.update(written(path, step.method, result.body if isinstance(result.body, dict) else {}))
         return result
 
-    def _settle(self, step, name, version):
-        if not name or not version:
+    def _watch(self, step):
+        self._settle()
+        return super()._watch(step)
+
+    def _settle(self):
+        for path, version in self.unsettled.items():
+            self._settle_object(path, version)
+        self.unsettled.clear()
+
+    def _settle_object(self, path, version):
+        """version: None where its newest is not known."""
+        newest = None if version else self._ask(exchange.get(path))
+        if newest and newest.status == 404:
+            processes.retry_until(lambda: self._ask(exchange.get(f"{path}?resourceVersion=0")).status == 404, f"{path} is gone from the cache of {self.server.url}")
             return
-        path = self.memory.expand(step.path).partition("?")[0]
-        found = path if step.method == "POST" else path.rpartition(f"/{name}")[0]
-        self.server.get(f"{found}/{urllib.parse.quote(name)}?resourceVersion={version}")
+        self._ask(exchange.get(f"{path}?resourceVersion={version or newest.body['metadata']['resourceVersion']}"))
+
+
+def written(path, method, body):
+    """{path: version} of the objects that such an answer is about."""
+    metadata = body.get("metadata") or {}
+    if method == "POST":
+        return {f"{path}/{urllib.parse.quote(metadata['name'])}": metadata["resourceVersion"]} if metadata.get("name") and metadata.get("resourceVersion") else {}
+    if isinstance(body.get("items"), list):
+        return {f"{path}/{item['metadata']['name']}": None for item in body["items"]}
+    is_newest = method != "DELETE" and metadata.get("name") and not metadata.get("deletionTimestamp")
+    return {re.sub("/(status|finalize)$", "", path): metadata.get("resourceVersion") if is_newest else None}
 
 
 class Twins:
@@ -61,10 +91,11 @@ class Twins:
         self.annals = self._add(processes.Serve(etcds[1].endpoint, certificates, f"--token-auth-file={tokens}"))
         processes.retry_until(lambda: self.annals.get("/api/v1/namespaces/kube-public").status == 200, "the first namespaces")
         self.gateways = [truth.Gateway(etcd.endpoint) for etcd in etcds]
-        self.step_over(map(str, range(CONSTANTS_END)))
+        for gateway in self.gateways:
+            gateway.step_over(map(str, range(CONSTANTS_END)))
         self.kubeconfigs = {server: kube.write_kubeconfig(folder / f"{name}.kubeconfig", server, certificates)
                             for name, server in (("kube", self.kube), ("annals", self.annals))}
-        self.pool = concurrent.futures.ThreadPoolExecutor(6)
+        self.pool = concurrent.futures.ThreadPoolExecutor(10)
 
     def stop(self):
         if self.pool:
@@ -78,20 +109,32 @@ class Twins:
             assert server.post("/api/v1/namespaces", exchange.namespace(name)).status == 201
         return name
 
-    def step_over(self, numbers):
-        for gateway in self.gateways:
-            gateway.step_over(numbers)
+    def revisions(self):
+        return [gateway.revision() for gateway in self.gateways]
 
     def differences(self, steps):
-        """Plays the steps against both; a text for each answer that differs and is not known to."""
+        """Plays the steps against both; a text for each answer that differs and is not known to. Where a watch was too short for what happened meanwhile, or where a
+        version may have been one of the numbers that stand in the steps, this says nothing, and they are played again."""
+        slowness = 1
+        while True:
+            before = self.revisions()
+            found, is_rushed, numbers = self._play_both(steps, slowness)
+            is_unclear = any(first < int(number) <= last for first, last in zip(before, self.revisions()) for number in numbers)
+            if is_rushed and slowness < SLOWEST:
+                slowness *= 2
+            elif not is_unclear:
+                return found
+
+    def _play_both(self, steps, slowness):
         ns = self.make_namespace()
         sent = json.dumps([(step.path, step.body if not isinstance(step.body, bytes) else "", step.headers) for step in flatten(steps)],
                           ensure_ascii=False)
-        self.step_over(normal.numbers_of(sent))
         prefixes = {exchange.Memory(ns).expand(prefix) for prefix in generate_names([step.body for step in flatten(steps)]) if prefix}
-        theirs, ours = (self._play(player, steps, sent, prefixes) for player in (SettlingPlayer(self.kube, ns), exchange.Player(self.annals, ns)))
-        return [describe(step, kubes, annals) for (step, kubes), (_, annals) in zip(theirs, ours)
-                if kubes != annals and not deviations.find(step, kubes, annals)]
+        players = [SettlingPlayer(server, ns, slowness, is_for_writes=server is self.kube) for server in (self.kube, self.annals)]
+        theirs, ours = (self._play(player, steps, sent, prefixes) for player in players)
+        found = [describe(step, kubes, annals) for (step, kubes), (_, annals) in zip(theirs, ours)
+                 if kubes != annals and not deviations.find(step, kubes, annals)]
+        return found, any(player.is_rushed for player in players), normal.numbers_of(sent)
 
     @staticmethod
     def _play(player, steps, sent, prefixes):
