@@ -115,7 +115,7 @@ def test_watch_resumes_where_it_ended(apps, namespace):
 
 def test_watch_ends_when_it_was_told_to(apps, namespace):
     apps.create_namespaced_controller_revision(namespace, revision("there"))
-    seen = [event["type"] for event in watch.Watch().stream(apps.list_namespaced_controller_revision, namespace, timeout_seconds=1)]
+    seen = [event["type"] for event in watch.Watch().stream(apps.list_namespaced_controller_revision, namespace, timeout_seconds=3)]
     assert seen == ["ADDED"]
 
 
