@@ -229,20 +229,22 @@ static void watching_plan_bookmark(struct watching *w, int64_t now)
 	w->bookmark_ms = now < before_end && before_end < next ? before_end : next;
 }
 
-/* Nothing to send: is it time to end, or for a bookmark? Else sleep until one of both, or an event. */
+/* Nothing to send: is it time for a bookmark, or to end? Else sleep until one of both, or an event. The bookmark comes first: a server that was not
+ * scheduled between the two times owes it all the same. */
 static void watching_idle(struct watching *w)
 {
 	int64_t now = clock_mono_ms(), revision = cache_watch_revision(w->watcher);
 
-	if (now >= w->ends_ms || http_is_draining(w->q->x)) {
-		w->is_over = true;
-		return;
-	}
 	if (w->options.allow_bookmarks && now >= w->bookmark_ms) {
 		watching_plan_bookmark(w, now);
 		if (revision > w->shown_revision) {
 			watching_show_bookmark(w, revision, false);
+			return;
 		}
+	}
+	if (now >= w->ends_ms || http_is_draining(w->q->x)) {
+		w->is_over = true;
+		return;
 	}
 	http_set_alarm(w->q->x, w->options.allow_bookmarks ? MIN(w->ends_ms, w->bookmark_ms) : w->ends_ms);
 }

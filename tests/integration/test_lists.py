@@ -2,6 +2,8 @@
 
 import base64
 import json
+import signal
+import time
 
 import pytest
 
@@ -286,6 +288,19 @@ def test_bookmark_comes_before_the_end(annals, path):
     before, after = create(annals, path, "a"), create(annals, path, "b")
     assert names(annals.get(path)) == ["a", "b"]
     with annals.watch(f"{path}?watch=1&timeoutSeconds=3&resourceVersion={before}&labelSelector=no%3Done{BOOKMARKS}") as watch:
+        events = list(watch)
+    assert [summary(e) for e in events] == [("BOOKMARK", None)]
+    assert int(events[0]["object"]["metadata"]["resourceVersion"]) >= int(after)
+
+
+def test_bookmark_comes_before_the_end_of_a_server_that_was_late(up):
+    a, path = up(NO_CONTROLLERS), revisions()
+    before, after = create(a, path, "a"), create(a, path, "b")
+    with a.watch(f"{path}?watch=1&timeoutSeconds=3&resourceVersion={before}&labelSelector=no%3Done{BOOKMARKS}") as watch:
+        over = time.monotonic() + 4
+        a.signal(signal.SIGSTOP)
+        retry_until(lambda: time.monotonic() > over, "the watch's end")
+        a.signal(signal.SIGCONT)
         events = list(watch)
     assert [summary(e) for e in events] == [("BOOKMARK", None)]
     assert int(events[0]["object"]["metadata"]["resourceVersion"]) >= int(after)
