@@ -150,8 +150,8 @@ def test_versions_choose_the_snapshot(annals, path):
 def test_compacted_versions_are_410(up):
     a = up("--etcd-compaction-interval=1s")
     path = revisions("default")
+    page = a.get(NAMESPACES + "?limit=1").json["metadata"]  # the older one of both, so that it is gone when the other is
     old = create(a, path, "a")
-    page = a.get(NAMESPACES + "?limit=1").json["metadata"]
 
     def is_gone():
         a.patch(path + "/a", {"metadata": {"labels": {"n": str(is_gone.n)}}})
@@ -349,8 +349,8 @@ def test_watch_from_too_long_ago_is_told_in_the_stream(up):
 
 def test_watch_of_the_future_waits_for_it(up, door):
     a, path = up(NO_CONTROLLERS), revisions("default", door)
-    names = [f"b{i:02}" for i in range(30)]
-    future = int(create(a, path, "a")) + 20  # the server writes its StorageVersions, too
+    names = [f"b{i:03}" for i in range(100)]
+    future = int(create(a, path, "a")) + 80  # the server writes its StorageVersions, too
     with a.watch(f"{path}?watch=1&resourceVersion={future}") as watch:
         versions = {name: int(create(a, path, name)) for name in names}
         first = next(name for name in names if versions[name] > future)
