@@ -103,14 +103,6 @@ def test_sigterm_finishes_what_is_under_way(etcd, serve):
     assert server.wait() == 0
 
 
-def test_while_the_delay_lasts_it_serves_but_is_not_ready(etcd, serve):
-    server = serve(etcd().endpoint, "--shutdown-delay-duration=2s")
-    server.signal(signal.SIGTERM)
-    retry_until(lambda: answers(server, "/readyz") == 500, "not ready")
-    assert server.get(NAMESPACES).status == 200
-    assert server.wait() == 0
-
-
 def test_bad_files_are_named(certificates):
     _, key = certificates.server
     done = processes.run([processes.BIN, "serve", "--standalone", "--etcd-servers=unix:///nowhere", "--secure-port=0",
