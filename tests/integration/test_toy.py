@@ -141,9 +141,12 @@ def test_field_selector(shop):
 def test_discovery(shop):
     group = next(g for g in shop.get("/apis").json["groups"] if g["name"] == "toys.example.com")
     assert group["preferredVersion"] == {"groupVersion": GROUP, "version": "v1"}
-    resources = {r["name"]: r for r in shop.get(f"/apis/{GROUP}").json["resources"]}
+    def listed():
+        return {r["name"]: r for r in shop.get(f"/apis/{GROUP}").json["resources"]}
+
+    processes.retry_until(lambda: "storageVersionHash" in listed()["toys"], "a hash")
+    resources = listed()
     assert resources["toys"]["verbs"] == ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
-    assert resources["toys"]["storageVersionHash"]
     assert resources["toys/status"]["verbs"] == ["get", "patch", "update"]
     assert "storageVersionHash" not in resources["toys/status"]
 
@@ -159,7 +162,8 @@ def test_openapi(shop):
 
 def test_metrics_and_keys(shop):
     shop.post(PATH, toy())
-    assert re.search(r'apiserver_request_total{code="201",.*resource="toys"', shop.get("/metrics").text)
+    counted = r'apiserver_request_total{code="201",.*resource="toys"'
+    processes.retry_until(lambda: re.search(counted, shop.get("/metrics").text), "the request to be counted, when it is over")
 
 
 # ---- with kubectl ----
