@@ -127,17 +127,18 @@ static const struct script_step *next_step(struct script *s, const char *request
 static bool answer(struct connection *c, const struct script_step *step)
 {
 	struct script *s = c->script;
+	bool is_silent = step->way == SCRIPT_SILENT || step->way == SCRIPT_MISSED;
 	/* Before the answer: whoever hears it may release it at once. */
 	pthread_mutex_lock(&s->lock);
 	unsigned released = s->n_released;
 	pthread_mutex_unlock(&s->lock);
-	if (step->way != SCRIPT_SILENT) {
+	if (!is_silent) {
 		send_answer(c->fd, step);
 	}
 	pthread_mutex_lock(&s->lock);
 	s->n_answered++;
 	pthread_cond_broadcast(&s->changed);
-	while ((step->way == SCRIPT_HOLD || step->way == SCRIPT_SILENT) && s->n_released == released && !s->is_over) {
+	while ((step->way == SCRIPT_HOLD || is_silent) && s->n_released == released && !s->is_over) {
 		pthread_cond_wait(&s->changed, &s->lock);
 	}
 	bool is_over = s->is_over;
@@ -145,7 +146,7 @@ static bool answer(struct connection *c, const struct script_step *step)
 	if (step->way == SCRIPT_HOLD && !is_over) {
 		send_text(c->fd, "0\r\n\r\n");
 	}
-	return !is_over && step->way != SCRIPT_CUT && step->way != SCRIPT_SILENT;
+	return !is_over && step->way != SCRIPT_CUT && !is_silent;
 }
 
 static void *serve(void *ctx)
@@ -257,7 +258,7 @@ void script_stop(struct script *s)
 	pthread_join(s->thread, NULL);
 	close(s->listener);
 	end_connections(s);
-	if (s->at != s->n) {
+	if (s->at != s->n && s->steps[s->at].way != SCRIPT_MISSED) {
 		complain(s, "requests are missing", s->steps[s->at].expected, "none");
 	}
 	char *complaint = s->complaint;

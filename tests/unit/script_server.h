@@ -11,6 +11,7 @@ enum script_way {
 	SCRIPT_HOLD,   /* in chunks, and then nothing more until script_release() or the end */
 	SCRIPT_CUT,    /* in chunks; then the connection breaks */
 	SCRIPT_SILENT, /* no answer at all, the connection stays */
+	SCRIPT_MISSED, /* the same, of a client in a hurry: it may give up before it has asked. The last step */
 };
 
 struct script_step {
@@ -29,7 +30,7 @@ char *script_url(const struct script *s);      /* to be freed */
 void script_await(struct script *s, size_t n); /* until n requests have been answered, or begun to be */
 void script_release(struct script *s);         /* ends the stream that is held, properly */
 size_t script_connections(struct script *s);
-/* Fails the test if a request was not the expected one or if there were more or fewer. */
+/* Fails the test if a request was not the expected one or if there were more or fewer (see SCRIPT_MISSED). */
 void script_stop(struct script *s);
 
 #endif

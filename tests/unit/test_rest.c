@@ -167,12 +167,18 @@ static void test_rest_list__goes_page_by_page(void **state _unused_)
 	close_scene(&s);
 }
 
-static void test_rest__server_that_is_silent_or_breaks_off_is_unreachable(void **state _unused_)
+static void test_rest__server_that_is_silent_is_unreachable(void **state _unused_)
 {
-	SCENE(s, {NULL, SCRIPT_SILENT, 0, NULL, NULL}, {NULL, SCRIPT_CUT, 200, NULL, OBJECT});
+	SCENE(s, {NULL, SCRIPT_MISSED, 0, NULL, NULL});
 	assert_int_equal(
 		rest_do(s.client, &(struct rest_call){.method = "GET", .path = "/", .timeout_ms = 20}, &s.a), REST_UNREACHABLE);
 	assert_true(str_contains(s.a.message, STR("timed out")));
+	close_scene(&s);
+}
+
+static void test_rest__server_that_breaks_off_is_unreachable(void **state _unused_)
+{
+	SCENE(s, {NULL, SCRIPT_CUT, 200, NULL, OBJECT});
 	assert_int_equal(rest_get(s.client, &a_map, &s.a), REST_UNREACHABLE);
 	close_scene(&s);
 }
@@ -268,7 +274,8 @@ int main(void)
 		TEST(test_rest__gives_up_after_ten_tries),
 		TEST(test_rest__writes_say_what_they_are),
 		TEST(test_rest_list__goes_page_by_page),
-		TEST(test_rest__server_that_is_silent_or_breaks_off_is_unreachable),
+		TEST(test_rest__server_that_is_silent_is_unreachable),
+		TEST(test_rest__server_that_breaks_off_is_unreachable),
 		TEST(test_rest__nobody_there_is_unreachable),
 		TEST(test_rest__proxies_are_not_for_what_is_on_this_machine),
 		TEST(test_client_stop__wakes_everybody_at_once),

@@ -254,7 +254,7 @@ static void test_validating__nobody_is_asked_where_nobody_is_meant(void **state)
 
 static void test_webhooks__that_are_silent_are_given_up(void **state)
 {
-	STAGE(s, 1, {NULL, SCRIPT_SILENT, 0, NULL, NULL});
+	STAGE(s, 1, {NULL, SCRIPT_MISSED, 0, NULL, NULL});
 	s.set->v[0].timeout_s = 1;
 	const struct webhook_question *q = ask(&s, WEBHOOKS_VALIDATING);
 	assert_int_equal(q->st.code, 500);
@@ -264,7 +264,7 @@ static void test_webhooks__that_are_silent_are_given_up(void **state)
 
 static void test_webhooks__are_given_no_more_time_than_the_request_has(void **state)
 {
-	STAGE(s, 1, {NULL, SCRIPT_SILENT, 0, NULL, NULL});
+	STAGE(s, 1, {NULL, SCRIPT_MISSED, 0, NULL, NULL});
 	s.set->v[0].ignores_failure = true;
 	s.q.base.deadline_ms = clock_mono_ms() + 200;
 	const struct webhook_question *q = ask(&s, WEBHOOKS_VALIDATING);
