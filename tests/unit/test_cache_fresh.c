@@ -246,7 +246,7 @@ static void test_cache_wait_revision__future_times_out_and_costs_one_fence(void 
 	struct fixture *f = *state;
 	start(f, (struct cache_options){.fence_after_ms = 1});
 	int64_t future = cache_revision(f->cache) + 1000000;
-	assert_int_equal(world_wait(f->cache, future, 10 * SHORT_MS), STORAGE_TIMEOUT);
+	assert_int_equal(world_wait(f->cache, future, 40 * SHORT_MS), STORAGE_TIMEOUT);
 	assert_int_equal(stats_of(f).n_fences, 1);
 	assert_int_equal(world_wait(f->cache, cache_revision(f->cache), 0), STORAGE_OK);
 }

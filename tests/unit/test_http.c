@@ -565,7 +565,7 @@ static void test_http__slow_clients_are_shown_the_door(void **state _unused_)
 static void test_http__head_that_drips_in_is_cut_off(void **state _unused_)
 {
 	struct client c;
-	start(&(struct http_options){.header_timeout_ms = 400});
+	start(&(struct http_options){.header_timeout_ms = 2000});
 	dial(&c);
 	assert_answer(&c, GET("/hello"), 200, "hello\n");
 	bool is_open = true;

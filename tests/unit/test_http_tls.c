@@ -138,11 +138,11 @@ static void test_tls__stalled_handshakes_cost_nothing(void **state _unused_)
 	struct client c[N];
 	static const char hello[] = {0x16, 0x03, 0x01, 0x02, 0x00, 0x01};
 	start(&(struct http_options){.handshake_timeout_ms = 1500});
+	int64_t wall = clock_mono_ns(), cpu = clock_cpu_ns();
 	for (size_t i = 0; i < N; i++) {
 		client_dial(&c[i], port());
 		client_send(&c[i], (struct str){hello, i % (sizeof(hello) + 1)});
 	}
-	int64_t wall = clock_mono_ns(), cpu = clock_cpu_ns();
 	for (size_t i = 0; i < N; i++) {
 		await_end(&c[i]);
 		client_close(&c[i]);

@@ -1,6 +1,9 @@
 /* A whole migrator: a real cache and a real agreement over the store in memory. */
+#include "migration/private.h"
 #include "storage/fault.h"
 #include "tests/unit/migration_world.h"
+
+#include <sched.h>
 
 #define DEPENDENT "{\"spec\":{\"providers\":[{\"kind\":\"Provider\",\"name\":\"p\"}]}}"
 #define TWO_PROVIDERS \
@@ -301,7 +304,7 @@ static void test_migrator__stops_with_its_migration(void **state)
 	struct world *w = world_new(*state, NULL);
 
 	store_dependents(w, "v1beta1", 0, 100);
-	world_migrate(w, STORAGE_MIGRATION_MANUAL, 20);
+	world_migrate(w, STORAGE_MIGRATION_MANUAL, 2);
 	world_store(w, MIGRATIONS_PATH, "v1", "mine", MIGRATE_DEPENDENTS, 0);
 	world_await_state(w, "dependents", "Running");
 	world_remove(w, MIGRATIONS_PATH, "mine");
@@ -309,6 +312,67 @@ static void test_migrator__stops_with_its_migration(void **state)
 	assert_str(dependent(w, 99).version, "annals.dev/v1beta1");
 	assert_int_equal(world_count(w, MIGRATIONS_PATH), 0);
 	world_free(w);
+}
+
+/* What somebody's finalizer keeps is not under way. */
+static void test_migrator__does_not_wait_for_what_is_being_deleted(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	store_dependents(w, "v1beta1", 0, 10);
+	world_store(w, MIGRATIONS_PATH, "v1", "kept",
+		"{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"deletionGracePeriodSeconds\":0,"
+		"\"finalizers\":[\"example.com/look\"]},"
+		"\"spec\":{\"resource\":{\"group\":\"annals.dev\",\"resource\":\"dependents\"}}}",
+		0);
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	assert_string_not_equal(world_await_state(w, "dependents", "Succeeded"), "kept");
+	assert_versions(w, 0, 10, "annals.dev/v1");
+	assert_int_equal(world_count(w, MIGRATIONS_PATH), 2);
+	world_free(w);
+}
+
+static void *stop(void *migrator)
+{
+	return migrator_free(migrator);
+}
+
+/* It may be the first of very many that it was about to write, each of which etcd may be waited for in vain. */
+static void test_migrator__stops_behind_what_it_writes(void **state _unused_)
+{
+	enum { MIGRATIONS = 3, TAKES_ITS_TURN = 1 };
+	struct storage *fault = storage_fault_new(storage_memory_new());
+	struct world *w = world_new(fault, NULL);
+	unsigned n_told = 0;
+	pthread_t stopper;
+
+	for (int i = 0; i < MIGRATIONS; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "m%d", i);
+		world_store(w, MIGRATIONS_PATH, "v1", name, MIGRATE_DEPENDENTS, 0);
+	}
+	storage_fault_arm(fault, FAULT_DELAY, TAKES_ITS_TURN + 1);
+	world_migrate(w, STORAGE_MIGRATION_OFF, 0);
+	while (!storage_fault_has_fired(fault)) {
+		sched_yield();
+	}
+	struct migrator *m = take_ptr(w->migrator);
+	assert_int_equal(pthread_create(&stopper, NULL, stop, m), 0);
+	while (!migrator_is_stopping(m)) {
+		sched_yield();
+	}
+	storage_fault_release(fault);
+	pthread_join(stopper, NULL);
+	for (int i = 0; i < MIGRATIONS; i++) {
+		struct world_stored stored;
+		char name[32];
+		snprintf(name, sizeof(name), "m%d", i);
+		assert_true(world_stored(w, MIGRATIONS_PATH, name, &stored));
+		n_told += str_contains(stored.value, STR("MigrationOff"));
+	}
+	assert_int_equal(n_told, 1);
+	world_free(w);
+	storage_free(fault);
 }
 
 static bool can_read_dependents(struct world *w, const void *ctx _unused_)
@@ -544,6 +608,8 @@ int main(void)
 		MIGRATOR_TEST(test_migrator__names_what_is_too_large),
 		MIGRATOR_TEST(test_migrator__goes_on_where_another_stopped),
 		MIGRATOR_TEST(test_migrator__stops_with_its_migration),
+		MIGRATOR_TEST(test_migrator__does_not_wait_for_what_is_being_deleted),
+		TEST(test_migrator__stops_behind_what_it_writes),
 		MIGRATOR_TEST(test_migrator__leaves_its_turn_to_who_can_read),
 		MIGRATOR_TEST(test_migrator__one_migrates_at_a_time),
 		MIGRATOR_TEST(test_migrator__waits_for_agreement),

@@ -61,7 +61,6 @@ static void test_workqueue__delayed_keys_come_by_their_time(void **state _unused
 	int64_t began = clock_mono_ms();
 	workqueue_add_after(q, STR("late"), 40);
 	workqueue_add_after(q, STR("soon"), 20);
-	assert_int_equal(stats_of(q).delayed, 2);
 	assert_next(q, "soon");
 	assert_true(clock_mono_ms() - began >= 20);
 	assert_next(q, "late");
@@ -84,8 +83,10 @@ static void test_workqueue__added_now_forgets_its_delay(void **state _unused_)
 {
 	struct workqueue *q = new_queue();
 	workqueue_add_after(q, STR("a"), 1000 * 1000);
+	workqueue_add_after(q, STR("b"), 1000 * 1000);
+	assert_int_equal(stats_of(q).delayed, 2);
 	workqueue_add(q, STR("a"));
-	assert_int_equal(stats_of(q).delayed, 0);
+	assert_int_equal(stats_of(q).delayed, 1);
 	assert_next(q, "a");
 	workqueue_free(q);
 }
