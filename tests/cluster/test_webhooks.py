@@ -10,7 +10,7 @@ import pytest
 
 import hooks as webhooks
 import processes
-from aggregated import ANNALS, KUBES_OWN
+from aggregated import ANNALS, KUBES_OWN, whole_lines
 
 NUMBERS = itertools.count(1)
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -327,8 +327,7 @@ def test_an_audit_log_says_what_webhooks_did(scene, cluster):
 def annotations(log, kind, scene):
     """Of the one creation there was. It is written when the client has its answer already."""
     def creations():
-        events = [json.loads(line) for line in log.read_text().splitlines(keepends=True) if line.endswith("\n")]
-        return [event["annotations"] for event in events if event["verb"] == "create" and event["stage"] == "ResponseComplete"
+        return [event["annotations"] for event in whole_lines(log) if event["verb"] == "create" and event["stage"] == "ResponseComplete"
                 and event["requestURI"] == kind.path(scene.namespace)]
 
     found = processes.retry_until(creations, f"a creation in {log}")
