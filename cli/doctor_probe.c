@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { CONNECT_MS = 3000, ANSWER_MS = 3000, VERDICT_MS = 500 };
+enum { CONNECT_MS = 3000, ANSWER_MS = 3000 };
 
 /* ---- a connection ---- */
 
@@ -145,7 +145,7 @@ static int hear_verdict(struct session *s, int fd)
 	char bytes[64];
 	ssize_t n;
 	while ((n = gnutls_record_recv(s->tls, bytes, sizeof(bytes))) == GNUTLS_E_AGAIN || n == GNUTLS_E_INTERRUPTED) {
-		if (!wait_for_peer(s, fd, VERDICT_MS)) {
+		if (!wait_for_peer(s, fd, ANSWER_MS)) {
 			return 0;
 		}
 	}
