@@ -82,7 +82,8 @@ struct migration_verdict migration_decide(const struct migration *m, const struc
 	return (struct migration_verdict){MIGRATION_RUN, MIGRATION_REASON_RUNNING, STR("")};
 }
 
-/* What has failed because of objects fails again: not at once. Replicas that have changed their minds may do so again. */
+/* What has failed because of objects fails again: not at once. Replicas that have changed their minds may do so again. A time to come is that of a clock
+ * which was wrong, or is: it says nothing. */
 static bool is_too_early(const struct migration_facts *f, const struct migration *failed, int64_t now_s)
 {
 	struct arena a;
@@ -94,7 +95,8 @@ static bool is_too_early(const struct migration_facts *f, const struct migration
 	arena_init(&a, SIZE_MAX);
 	bool is_same = str_eq(failed->version, door_api_version(f->common, &a));
 	arena_done(&a);
-	return is_same && now_s < ended_us / US_PER_S + MIGRATION_RETRY_S;
+	int64_t since_s = now_s - ended_us / US_PER_S;
+	return is_same && since_s >= 0 && since_s < MIGRATION_RETRY_S;
 }
 
 bool migration_is_due(const struct migration_facts *f, const struct migration *failed, int64_t now_s)

@@ -120,6 +120,7 @@ static void test_migration_is_due__when_all_agree_on_another_version(void **stat
 	assert_true(migration_is_due(&f, &other, then_s + 1));
 	assert_false(migration_is_due(&f, &same, then_s + MIGRATION_RETRY_S - 1));
 	assert_true(migration_is_due(&f, &same, then_s + MIGRATION_RETRY_S));
+	assert_true(migration_is_due(&f, &same, then_s - 1)); /* it failed where the clock was ahead */
 	same.is_superseded = true;
 	assert_true(migration_is_due(&f, &same, then_s + 1));
 	f.n_unknown = 1;
