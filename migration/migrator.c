@@ -36,6 +36,11 @@ bool migrator_is_stopping(struct migrator *m)
 	return is_stopping;
 }
 
+bool migrator_goes_on(struct migrator *m)
+{
+	return m->lock_revision && !m->is_unsure && cache_revision(m->options.cache) >= m->wrote && !migrator_is_stopping(m);
+}
+
 /* ---- the thread ---- */
 
 static void look(struct migrator *m)
@@ -49,7 +54,7 @@ static void look(struct migrator *m)
 	}
 	arena_init(&a, SIZE_MAX);
 	tend(m, view, &a);
-	if (m->lock_revision) {
+	if (migrator_goes_on(m)) {
 		reports_update(m, view, &a);
 	}
 	arena_done(&a);

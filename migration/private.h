@@ -54,7 +54,7 @@ struct migrator {
 	int64_t lock_at_ms;                /* when to try again */
 	int64_t tend_at_ms;                /* when to look at everything again */
 	int64_t wrote;                     /* the revision of our last write of a StorageVersion or StorageMigration */
-	bool is_unsure;                    /* whether the last one was carried out */
+	bool is_unsure;                    /* whether the last one was carried out, or etcd is there */
 	int64_t reported_ms[KIND_COUNT_MAX];
 	bool is_report_due[KIND_COUNT_MAX]; /* although only numbers have changed */
 	struct run run;
@@ -62,6 +62,9 @@ struct migrator {
 
 void migrator_notice(struct migrator *m, bool is_trouble, const char *format, ...) _printf_(3, 4);
 bool migrator_is_stopping(struct migrator *m);
+/* Asked between one write and the next of those that may be very many: it is still our turn, nobody wants us to stop, and the last one was answered and is
+ * in the cache. So etcd is waited for in vain only once. */
+bool migrator_goes_on(struct migrator *m);
 
 /* ---- turn.c: whose turn it is ---- */
 

@@ -23,7 +23,7 @@ static bool submit(struct migrator *m, struct storage_txn *txn, const struct agr
 	} else if (result == STORAGE_OK) {
 		turn_is_over(m, ticket, txn->failure);
 	}
-	m->is_unsure |= !storage_result_is_certain(result);
+	m->is_unsure |= result == STORAGE_UNAVAILABLE || !storage_result_is_certain(result);
 	storage_op_clear(&txn->op);
 	return is_done && turn_await_cache(m, m->wrote);
 }

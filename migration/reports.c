@@ -76,7 +76,7 @@ static void remove_others(struct migrator *m, const struct agreement_view *view,
 	struct cache_iter it;
 
 	cache_iter_init(&it, s, &all, STR(""));
-	while ((each = cache_iter_next(&it)) && m->lock_revision) {
+	while ((each = cache_iter_next(&it)) && migrator_goes_on(m)) {
 		if (!is_of_our_kinds(m, each->name, a) && is_over(view, each, a)) {
 			record_remove(m, each, a);
 		}
@@ -85,7 +85,7 @@ static void remove_others(struct migrator *m, const struct agreement_view *view,
 
 void reports_update(struct migrator *m, const struct agreement_view *view, struct arena *a)
 {
-	for (size_t i = 0; i < kind_count() && m->lock_revision && !migrator_is_stopping(m); i++) {
+	for (size_t i = 0; i < kind_count() && migrator_goes_on(m); i++) {
 		if (kind_has_version(kind_at(i), m->options.is_standalone)) {
 			report(m, view, kind_at(i), a);
 		}

@@ -274,7 +274,7 @@ static void create_if_due(
 		if (kind_of(m, &items[i].migration) != f->kind) {
 			continue;
 		}
-		if (!items[i].migration.has_ended) {
+		if (!items[i].migration.has_ended && !items[i].migration.is_deleting) {
 			return;
 		}
 		failed = items[i].has_failed ? &items[i] : failed;
@@ -292,7 +292,7 @@ static void remove_old(struct migrator *m, const struct item *items, size_t n, s
 {
 	unsigned n_kept[KIND_COUNT_MAX] = {0};
 
-	for (size_t i = n; i-- > 0 && m->lock_revision;) {
+	for (size_t i = n; i-- > 0 && migrator_goes_on(m);) {
 		const struct kind *k = kind_of(m, &items[i].migration);
 		struct object *o;
 		if (!k || !items[i].is_automatic || !items[i].migration.has_ended || ++n_kept[k->index] <= MIGRATIONS_KEPT) {
@@ -317,11 +317,11 @@ void tend(struct migrator *m, const struct agreement_view *view, struct arena *a
 			facts[i] = facts_of(m, view, kind_at(i), a);
 		}
 	}
-	for (size_t i = 0; i < n && m->lock_revision; i++) {
+	for (size_t i = 0; i < n && migrator_goes_on(m); i++) {
 		const struct kind *k = kind_of(m, &items[i].migration);
 		tend_item(m, &items[i], k ? &facts[k->index] : &nothing, a);
 	}
-	for (size_t i = 0; i < kind_count() && m->lock_revision && !migrator_is_stopping(m); i++) {
+	for (size_t i = 0; i < kind_count() && migrator_goes_on(m); i++) {
 		if (facts[i].kind) {
 			create_if_due(m, &facts[i], items, n, a);
 		}
