@@ -211,6 +211,17 @@ static void *timer_run(void *p)
 
 /* ---- birth ---- */
 
+/* A machine may be called what no registration may say. */
+static struct str address_shown(struct agreement *a, struct str address)
+{
+	char *shown = arena_text(&a->arena, address.n);
+
+	for (size_t i = 0; i < address.n; i++) {
+		shown[i] = agreement_is_shown(address.p[i]) ? address.p[i] : '?';
+	}
+	return (struct str){shown, address.n};
+}
+
 static void self_init(struct agreement *a, const struct agreement_nature *nature)
 {
 	struct agreement_self *self = &a->self;
@@ -219,7 +230,7 @@ static void self_init(struct agreement *a, const struct agreement_nature *nature
 	a->told_as = arena_printf(&a->arena,
 		"registered in etcd as " STR_FMT ": other servers know which versions are stored here", STR_ARG(self->id))
 			     .p;
-	self->address = arena_dup(&a->arena, a->options.address);
+	self->address = address_shown(a, a->options.address);
 	self->wanted = a->options.versions;
 	self->is_standalone = a->options.is_standalone;
 	for (size_t i = 0; i < kind_count(); i++) {

@@ -28,7 +28,9 @@ static enum agreement_writing find_writing(struct agreement *a, const struct kin
 	if (!d) {
 		return a->next[k->index] ? AGREEMENT_NOT_YET : AGREEMENT_NEVER;
 	}
-	if (!(a->may_write & bit) && agreement_may_write(&a->self, a->view, k, d, a->since[k->index], &waits_for)) {
+	/* Where not all registrations are known, neither is who has yet to see ours. */
+	bool may_begin = !(a->may_write & bit) && !a->table.is_overfull;
+	if (may_begin && agreement_may_write(&a->self, a->view, k, d, a->since[k->index], &waits_for)) {
 		a->may_write |= bit;
 	}
 	return a->may_write & bit ? AGREEMENT_MAY_WRITE : AGREEMENT_NOT_YET;

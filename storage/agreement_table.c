@@ -80,15 +80,13 @@ void agreement_write_value(const struct agreement_self *self, const struct door 
 
 /* ---- reading one ---- */
 
-/* Names and versions are shown to people: nothing in them may look like something else in a log. */
 static bool is_printable(struct str s)
 {
-	for (size_t i = 0; i < s.n; i++) {
-		if ((unsigned char)s.p[i] <= ' ' || (unsigned char)s.p[i] >= 0x7f) {
-			return false;
-		}
+	size_t i = 0;
+	while (i < s.n && agreement_is_shown(s.p[i])) {
+		i++;
 	}
-	return true;
+	return i == s.n;
 }
 
 static bool read_text(const struct json *j, struct str *ret)

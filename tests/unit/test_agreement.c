@@ -280,6 +280,56 @@ static void test_agreement__writes_when_all_have_seen_that_it_will(void **state)
 	replica_stop(&r);
 }
 
+/* What nobody but annals should do: other keys than can be read at once hide those of the server that is waited for. */
+static void test_agreement__waits_for_whom_it_cannot_see(void **state)
+{
+	struct replica r;
+	struct agreement_ticket ticket;
+	_cleanup_(buf_done) struct buf why;
+	int64_t lease = grant(*state);
+	char key[64];
+
+	buf_init(&why, 4096);
+	put(*state, "/annals/replicas/other", REGISTRATION("v1beta1", "\"annals.dev/v1beta1\",\"annals.dev/v1\""), lease);
+	replica_start(&r, *state, NULL, LEASE_S);
+	replica_wait_notice(&r, "I registered in etcd");
+	for (int i = 0; i < 4 * AGREEMENT_REPLICAS_MAX; i++) {
+		snprintf(key, sizeof(key), "/annals/replicas-seen/%03d", i);
+		put(*state, key, "1", lease);
+	}
+	for (int i = 0; i < AGREEMENT_REPLICAS_MAX; i++) {
+		snprintf(key, sizeof(key), "/annals/replicas/%02d", i);
+		put(*state, key, "{\"kinds\":{}}", lease);
+	}
+	replica_wait_count(&r, 0);
+	assert_int_equal(replica_wait(&r, 1), STORAGE_TIMEOUT);
+	assert_int_equal(agreement_write(r.agreement, r.kind, &ticket, &why), AGREEMENT_NOT_YET);
+	assert_str(buf_str(&why), "there are 64 registrations in etcd already, as many as there may be");
+	replica_stop(&r);
+}
+
+/* A machine may be called anything. */
+static void test_agreement__an_odd_address_can_be_shown(void **state)
+{
+	struct agreement_options options = {
+		.storage = *state, .prefix = STR("/annals"), .is_standalone = true, .address = STR("my\nhost\xff:1")};
+	storage_versions_init(&options.versions);
+	struct agreement *a = agreement_new(&options);
+	const struct kind *k = kind_by_hub(STR("annals.dev"), STR("dependents"));
+	struct replica r;
+
+	replica_start(&r, *state, NULL, LEASE_S);
+	replica_wait_count(&r, 2);
+	replica_wait_common(&r, "v1");
+	_cleanup_(agreement_view_unrefp) struct agreement_view *v = agreement_view(r.agreement);
+	const struct agreement_replica *odd = agreement_view_find(v, agreement_id(a));
+	assert_str(odd->problem, "");
+	assert_str(odd->address, "my?host?:1");
+	assert_true(odd->versions[k->index].n_decodes > 0);
+	replica_stop(&r);
+	agreement_free(a);
+}
+
 static void test_agreement__has_a_ceiling_of_replicas(void **state)
 {
 	struct replica r;
@@ -369,6 +419,8 @@ int main(void)
 		CASE(test_agreement__takes_no_part_in_what_it_cannot_read),
 		CASE(test_agreement__a_registration_that_says_nothing_hides_everything),
 		CASE(test_agreement__writes_when_all_have_seen_that_it_will),
+		CASE(test_agreement__waits_for_whom_it_cannot_see),
+		CASE(test_agreement__an_odd_address_can_be_shown),
 		CASE(test_agreement__has_a_ceiling_of_replicas),
 		CASE(test_agreement__joins_again_when_its_registration_is_gone),
 		CASE(test_agreement__makes_good_what_somebody_else_has_written_for_it),
