@@ -68,6 +68,11 @@ class Kind:
     def api_version(self):
         return f"{self.group}/{self.versions[0]}"
 
+    @property
+    def apiservices(self):
+        """Their names, in the order of versions."""
+        return [f"{version}.{self.group}" for version in self.versions]
+
     def path(self, namespace, name="", version=None):
         return f"/apis/{self.group}/{version or self.versions[0]}/namespaces/{namespace}/{self.resource}/{name}".rstrip("/")
 
@@ -166,7 +171,7 @@ class Behind:
     @property
     def names(self):
         """Of its APIServices."""
-        return [f"{version}.{self.kind.group}" for version in self.kind.versions]
+        return self.kind.apiservices
 
     def client(self, cert, key):
         """Straight to a replica."""
@@ -232,37 +237,13 @@ class Behind:
                                         "caBundle": ca, "service": service}})
 
     def available(self, name):
-        """(status, message) of that condition of an APIService, as kube-apiserver sees it."""
-        found = self.cluster.kube.get(f"{APISERVICES}/{name}")
-        conditions = found.json.get("status", {}).get("conditions", []) if found.status == 200 else []
-        return next(((one["status"], one["message"]) for one in conditions if one["type"] == "Available"), (None, None))
+        return self.cluster.available(name)
 
     def wait_available(self, is_available=True):
-        """Returns when all of kube-apiserver goes by it. Parts of it hear of it one after the other: what looks at APIServices, what passes requests on, and
-        discovery."""
-        for version, name in zip(self.kind.versions, self.names):
-            try:
-                processes.retry_until(lambda name=name: self.available(name)[0] == str(is_available), f"{name} is Available: {is_available}", interval=0.05)
-            except TimeoutError as error:
-                raise AssertionError(f"{error}, but {self.available(name)}") from None
-            processes.retry_until(lambda version=version: self._is_passed_on(version) == is_available, f"requests for {name} are passed on: {is_available}")
-            freshness = "Current" if is_available else "Stale"
-            processes.retry_until(lambda version=version, wanted=freshness: self._freshness(version) == wanted, f"discovery of {name} is {freshness}", interval=0.05)
-
-    def _is_passed_on(self, version):
-        """None: it was to be."""
-        answer = self.cluster.kube.get(f"/apis/{self.kind.group}/{version}")
-        return answer.status == 200 or (False if answer.text == "service unavailable\n" else None)
-
-    def _freshness(self, version):
-        groups = self.cluster.kube.get("/apis", headers=DISCOVERY).json["items"]
-        own = [entry for group in groups if group["metadata"].get("name") == self.kind.group for entry in group["versions"]]
-        return next((entry["freshness"] for entry in own if entry["version"] == version), None)
+        self.cluster.wait_available(self.kind, is_available)
 
     def wait_described(self):
-        """Returns when kube-apiserver has the schemas, which it fetches a while after APIServices are there."""
-        wanted = {f"apis/{self.kind.group}/{version}" for version in self.kind.versions}
-        processes.retry_until(lambda: wanted <= set(self.cluster.kube.get("/openapi/v3").json["paths"]), f"{wanted} in /openapi/v3", interval=0.05)
+        self.cluster.wait_described(self.kind)
 
 
 class Cluster:
@@ -352,6 +333,43 @@ class Cluster:
         """Of a ServiceAccount, by kube-apiserver."""
         path = f"{NAMESPACES}/{namespace}/serviceaccounts/{account}/token"
         return self.make(path, {"spec": {"expirationSeconds": 86400}})["status"]["token"]
+
+    # ---- what is behind it ----
+
+    def available(self, name):
+        """(status, message) of that condition of an APIService, as kube-apiserver sees it."""
+        found = self.kube.get(f"{APISERVICES}/{name}")
+        conditions = found.json.get("status", {}).get("conditions", []) if found.status == 200 else []
+        return next(((one["status"], one["message"]) for one in conditions if one["type"] == "Available"), (None, None))
+
+    def wait_available(self, kind, is_available=True):
+        """Returns when all of kube-apiserver goes by it. Parts of it hear of it one after the other: what looks at APIServices, what passes requests on, and
+        discovery."""
+        for version, name in zip(kind.versions, kind.apiservices):
+            try:
+                processes.retry_until(lambda name=name: self.available(name)[0] == str(is_available), f"{name} is Available: {is_available}", interval=0.05)
+            except TimeoutError as error:
+                raise AssertionError(f"{error}, but {self.available(name)}") from None
+            processes.retry_until(lambda version=version: self._is_passed_on(kind.group, version) == is_available, f"requests for {name} are passed on: {is_available}")
+            freshness = "Current" if is_available else "Stale"
+            processes.retry_until(lambda version=version, wanted=freshness: self._freshness(kind.group, version) == wanted, f"discovery of {name} is {freshness}", interval=0.05,
+                                  patience=processes.LONG_PATIENCE)
+
+    def _is_passed_on(self, group, version):
+        """None: it was to be."""
+        answer = self.kube.get(f"/apis/{group}/{version}")
+        return answer.status == 200 or (False if answer.text == "service unavailable\n" else None)
+
+    def _freshness(self, group, version):
+        shown = self.kube.get("/apis", headers=DISCOVERY).json["items"]
+        own = [entry for one in shown if one["metadata"].get("name") == group for entry in one["versions"]]
+        return next((entry["freshness"] for entry in own if entry["version"] == version), None)
+
+    def wait_described(self, kind):
+        """Returns when kube-apiserver has the schemas, which it fetches a while after APIServices are there."""
+        wanted = {f"apis/{kind.group}/{version}" for version in kind.versions}
+        processes.retry_until(lambda: wanted <= set(self.kube.get("/openapi/v3").json["paths"]), f"{wanted} in /openapi/v3", interval=0.05,
+                              patience=processes.LONG_PATIENCE)
 
     # ---- users ----
 

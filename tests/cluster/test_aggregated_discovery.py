@@ -56,7 +56,7 @@ def test_aggregated_discovery_has_our_resources_and_is_current(unstored):
         return found == {name: {**version, "freshness": "Current"} for name, version in own.items()}
 
     assert [resource["resource"] for resource in own["v1"]["resources"]]
-    processes.retry_until(is_whole, "kube-apiserver's discovery shows what annals says of itself")
+    processes.retry_until(is_whole, "kube-apiserver's discovery shows what annals says of itself", patience=processes.LONG_PATIENCE)
 
 
 def test_old_discovery_has_our_groups(unstored):
@@ -77,7 +77,7 @@ def test_schemas_are_those_of_annals(unstored):
         assert entry == annals.get("/openapi/v3").json["paths"][name]
         assert kube_apiserver.get(entry["serverRelativeURL"]).body == annals.get(entry["serverRelativeURL"]).body
     ours = {path for path in annals.get("/openapi/v2").json["paths"] if path.startswith("/apis/annals.dev/v1/")}
-    processes.retry_until(lambda: ours and ours <= set(kube_apiserver.get("/openapi/v2").json["paths"]), "our paths in /openapi/v2")
+    processes.retry_until(lambda: ours and ours <= set(kube_apiserver.get("/openapi/v2").json["paths"]), "our paths in /openapi/v2", patience=processes.LONG_PATIENCE)
 
 
 def test_kubectl_explains_and_lists_resources(unstored):
@@ -113,4 +113,4 @@ def test_what_kube_apiserver_asks_is_answered(unstored):
     def answered():
         return asked <= {(line["user"], line["path"]) for line in aggregated.whole_lines(log) if str(line["status"]) in ("200", "304")}
 
-    processes.retry_until(answered, f"of {asked} all")
+    processes.retry_until(answered, f"of {asked} all", patience=processes.LONG_PATIENCE)

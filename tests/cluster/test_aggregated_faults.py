@@ -234,7 +234,8 @@ def test_faults__discovery_remains_without_etcd(cluster, annals):
     annals.announce()
     assert cluster.kubectl("api-resources").returncode == 0
     assert cluster.kube.delete(f"{NAMESPACES}/{namespace}").status == 200
-    processes.retry_until(lambda: conditions(cluster, namespace).get("NamespaceDeletionContentFailure", ("",))[0] == "True", "the condition")
+    processes.retry_until(lambda: conditions(cluster, namespace).get("NamespaceDeletionContentFailure", ("",))[0] == "True",
+                          "the condition, after ten attempts at each kind, one in a second", patience=processes.LONG_PATIENCE)
     assert [annals.available(name)[0] for name in annals.names] == ["True", "True"]
     annals.start_etcd()
     mend(cluster)

@@ -14,7 +14,7 @@ OURS = ANNALS.kind
 
 
 DIGEST = [(r'"?annals\.dev/digest"?: "?\w+"?,?\s*', ""), (r"[ .]*f:annals\.dev/digest: \{\}\n", ""), (r"(REVISION +)SIZE +", r"\1"),
-          (r"(<none> +\d+ +)\d+ +(?=\d+s)", r"\1")]
+          (r"(<none> +\d+ +)\d+ +(?=\d+[sm])", r"\1")]
 
 
 class Groups:
@@ -179,7 +179,7 @@ def test_kubectl__documents_are_merged(cluster):
     def merged():
         return "/apis/annals.dev/v1/namespaces/{namespace}/controllerrevisions" in cluster.kube.get("/openapi/v2").json["paths"]
 
-    processes.retry_until(merged, "our paths in /openapi/v2", interval=0.2)
+    processes.retry_until(merged, "our paths in /openapi/v2", interval=0.2, patience=processes.LONG_PATIENCE)
     cluster.behind[ANNALS.name].wait_described()
     definitions = cluster.kube.get("/openapi/v2").json["definitions"]
     claims = [str(gvk) for definition in definitions.values() for gvk in definition.get("x-kubernetes-group-version-kind", [])]

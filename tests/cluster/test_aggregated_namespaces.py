@@ -27,7 +27,8 @@ def conditions(cluster, namespace):
 
 
 def wait_gone(server, path):
-    processes.retry_until(lambda: server.get(path).status == 404, f"{path} is gone", interval=0.05)
+    """Controllers learn of kinds every 30 s, and wait longer the longer they have failed."""
+    processes.retry_until(lambda: server.get(path).status == 404, f"{path} is gone", interval=0.05, patience=processes.LONG_PATIENCE)
 
 
 # ---- namespaces ----

@@ -14,7 +14,7 @@ import yaml
 
 import kube
 import processes
-from aggregated import APISERVICES, NAMESPACES, RBAC, Cluster, whole_lines
+from aggregated import ANNALS, APISERVICES, DISCOVERY, NAMESPACES, RBAC, Cluster, whole_lines
 from installed import DEPLOY, KUSTOMIZE, NAMESPACE, Installed
 
 HELM = processes.PEERS / "helm"
@@ -54,8 +54,17 @@ def cluster(empty_cluster):
     for arguments in (["-f", KUSTOMIZE / "base" / "namespace.yaml"], ["--server-side", "-f", DEFINITIONS]):
         done = empty_cluster.kubectl("apply", *arguments)
         assert done.returncode == 0, done.stderr
-    processes.retry_until(lambda: empty_cluster.kube.get("/apis/cert-manager.io/v1").status == 200, "cert-manager's kinds are served")
+    processes.retry_until(lambda: serves_all_that_is_defined(empty_cluster), "cert-manager's kinds are served")
     return empty_cluster
+
+
+def serves_all_that_is_defined(cluster):
+    """In discovery as kubectl reads it, with schemas by which it is validated: they come after the definitions, one after the other."""
+    defined = {(one["spec"]["group"], one["spec"]["names"]["plural"]) for one in cluster.kube.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions").json["items"]}
+    groups = cluster.kube.get("/apis", headers=DISCOVERY).json["items"]
+    served = {(group["metadata"].get("name"), resource["resource"]) for group in groups for version in group["versions"] for resource in version.get("resources", [])}
+    schemas = cluster.kube.get("/openapi/v3").json["paths"]
+    return defined and defined <= served and all(f"apis/{group}/v1" in schemas for group, _ in defined)
 
 
 def assert_valid(cluster, text):
@@ -177,18 +186,8 @@ def installed(cluster):
     assert not troubles, "\n".join(troubles)
 
 
-def available(cluster, name):
-    conditions = cluster.kube.get(f"{APISERVICES}/{name}").json.get("status", {}).get("conditions", [])
-    return next((one["status"] for one in conditions if one["type"] == "Available"), None)
-
-
-def wait_available(cluster):
-    for version in ("v1", "v1beta1"):
-        processes.retry_until(lambda version=version: available(cluster, f"{version}.annals.dev") == "True", f"{version}.annals.dev is available")
-
-
 def test_apiservices_become_available(cluster, installed):
-    wait_available(cluster)
+    cluster.wait_available(ANNALS.kind)
     assert cluster.kube.get("/apis/annals.dev/v1").json["groupVersion"] == "annals.dev/v1"
 
 
@@ -199,14 +198,16 @@ def test_probes_are_answered(installed):
             probe = pod.container[name]["httpGet"]
             url = f"http://127.0.0.1:{plain_port}" if plain_port else pod.process.url
             assert (probe.get("scheme", "HTTP") == "HTTPS") == url.startswith("https")
-            processes.run(["curl", "-sSfk", "-o", "/dev/null", url + probe["path"]], check=True)
+            curl = ["curl", "-sSfk", "-o", "/dev/null", url + probe["path"]]
+            processes.retry_until(lambda curl=curl: processes.run(curl).returncode == 0, f"{curl} succeeds, unless etcd just has no leader", interval=0.1)
 
 
 def test_etcd_lets_nobody_in_without_its_certificate(installed):
     port = installed.ports["annals-etcd-0"][0]
     certs = installed.folder / "certs"
-    get = [processes.PEERS / "etcdctl", f"--endpoints=https://127.0.0.1:{port}", f"--cacert={certs}/etcd-ca.crt", "--command-timeout=5s", "get", "x"]
-    assert processes.run([*get, f"--cert={certs}/etcd-client.crt", f"--key={certs}/etcd-client.key"]).returncode == 0
+    get = [processes.PEERS / "etcdctl", f"--endpoints=https://127.0.0.1:{port}", f"--cacert={certs}/etcd-ca.crt", "get", "x"]
+    processes.run([*get, "--command-timeout=30s", f"--cert={certs}/etcd-client.crt", f"--key={certs}/etcd-client.key"], check=True)
+    get.append("--command-timeout=5s")
     assert processes.run(get).returncode != 0
     assert processes.run([*get, f"--cert={certs}/serving.crt", f"--key={certs}/serving.key"]).returncode != 0
 
@@ -239,7 +240,7 @@ def test_users_of_the_cluster_may_what_their_role_says(cluster, installed, aggre
     """Each resource that is served, by each verb that it has. What is no namespace's is for cluster-admin to change."""
     namespace, user = cluster.make_namespace(), f"{role}-of-annals"
     cluster.bind(user, ("ClusterRole", role), {"kind": "User", "name": user}, namespace=namespace)
-    wait_available(cluster)
+    cluster.wait_available(ANNALS.kind)
     resources = cluster.kube.get("/apis/annals.dev/v1").json["resources"] + cluster.kube.get("/apis/annals.dev/v1beta1").json["resources"]
     assert resources
 
@@ -269,7 +270,7 @@ def asked_of_kube(cluster):
 
 def test_rights_are_sufficient_and_no_more_than_that(cluster, installed):
     """Nothing that annals asks of kube-apiserver is refused, and there is nothing in its roles that it does not ask for."""
-    wait_available(cluster)
+    cluster.wait_available(ANNALS.kind)
     cluster.make(f"{NAMESPACES}/default/serviceaccounts", {"metadata": {"name": "somebody"}})
     token = cluster.token("default", "somebody")
     direct = processes.Client(installed.annals.process.url, installed.folder / "certs" / "ca.crt", token=token)
@@ -297,7 +298,7 @@ def serial(server, ca):
 
 def test_renewed_certificates_are_taken_up(cluster, installed):
     """A Secret's new certificate reaches the files by the exchange of a link, and whoever connects from then on; the CA is what it was."""
-    wait_available(cluster)
+    cluster.wait_available(ANNALS.kind)
     ca, annals = installed.folder / "certs" / "ca.crt", installed.annals.process
     before, authority = serial(annals, ca), ca.read_bytes()
     said = installed.make_certificates("--dns=annals.example.com")
@@ -309,6 +310,7 @@ def test_renewed_certificates_are_taken_up(cluster, installed):
     context = ssl.create_default_context(cafile=str(ca))
     with socket.create_connection(("127.0.0.1", annals.client.port)) as plain, context.wrap_socket(plain, server_hostname="annals.example.com"):
         pass
+    cluster.wait_available(ANNALS.kind)
     assert cluster.kube.get("/apis/annals.dev/v1/controllerrevisions").status == 200
 
 

@@ -111,7 +111,8 @@ def test_kinds_may_come_later(server, heap, widgets):
     """All that is patched is a widget here, which refuses strategic patches: trimming, orphaning, unblocking, finalizers."""
     a, b, x = (heap.make(name) for name in "abx")
     make_widget(server, widgets, "first", garbage.owner(a, name="nobody"))
-    processes.retry_until(lambda: server.get(f"{widgets}/first").status == 404, "the collector has learned of widgets", interval=0.2)
+    processes.retry_until(lambda: server.get(f"{widgets}/first").status == 404, "the collector has learned of widgets", interval=0.2,
+                          patience=processes.LONG_PATIENCE)
     make_widget(server, widgets, "gone", garbage.owner(a))
     make_widget(server, widgets, "trimmed", garbage.owner(a), garbage.owner(x))
     make_widget(server, widgets, "orphaned", garbage.owner(b))

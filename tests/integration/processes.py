@@ -26,6 +26,7 @@ PEERS = pathlib.Path(os.environ.get("PEERS", pathlib.Path.home() / ".cache" / "p
 NO_CONTROLLERS = "--controllers=-namespace"
 
 PATIENCE = 60  # seconds: far beyond what anything takes, sanitizers included
+LONG_PATIENCE = 240  # with what Kubernetes does every 30 s, or tries again after a minute
 
 # Whatever happens to a test run, what it started ends with it (that is: with the thread that started it).
 LEASH = ["setpriv", "--pdeathsig=KILL", "--"]
@@ -84,9 +85,9 @@ def wait_gone(pid):
         os.close(fd)
 
 
-def retry_until(condition, what, interval=0.01):
+def retry_until(condition, what, interval=0.01, patience=PATIENCE):
     """For conditions that nothing announces. Returns what the condition returns."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while True:
         result = condition()
         if result:
