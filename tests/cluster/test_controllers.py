@@ -37,6 +37,8 @@ def server(certificates, folder):
     etcd = processes.Etcd(folder / "etcd", kube.NEWEST_ETCD)
     apiserver = kube.KubeApiserver(etcd.endpoint, certificates, folder / "apiserver")
     apiserver.kubeconfig = kube.write_kubeconfig(folder / "kubeconfig", apiserver, certificates)
+    service = {"metadata": {"name": "first"}, "spec": {"ports": [{"port": 80}]}}
+    retry_until(lambda: apiserver.post(f"{NAMESPACES}/default/services", service).status == 201, "addresses for Services, of which it hears once it is ready")
     return apiserver
 
 
