@@ -12,7 +12,7 @@ PATTERNS = [(r"https://127\.0\.0\.1:\d+", "<server>"), (r"127\.0\.0\.1:\d+", "<s
             (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<time>"),
             (r'((?:resourceVersion"?|Resource Version): *"?)\d+', r"\1<version>"),
             (r"/tmp/\S+/", "<folder>/"), (r"\t?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}", " <time>"),
-            (r" {2,}\d+[smh](?= |$)", " <age>"),
+            (r"(^|  ) *(?:\d+[ydhms])+(?: +|$)", r"\1<age> "),
             (r"\b\d+[smh] *$", "<age>"), (r"(LIVE|MERGED)-\d+", r"\1-<n>"), (r"/?\S*kubectl-edit-\S+", "<file>"),
             (r"^([IWE])\d{4} [\d:.]+ +\d+ ", r"\1 ")]
 
