@@ -9,7 +9,7 @@ import pytest
 
 import aggregated
 import processes
-from aggregated import FRONT_NAME, RBAC, audited
+from aggregated import FRONT_NAME, RBAC, REVIEWS, audited
 from attacks import CLIENT, Line, issue_dated, say, self_signed, with_chain, with_uids
 
 MASTER = [("X-Remote-User", "boss"), ("X-Remote-Group", "system:masters")]
@@ -358,7 +358,7 @@ def test_run_time__config_map_deleted(own, trust):
     proxy.wait(403, *MASTER)
     status, known = proxy.user(*MASTER)
     assert (status, names(known)) == (403, ("system:anonymous", ["system:unauthenticated"]))
-    assert user.status() == 403
+    user.wait(403)
     assert trust.tells("extension-apiserver-authentication is not there: nobody is believed because of it until it is")
     trust.restore()
     proxy.wait(200, *MASTER)
@@ -394,6 +394,10 @@ def test_start__without_the_right_to_read_trust(own):
     binding = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/annals-reads-authentication"
     was = own.kube.get(binding).json
     assert own.kube.delete(binding).status == 200
+    account = f"system:serviceaccount:{behind.namespace}:{behind.program.name}"
+    wanted = {"verb": "get", "resource": "configmaps", "name": CONFIG_MAP.rpartition("/")[2], "namespace": "kube-system"}
+    review = {"spec": {"user": account, "resourceAttributes": wanted}}
+    processes.retry_until(lambda: not own.kube.post(REVIEWS, review).json["status"]["allowed"], "kube-apiserver to hear that the right is gone")
     folder = own.folder / "unbound"
     folder.mkdir()
     try:
