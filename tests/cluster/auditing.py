@@ -32,7 +32,7 @@ VARYING = [
     (re.compile(r"resourceVersion=[1-9]\d*"), "resourceVersion=VERSION"),
     (re.compile(r'"continue":"[^"]+"'), '"continue":"TOKEN"'),
     (re.compile(r"continue=\w+"), "continue=TOKEN"),
-    (re.compile(r',"\d+s"\]'), ',"AGE"]'),  # the last cell of a table's row
+    (re.compile(r',"(?:\d+[dhms])+"\]'), ',"AGE"]'),  # the last cell of a table's row
     (re.compile(r'"apiserver\.latency\.k8s\.io/[^,}]*,?'), ""),  # of requests that happened to be slow
     (re.compile(r',"annotations":\{\}'), ""),  # where there was nothing else
     (re.compile(r"made-[bcdfghjklmnpqrstvwxz2456789]{5}"), "made-SUFFIX"),

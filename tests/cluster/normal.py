@@ -126,7 +126,7 @@ class Normalizer:
         text = UID.sub(lambda match: self.uids.get(match[0], match[0] if match[0] in self.sent else "<uid>"), text)
         text = TIME.sub(lambda match: match[0] if match[0] in self.sent else "<time>", text)
         text = re.sub(r"\bhash=[0-9A-F]{32,}", "hash=<hash>", text)
-        text = re.sub(r"^(  - )\d+s$", r"\1<age>", text, flags=re.M)  # of a table in YAML
+        text = re.sub(r"^(  - )(?:\d+[dhms])+$", r"\1<age>", text, flags=re.M)  # of a table in YAML
         if re.search(r"resource ?version", text, re.I):
             text = NUMBER.sub(lambda match: match[0] if match[0] in self.numbers else self._version(int(match[0]), True), text)
         return text
