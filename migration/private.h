@@ -32,7 +32,8 @@ struct run {
 	int64_t n_oversized;  /* in this pass */
 	int64_t n_moved;      /* rewritten or conflicting in this pass */
 	int64_t n_migrated, n_conflicts;
-	bool is_at_end; /* of a pass */
+	bool is_at_end;  /* of a pass */
+	bool is_stalled; /* etcd refuses to write: somebody has been told */
 	int64_t next_ms, recorded_ms, since_ms;
 };
 

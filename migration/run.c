@@ -227,6 +227,18 @@ static void batch_skip(struct migrator *m, struct batch *b, size_t i)
 	b->moved[i] = b->moved[--b->n];
 }
 
+/* Once, and not for each of many attempts in vain. */
+static void note_stalled(struct migrator *m, const struct storage_op *op)
+{
+	struct run *r = &m->run;
+
+	if (!r->is_stalled) {
+		migrator_notice(m, true, "StorageMigration " STR_FMT " cannot rewrite objects, will go on trying: %s",
+			STR_ARG(r->name), op->message[0] ? op->message : storage_result_name(op->result));
+	}
+	r->is_stalled = true;
+}
+
 /* Takes the object from the batch where there is nothing more to be done. */
 static enum written moved_result(struct migrator *m, struct batch *b, size_t i)
 {
@@ -245,6 +257,7 @@ static enum written moved_result(struct migrator *m, struct batch *b, size_t i)
 	case STORAGE_LEASE_GONE:
 		return MOVED_AGAIN;
 	default:
+		note_stalled(m, &txn->op);
 		return MOVED_LATER;
 	}
 }
@@ -291,6 +304,7 @@ static void run_advance(struct migrator *m, const struct batch *b)
 	buf_clear(&r->at);
 	buf_add_str(&r->at, b->last);
 	r->is_at_end = b->is_at_end;
+	r->is_stalled = false;
 }
 
 static void run_batch(struct migrator *m)
@@ -307,17 +321,18 @@ static void run_batch(struct migrator *m)
 	arena_init(&b.arena, SIZE_MAX);
 	b.snapshot = cache_snapshot(m->options.cache, r->kind);
 	batch_fill(m, &b);
-	size_t n = b.n;
-	m->counts.n_batches += n > 0;
+	int64_t n_migrated = r->n_migrated;
 	if (m->options.rate > 0) {
-		r->next_ms = clock_mono_ms() + (int64_t)n * 1000 / m->options.rate;
+		r->next_ms = clock_mono_ms() + (int64_t)b.n * 1000 / m->options.rate;
 	}
 	if (batch_write(m, &b) == MOVED) {
 		run_advance(m, &b);
-	} else if (!turn_await_cache(m, 0)) {
-		/* Perhaps some were carried out all the same: the cache has to show it. */
+	} else {
+		/* Perhaps some were carried out all the same: the cache has to show it. And etcd may refuse everything, for as long as it is full. */
+		turn_await_cache(m, 0);
 		run_pause(m);
 	}
+	m->counts.n_batches += r->n_migrated > n_migrated;
 	cache_snapshot_unref(b.snapshot);
 	arena_done(&b.arena);
 }

@@ -596,6 +596,50 @@ static void test_migrator__survives_any_answer_that_is_lost(void **state _unused
 	assert_true(n > CALLS_MIN);
 }
 
+static unsigned count_said(struct world *w, const char *text)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&w->lock);
+	for (const char *at = w->notices; (at = strstr(at, text)); at++) {
+		n++;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return n;
+}
+
+/* *n_told: how often it was said that etcd refuses to write. */
+static bool migrate_one_with_refusal(unsigned n, unsigned *n_told)
+{
+	struct storage *fault = storage_fault_new(storage_memory_new());
+	struct world *w = world_new(fault, NULL);
+
+	store_dependents(w, "v1beta1", 0, 1);
+	storage_fault_arm(fault, FAULT_REFUSE, n);
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	world_await_state(w, "dependents", "Succeeded");
+	bool has_fired = storage_fault_has_fired(fault);
+	storage_fault_arm(fault, FAULT_REFUSE, 0);
+	assert_true(has_metric(w, "annals_storage_migration_batches_total 1\n"));
+	*n_told += count_said(w, "cannot rewrite objects, will go on trying: ");
+	world_free(w);
+	storage_free(fault);
+	return has_fired;
+}
+
+/* What is tried in vain is no round in which objects were rewritten, and somebody wants to know. */
+static void test_migrator__says_that_etcd_refuses_to_write(void **state _unused_)
+{
+	enum { SWEEPS_MAX = 20 }; /* which call rewrites the object is not quite the same each time */
+	unsigned n_told = 0;
+
+	for (unsigned i = 0; i < SWEEPS_MAX && n_told == 0; i++) {
+		for (unsigned n = 1; migrate_one_with_refusal(n, &n_told); n++) {
+		}
+	}
+	assert_true(n_told > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -618,6 +662,7 @@ int main(void)
 		MIGRATOR_TEST(test_migrator__counts),
 		TEST(test_migrator__survives_any_call_that_fails),
 		TEST(test_migrator__survives_any_answer_that_is_lost),
+		TEST(test_migrator__says_that_etcd_refuses_to_write),
 	};
 	return cmocka_run_group_tests_name("migrator", tests, NULL, NULL);
 }
