@@ -1,6 +1,6 @@
 """PodTemplates: a kind whose DELETE answers the object, and whose objects have much in them that nobody sent."""
 
-from exchange import delete, get, merge, post, watch
+from exchange import delete, get, merge, post, strategic, watch
 
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 PARTIAL = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
@@ -23,6 +23,11 @@ CASES = {
     "delete-without-orphans": [post("{pts}", template("a", finalizers=["orphan"])), post("{pts}", template("b", finalizers=["foregroundDeletion"])),
                                delete("{pts}/a?propagationPolicy=Background"), get("{pts}/a"),
                                delete("{pts}/b", {"propagationPolicy": "Background"}), get("{pts}/b")],
+    # What a patch adds keeps directives that are for what is there already, and they are unknown fields of it.
+    "directives-in-what-is-new": [post("{pts}", template("a"))] + [
+        strategic("{pts}/a" + query, {"zeta": 1, "alpha": 1, "template": {"spec": {"containers": [
+            {"name": "new", "image": "i", "env": [{"name": "C"}], "$setElementOrder/env": [{"name": "C"}], "$retainKeys": ["name", "image", "env"]}]}}})
+        for query in ("?dryRun=All", "?fieldValidation=Strict", "?fieldValidation=Ignore", "")],
     "watch": [post("{pts}", template("a", labels={"l": "1"})), watch("{pts}?watch=1&resourceVersion={rv:a}", CHANGES),
               watch("{pts}?" + WATCH_LIST, [post("{pts}", template("b"))], headers=TABLE), watch("{pts}?watch=1&resourceVersion={rv0:a}", headers=PARTIAL),
               watch("{pts}?" + WATCH_LIST)],
