@@ -15,6 +15,7 @@ NUMBER = re.compile(r"(?<![\w.])\d+(?![\w.])")
 NO_VERSIONS = ("0", "2006")  # 2006 is the year in which Go writes its layouts of times
 SUFFIX = "[bcdfghjklmnpqrstvwxz2456789]{5}"  # of a generated name
 LONGEST_PREFIX = 58
+MANAGERS = '\\"managedFields\\":['  # within a string in a message
 TIMES = ("creationTimestamp", "deletionTimestamp", "time", "lastTransitionTime")
 
 
@@ -24,6 +25,26 @@ def is_list(node):
 
 def is_bookmark(event):
     return event.get("type") == "BOOKMARK" and not (event["object"].get("metadata") or {}).get("annotations")
+
+
+def parts_of(text):
+    """The elements of a list of JSON, and what is behind it. Quotes may be escaped, and brackets are in pairs within strings, too."""
+    parts, depth, start = [], 1, 0
+    for at, char in enumerate(text):
+        depth += (char in "[{") - (char in "]}")
+        if depth == 0 or depth == 1 and char == ",":
+            parts.append(text[start:at])
+            start = at + 1
+        if depth == 0:
+            return parts, text[at:]
+    return None, text
+
+
+def sort_managers(text):
+    """Of an object that a message shows; their order is that of times that may be the same."""
+    before, start, behind = text.partition(MANAGERS)
+    parts, rest = parts_of(behind)
+    return before + start + ",".join(sorted(parts)) + rest if start and parts else text
 
 
 def numbers_of(sent):
@@ -129,7 +150,7 @@ class Normalizer:
         text = re.sub(r"^(  - )(?:\d+[dhms])+$", r"\1<age>", text, flags=re.M)  # of a table in YAML
         if re.search(r"resource ?version", text, re.I):
             text = NUMBER.sub(lambda match: match[0] if match[0] in self.numbers else self._version(int(match[0]), True), text)
-        return text
+        return sort_managers(text)
 
     def _generated(self, match):
         return f"{match[1]}<generated {self.names.setdefault(match[0], len(self.names) + 1)}>"
