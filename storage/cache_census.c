@@ -49,6 +49,17 @@ void census_count(struct census *s, const struct cached *old, const struct cache
 	}
 }
 
+/* It is shown to people, and put into StorageVersions, perhaps cut: nothing in it may come back as something else. */
+static void version_copy(char ret[CACHE_VERSION_SIZE], struct str version)
+{
+	size_t n = MIN(version.n, (size_t)CACHE_VERSION_SIZE - 1);
+
+	for (size_t i = 0; i < n; i++) {
+		ret[i] = version.p[i] > ' ' && version.p[i] < 0x7f ? version.p[i] : '?';
+	}
+	ret[n] = '\0';
+}
+
 /* False: it is no object of the kind at all. */
 static bool version_read(char ret[CACHE_VERSION_SIZE], const struct kind *kind, struct str value)
 {
@@ -60,9 +71,7 @@ static bool version_read(char ret[CACHE_VERSION_SIZE], const struct kind *kind, 
 	bool is_of_kind = object_decode_stored(&object, kind, value, 0, &a) == OBJECT_WRONG_VERSION;
 	struct str version = is_of_kind ? object_stored_version(value, &a) : STR("");
 	bool is_unknown = version.n > 0;
-	version.n = MIN(version.n, (size_t)CACHE_VERSION_SIZE - 1);
-	memcpy(ret, version.p, version.n);
-	ret[version.n] = '\0';
+	version_copy(ret, version);
 	arena_done(&a);
 	return is_unknown;
 }

@@ -211,6 +211,8 @@ static void test_census__knows_versions_that_are_not_known_here(void **state)
 	catch_up(f, put(f, "a", SPOOL("v5", "a", RED)));
 	assert_str(census(f), "unknown:1(test.annals.dev/v5)");
 	assert_int_equal(f->n_said, 2);
+	catch_up(f, put(f, "a", SPOOL("v\xc3\xa4\\n\\u00006", "a", RED)));
+	assert_str(census(f), "unknown:1(test.annals.dev/v????6)");
 }
 
 static void test_census__knows_what_is_no_object(void **state)
