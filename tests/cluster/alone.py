@@ -27,7 +27,7 @@ class Alone:
         self.kubeconfig = kube.write_kubeconfig(self.folder / "kubeconfig", self.doorway, certificates)
         arguments = [processes.BIN, "controllers", "--kubeconfig", self.kubeconfig]
         self.controllers = processes.Process(arguments) if controllers else None
-        self.control = Control({"restart": self.restart, "compact": self.gateway.compact_as_replica, "cut": self.doorway.cut,
+        self.control = Control({"restart": self.restart, "compact": lambda: truth.forget(self.gateway, [self.annals]), "cut": self.doorway.cut,
                                 "pause": lambda: self.etcd.signal(signal.SIGSTOP), "resume": lambda: self.etcd.signal(signal.SIGCONT)})
 
     @property

@@ -135,19 +135,12 @@ class Served:
     def everything(self):
         return self.cluster.everything
 
-    def forget(self):
-        """Compacts annals' etcd at its newest revision, and waits until annals knows."""
-        self.gateway.compact_as_replica()
-        wanted = self.gateway.revision()
-        processes.retry_until(lambda: int(re.search(r"^annals_cache_revision (\d+)$", self.annals.get("/metrics").text, re.MULTILINE)[1]) >= wanted,
-                              "annals to notice the compaction")
-
     def replay(self, entry):
         """{step: (recorded, direct, through)}; each case is played once."""
         name = entry["case"]["name"]
         if name not in self.answers:
             self.gateway.step_over(normalizer.literal_numbers(entry["case"]))
-            self.answers[name] = replay(self.clients, entry, {"compact": self.forget})
+            self.answers[name] = replay(self.clients, entry, {"compact": lambda: truth.forget(self.gateway, [self.annals])})
         return self.answers[name]
 
     def stop(self):

@@ -30,7 +30,8 @@ def env(cluster):
         annals.announce()
         annals.wait_available()
 
-    control = alone.Control({"restart": restart, "cut": annals.doorway.cut, "compact": truth.Gateway(annals.etcd.endpoint).compact_as_replica})
+    gateway = truth.Gateway(annals.etcd.endpoint)
+    control = alone.Control({"restart": restart, "cut": annals.doorway.cut, "compact": lambda: truth.forget(gateway, annals.replicas)})
     yield {**os.environ, "KUBECONFIG": str(cluster.kubeconfig), "HOME": str(cluster.folder), "CLIENTS_DOOR": "annals.dev/v1", "ANNALS_CONTROL": control.url}
     control.close()
 

@@ -6,6 +6,7 @@ import collections
 import http.client
 import json
 import math
+import re
 import socket
 import threading
 import time
@@ -116,6 +117,17 @@ class Gateway:
                 if change.revision >= last:
                     break
         return found
+
+
+def forget(gateway, servers):
+    """Compacts etcd at its newest revision, as an operator or another replica does, and waits until these servers know."""
+    gateway.compact_as_replica()
+    wanted = gateway.revision()
+
+    def is_known_to(server):
+        return int(re.search(r"^annals_cache_revision (\d+)$", server.get("/metrics").text, re.MULTILINE)[1]) >= wanted
+
+    processes.retry_until(lambda: all(map(is_known_to, servers)), "annals to notice the compaction")
 
 
 def change_of(event):

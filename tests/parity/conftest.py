@@ -2,7 +2,6 @@
 
 import importlib.util
 import pathlib
-import re
 import shutil
 import sys
 import tempfile
@@ -35,15 +34,7 @@ class Server:
         self.everything = [self.etcd, self.annals]
         for process in self.everything:
             process.is_shared = True
-        self.retry_until = processes.retry_until
-        self.retry_until(lambda: self.annals.get("/api/v1/namespaces/kube-public").status == 200, "the first namespaces")
-
-    def forget(self):
-        """Compacts etcd at its newest revision, as an operator or another replica does, and waits until annals knows."""
-        self.gateway.compact_as_replica()
-        wanted = self.gateway.revision()
-        self.retry_until(lambda: int(re.search(r"^annals_cache_revision (\d+)$", self.annals.get("/metrics").text, re.MULTILINE)[1]) >= wanted,
-                         "annals to notice the compaction")
+        processes.retry_until(lambda: self.annals.get("/api/v1/namespaces/kube-public").status == 200, "the first namespaces")
 
     def stop(self):
         for process in reversed(self.everything):
@@ -66,6 +57,7 @@ def replayed(server, certificates):
     """replayed(entry) is {step: (kube-apiserver's answer, annals')}; each case is played once."""
     import compare
     import normalizer
+    import truth
     import wire
 
     client = wire.Client(server.annals.url, certificates.ca, *certificates.admin)
@@ -75,7 +67,7 @@ def replayed(server, certificates):
         name = entry["case"]["name"]
         if name not in played:
             server.gateway.step_over(normalizer.literal_numbers(entry["case"]))
-            results, order = compare.observe(client, entry["case"], {"compact": server.forget})
+            results, order = compare.observe(client, entry["case"], {"compact": lambda: truth.forget(server.gateway, [server.annals])})
             played[name] = compare.compare(entry["case"], entry["results"], entry["order"], results, order)
         return played[name]
 
