@@ -31,11 +31,6 @@ struct parser {
 	struct status *st;
 };
 
-static int compare_texts(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* The length of the first term. A comma behind a backslash is part of the value. */
 static size_t term_length(struct str text)
 {
@@ -64,7 +59,7 @@ static struct str *split_terms(struct parser *p, size_t *ret_n)
 		length = MIN(length + 1, rest.n);
 		rest = (struct str){rest.p + length, rest.n - length};
 	}
-	qsort(terms, n, sizeof(*terms), compare_texts);
+	str_sort(terms, n);
 	*ret_n = n;
 	return terms;
 }
@@ -268,7 +263,7 @@ int field_selector_parse(struct field_selector *ret, struct str text, const stru
 bool field_values_has(const struct field_values *values, struct str computed)
 {
 	return values->n_computed > 0 &&
-		bsearch(&computed, values->computed, values->n_computed, sizeof(computed), compare_texts) != NULL;
+		bsearch(&computed, values->computed, values->n_computed, sizeof(computed), str_cmp_at) != NULL;
 }
 
 static struct str value_of(const struct field_term *t, struct str name, struct str ns, const struct field_values *values)

@@ -240,14 +240,9 @@ static struct str *values_new(const struct parser *p)
 	return arena_array(p->arena, struct str, n);
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 static void values_normalize(struct requirement *r)
 {
-	qsort(r->values, r->n_values, sizeof(*r->values), compare_texts);
+	str_sort(r->values, r->n_values);
 	size_t kept = 0;
 	for (size_t i = 0; i < r->n_values; i++) {
 		if (kept == 0 || !str_eq(r->values[kept - 1], r->values[i])) {
@@ -434,7 +429,7 @@ static bool has_value(const struct requirement *r, struct str value)
 	if (r->n_values == 1) {
 		return str_eq(r->values[0], value);
 	}
-	return bsearch(&value, r->values, r->n_values, sizeof(*r->values), compare_texts);
+	return bsearch(&value, r->values, r->n_values, sizeof(*r->values), str_cmp_at);
 }
 
 bool requirement_matches(const struct requirement *r, const struct label *labels, size_t n)

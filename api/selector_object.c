@@ -26,11 +26,6 @@ static const struct operation *find_operation(struct str name)
 	return NULL;
 }
 
-static int compare_texts(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 static int compare_requirements(const void *a, const void *b)
 {
 	return str_cmp(((const struct requirement *)a)->key, ((const struct requirement *)b)->key);
@@ -43,7 +38,7 @@ static void set_values(struct requirement *r, const struct json *values, struct 
 	for (uint32_t i = 0; i < n; i++) {
 		sorted[i] = json_text(values->items[i]);
 	}
-	qsort(sorted, n, sizeof(*sorted), compare_texts);
+	str_sort(sorted, n);
 	r->values = sorted;
 	for (uint32_t i = 0; i < n; i++) {
 		if (i == 0 || !str_eq(sorted[i], sorted[i - 1])) {

@@ -462,17 +462,12 @@ void validate_meta(const struct kind *kind, const struct meta *m, struct field_e
 
 /* Updates. */
 
-static int compare_strs(const void *x, const void *y)
-{
-	return str_cmp(*(const struct str *)x, *(const struct str *)y);
-}
-
 /* As Go prints a []string: []string{"a", "b"}, sorted, each once. */
 static struct str print_set(struct str *v, size_t n, struct arena *a)
 {
 	struct buf out;
 	buf_init(&out, TEXT_MAX);
-	qsort(v, n, sizeof(*v), compare_strs);
+	str_sort(v, n);
 	buf_adds(&out, "[]string{");
 	for (size_t i = 0; i < n; i++) {
 		if (i == 0 || !str_eq(v[i], v[i - 1])) {
@@ -501,9 +496,9 @@ static void check_no_new_finalizers(const struct meta *m, const struct meta *old
 	size_t n, n_before, n_extra = 0;
 	struct str *extra = finalizer_names(m, errors->arena, &n);
 	struct str *before = finalizer_names(old, errors->arena, &n_before);
-	qsort(before, n_before, sizeof(*before), compare_strs);
+	str_sort(before, n_before);
 	for (size_t i = 0; i < n; i++) {
-		if (!bsearch(&extra[i], before, n_before, sizeof(*before), compare_strs)) {
+		if (!bsearch(&extra[i], before, n_before, sizeof(*before), str_cmp_at)) {
 			extra[n_extra++] = extra[i];
 		}
 	}

@@ -4,12 +4,25 @@
 
 #include <endian.h>
 #include <pthread.h>
+#include <stdlib.h>
 
 int str_cmp(struct str a, struct str b)
 {
 	size_t n = MIN(a.n, b.n);
 	int order = n ? memcmp(a.p, b.p, n) : 0;
 	return order ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+int str_cmp_at(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+void str_sort(struct str *texts, size_t n)
+{
+	if (n > 1) {
+		qsort(texts, n, sizeof(*texts), str_cmp_at);
+	}
 }
 
 static char lower(char c)

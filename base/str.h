@@ -30,7 +30,18 @@ static inline const char *str_end(struct str s) /* NULL + 0 is undefined in C */
 {
 	return s.n ? s.p + s.n : s.p;
 }
+/* Printable ASCII but blanks: what cannot look like something else where it is shown. */
+static inline bool char_is_shown(char c)
+{
+	return c > ' ' && c < 0x7f;
+}
+static inline char char_shown(char c) /* as it is, or '?' */
+{
+	return char_is_shown(c) ? c : '?';
+}
 int str_cmp(struct str a, struct str b);        /* by bytes, shorter first: etcd's key order */
+int str_cmp_at(const void *a, const void *b);   /* of what is at two struct str *: for qsort and bsearch */
+void str_sort(struct str *texts, size_t n);     /* by str_cmp; texts may be NULL where there are none */
 bool str_eq_nocase(struct str a, struct str b); /* ASCII only */
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);

@@ -71,19 +71,12 @@ bool namespace_found_any(const struct namespace_found *f)
 
 /* ---- conditions ---- */
 
-static int compare(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
 /* Sorted, so that the same is said each time. */
 static struct str join(struct arena *a, struct str *v, size_t n)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, MESSAGE_MAX);
-	if (n > 1) {
-		qsort(v, n, sizeof(*v), compare);
-	}
+	str_sort(v, n);
 	for (size_t i = 0; i < n; i++) {
 		buf_adds(&text, i ? ", " : "");
 		buf_add_str(&text, v[i]);
@@ -254,9 +247,7 @@ struct json *namespace_finalized(struct arena *a, const struct json *namespace)
 			others[n++] = json_text(old->items[i]);
 		}
 	}
-	if (n > 1) {
-		qsort(others, n, sizeof(*others), compare);
-	}
+	str_sort(others, n);
 
 	struct json *changed = json_copy(a, namespace), *spec = copy_member(a, namespace, "spec"), *list = json_array(a);
 	for (size_t i = 0; i < n; i++) {

@@ -6,8 +6,6 @@
 #include "api/validate.h"
 #include "server/versions.h"
 
-#include <stdlib.h>
-
 struct update {
 	struct write write;
 	struct write_options options;
@@ -205,19 +203,6 @@ static struct str report_text(struct request *q, const struct decode_report *rep
 	return arena_printf(q->a, "strict decoding error: " STR_FMT, STR_ARG(text));
 }
 
-static int strict_cmp(const void *a, const void *b)
-{
-	return str_cmp(*(const struct str *)a, *(const struct str *)b);
-}
-
-/* kube keeps the members of what a strategic patch leads to in Go's maps, and names unknown ones by their texts' order. */
-static void report_sort(struct decode_report *report)
-{
-	if (report->n_strict > 1) {
-		qsort(report->strict, report->n_strict, sizeof(*report->strict), strict_cmp);
-	}
-}
-
 static const struct decode_report *report_join(const struct decode_report *first, const struct decode_report *second, struct arena *a)
 {
 	struct decode_report *all = arena_new(a, struct decode_report);
@@ -293,7 +278,8 @@ static int patch_make(struct request *q, struct update *u, struct object **ret)
 		return patch_refuse_result(q, patched, reason);
 	}
 	if (u->patch_type == PATCH_STRATEGIC) {
-		report_sort(&report);
+		/* kube keeps the members of what it leads to in Go's maps, and names unknown ones by their texts' order. */
+		str_sort(report.strict, report.n_strict);
 	}
 	return patch_report(q, u, patched, report_join(&u->patch_strict, &report, q->a));
 }

@@ -19,8 +19,8 @@ bool versions_is_readable(struct request *q, const struct kind *k, struct buf *w
 int versions_check_readable(struct request *q, const struct kind *k);
 /* The same of the request's kind; if not, it has been answered. */
 bool versions_can_read(struct request *q);
-void versions_not_found(struct request *q,
-	struct str name); /* 404 in q->st; or 503, if that cannot be told of an object of the request's kind */
+/* 404 in q->st; or 503, if that cannot be told of an object of the request's kind. */
+void versions_not_found(struct request *q, struct str name);
 /* Of the cluster's discovery documents those that tell what is common now; a reference. */
 struct discovery *versions_discovery(struct server *s);
 const char *versions_check(struct request *q); /* for /readyz: NULL, or what is missing */

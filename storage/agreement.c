@@ -217,7 +217,7 @@ static struct str address_shown(struct agreement *a, struct str address)
 	char *shown = arena_text(&a->arena, address.n);
 
 	for (size_t i = 0; i < address.n; i++) {
-		shown[i] = agreement_is_shown(address.p[i]) ? address.p[i] : '?';
+		shown[i] = char_shown(address.p[i]);
 	}
 	return (struct str){shown, address.n};
 }

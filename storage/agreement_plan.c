@@ -228,7 +228,7 @@ static void write_id(struct str id, struct buf *out)
 	enum { SHOWN_MAX = 64 };
 
 	for (size_t i = 0; i < MIN(id.n, (size_t)SHOWN_MAX); i++) {
-		buf_addc(out, id.p[i] > ' ' && id.p[i] < 0x7f ? id.p[i] : '?');
+		buf_addc(out, char_shown(id.p[i]));
 	}
 }
 

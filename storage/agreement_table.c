@@ -80,10 +80,11 @@ void agreement_write_value(const struct agreement_self *self, const struct door 
 
 /* ---- reading one ---- */
 
+/* Names and versions are shown to people, and put into StorageVersions. */
 static bool is_printable(struct str s)
 {
 	size_t i = 0;
-	while (i < s.n && agreement_is_shown(s.p[i])) {
+	while (i < s.n && char_is_shown(s.p[i])) {
 		i++;
 	}
 	return i == s.n;

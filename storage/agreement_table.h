@@ -12,12 +12,6 @@
 
 enum { AGREEMENT_VALUE_MAX = 64 * 1024, /* bytes of a registration */ };
 
-/* Names and versions are shown to people, and put into StorageVersions: nothing in them may look like something else. */
-static inline bool agreement_is_shown(char c)
-{
-	return c > ' ' && c < 0x7f;
-}
-
 /* A registration as parsed: immutable, counted. */
 struct agreement_entry {
 	_Atomic uint32_t refs;

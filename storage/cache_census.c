@@ -55,7 +55,7 @@ static void version_copy(char ret[CACHE_VERSION_SIZE], struct str version)
 	size_t n = MIN(version.n, (size_t)CACHE_VERSION_SIZE - 1);
 
 	for (size_t i = 0; i < n; i++) {
-		ret[i] = version.p[i] > ' ' && version.p[i] < 0x7f ? version.p[i] : '?';
+		ret[i] = char_shown(version.p[i]);
 	}
 	ret[n] = '\0';
 }

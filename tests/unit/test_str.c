@@ -9,6 +9,24 @@ static void test_str__absent_equals_empty(void **state _unused_)
 	assert_false(str_is(STR("a"), "ab"));
 }
 
+static void test_str_sort__sorts(void **state _unused_)
+{
+	struct str texts[] = {STR("b"), STR("ab"), STR(""), STR("a")};
+	str_sort(texts, ARRAY_SIZE(texts));
+	assert_true(str_is(texts[0], "") && str_is(texts[1], "a") && str_is(texts[2], "ab") && str_is(texts[3], "b"));
+	str_sort(NULL, 0);
+}
+
+static void test_char_shown__is_never_anything_else(void **state _unused_)
+{
+	assert_int_equal(char_shown('!'), '!');
+	assert_int_equal(char_shown('~'), '~');
+	for (const char *odd = " \n\x7f\xc3"; *odd; odd++) {
+		assert_int_equal(char_shown(*odd), '?');
+	}
+	assert_int_equal(char_shown('\0'), '?');
+}
+
 static void test_str_cmp__orders_by_bytes_then_length(void **state _unused_)
 {
 	assert_true(str_cmp(STR("a"), STR("b")) < 0);
@@ -119,6 +137,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_str__absent_equals_empty),
 		TEST(test_str_cmp__orders_by_bytes_then_length),
+		TEST(test_str_sort__sorts),
+		TEST(test_char_shown__is_never_anything_else),
 		TEST(test_str_eq_nocase__folds_ascii_letters_only),
 		TEST(test_str__prefix_suffix_and_infix),
 		TEST(test_str_trim__takes_blanks_off_both_ends),
