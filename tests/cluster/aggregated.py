@@ -169,6 +169,11 @@ class Behind:
         return [process for process in (*self.replicas, self.etcd) if process]
 
     @property
+    def user(self):
+        """As whom kube-apiserver knows it."""
+        return f"system:serviceaccount:{self.namespace}:{self.program.name}"
+
+    @property
     def names(self):
         """Of its APIServices."""
         return self.kind.apiservices
@@ -221,10 +226,12 @@ class Behind:
 
     def _wait_granted(self):
         """Returns when kube-apiserver goes by each binding: sample-apiserver ends where it is refused something as it starts."""
-        user = f"system:serviceaccount:{self.namespace}:{self.program.name}"
-        self.cluster.wait_allowed(user, verb="create", group="authentication.k8s.io", resource="tokenreviews")
-        self.cluster.wait_allowed(user, verb="list", resource="namespaces")
-        self.cluster.wait_allowed(user, verb="get", resource="configmaps", name="extension-apiserver-authentication", namespace="kube-system")
+        self.cluster.wait_allowed(self.user, verb="create", group="authentication.k8s.io", resource="tokenreviews")
+        self.cluster.wait_allowed(self.user, verb="list", resource="namespaces")
+        self.wait_may_read_trust()
+
+    def wait_may_read_trust(self, is_allowed=True):
+        self.cluster.wait_allowed(self.user, is_allowed, verb="get", resource="configmaps", name="extension-apiserver-authentication", namespace="kube-system")
 
     def _register(self):
         make, ca = self.cluster.make, base64.b64encode(self.cluster.certificates.ca.read_bytes()).decode()
@@ -319,10 +326,10 @@ class Cluster:
         self.make(path, {"metadata": {"name": name}, "subjects": subjects,
                          "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role_name}})
 
-    def wait_allowed(self, user, **attributes):
-        """Returns when kube-apiserver goes by a role and its binding, of which it hears after they have been made."""
+    def wait_allowed(self, user, is_allowed=True, **attributes):
+        """Returns when kube-apiserver goes by a role and its binding, of which it hears after they have been made, or by that they are gone."""
         review = {"spec": {"user": user, "resourceAttributes": attributes}}
-        processes.retry_until(lambda: self.kube.post(REVIEWS, review).json["status"]["allowed"], f"{user} may {attributes}")
+        processes.retry_until(lambda: self.kube.post(REVIEWS, review).json["status"]["allowed"] == is_allowed, f"{user} may {attributes}: {is_allowed}")
 
     def make_namespace(self):
         name = f"aggregated-{next(self.numbers)}"

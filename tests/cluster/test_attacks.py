@@ -9,7 +9,7 @@ import pytest
 
 import aggregated
 import processes
-from aggregated import FRONT_NAME, RBAC, REVIEWS, audited
+from aggregated import FRONT_NAME, RBAC, audited
 from attacks import CLIENT, Line, issue_dated, say, self_signed, with_chain, with_uids
 
 MASTER = [("X-Remote-User", "boss"), ("X-Remote-Group", "system:masters")]
@@ -394,10 +394,7 @@ def test_start__without_the_right_to_read_trust(own):
     binding = "/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/rolebindings/annals-reads-authentication"
     was = own.kube.get(binding).json
     assert own.kube.delete(binding).status == 200
-    account = f"system:serviceaccount:{behind.namespace}:{behind.program.name}"
-    wanted = {"verb": "get", "resource": "configmaps", "name": CONFIG_MAP.rpartition("/")[2], "namespace": "kube-system"}
-    review = {"spec": {"user": account, "resourceAttributes": wanted}}
-    processes.retry_until(lambda: not own.kube.post(REVIEWS, review).json["status"]["allowed"], "kube-apiserver to hear that the right is gone")
+    behind.wait_may_read_trust(False)
     folder = own.folder / "unbound"
     folder.mkdir()
     try:

@@ -37,7 +37,6 @@ STEPS = [
     get("{crs}", auth="none"), get("{crs}", auth="Bearer wrong"), get("/apis/apps/v1/nothing"), get("/nowhere"), get("/version"), get("/api"),
     get("/livez?verbose"), get("/livez/ping"), get("/livez/nothing"), get("/readyz", auth="none"), get("/nowhere", auth="Bearer wrong"),  # the last on each connection, so that those before are counted
 ]
-SLOWEST = 32
 
 
 class Scrape:
@@ -91,20 +90,21 @@ def settled(server):
     return retry_until(scrape, "the watches' end")
 
 
-def play(server, ns, slowness=1):
+def play(server, ns, slowness):
+    """((the scrape before, the scrape behind), was it too quick for a watch?)"""
     before = settled(server)
     player = exchange.Player(server, ns, slowness)
     try:
         player.play(STEPS)
     finally:
         player.close()
-    return play(server, ns, slowness * 2) if player.is_rushed and slowness < SLOWEST else (before, settled(server))
+    return (before, settled(server)), player.is_rushed
 
 
 @pytest.fixture(scope="module")
 def scrapes(twins):
     ns = twins.make_namespace()
-    return [play(server, ns) for server in (twins.kube, twins.annals)]
+    return [exchange.unhurried(lambda slowness, server=server: play(server, ns, slowness), slowest=32) for server in (twins.kube, twins.annals)]
 
 
 @pytest.mark.parametrize("family", SHARED)

@@ -17,7 +17,6 @@ import truth
 
 numbers = itertools.count(1)
 CONSTANTS_END = 1000  # messages name limits and offsets below
-SLOWEST = 16
 OBJECTS = re.compile(r"/apis?/.*\bnamespaces\b")
 
 
@@ -115,26 +114,22 @@ class Twins:
     def differences(self, steps):
         """Plays the steps against both; a text for each answer that differs and is not known to. Where a watch was too short for what happened meanwhile, or where a
         version may have been one of the numbers that stand in the steps, this says nothing, and they are played again."""
-        slowness = 1
-        while True:
-            before = self.revisions()
-            found, is_rushed, numbers = self._play_both(steps, slowness)
-            is_unclear = any(first < int(number) <= last for first, last in zip(before, self.revisions()) for number in numbers)
-            if is_rushed and slowness < SLOWEST:
-                slowness *= 2
-            elif not is_unclear:
-                return found
-
-    def _play_both(self, steps, slowness):
-        ns = self.make_namespace()
         sent = json.dumps([(step.path, step.body if not isinstance(step.body, bytes) else "", step.headers) for step in flatten(steps)],
                           ensure_ascii=False)
+        while True:
+            before = self.revisions()
+            found = exchange.unhurried(lambda slowness: self._play_both(steps, sent, slowness))
+            if not any(truth.has_revision(normal.numbers_of(sent), *between) for between in zip(before, self.revisions())):
+                return found
+
+    def _play_both(self, steps, sent, slowness):
+        ns = self.make_namespace()
         prefixes = {exchange.Memory(ns).expand(prefix) for prefix in generate_names([step.body for step in flatten(steps)]) if prefix}
         players = [SettlingPlayer(server, ns, slowness, is_for_writes=server is self.kube) for server in (self.kube, self.annals)]
         theirs, ours = (self._play(player, steps, sent, prefixes) for player in players)
         found = [describe(step, kubes, annals) for (step, kubes), (_, annals) in zip(theirs, ours)
                  if kubes != annals and not deviations.find(step, kubes, annals)]
-        return found, any(player.is_rushed for player in players), normal.numbers_of(sent)
+        return found, any(player.is_rushed for player in players)
 
     @staticmethod
     def _play(player, steps, sent, prefixes):

@@ -9,6 +9,7 @@ import threading
 import time
 
 import processes
+import registrations
 import session
 import versions
 
@@ -100,7 +101,7 @@ class Onlooker:
 
 def id_of(server):
     """Of its registration; None: it has not registered yet."""
-    found = re.search(r"registered in etcd as (\S+):", server.stderr.text)
+    found = re.search(registrations.REGISTERED, server.stderr.text)
     return found and found[1]
 
 

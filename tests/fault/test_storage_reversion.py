@@ -12,6 +12,7 @@ import history
 import keepers
 import onlookers
 import processes
+import registrations
 import truth
 import versions
 from relay import Relay
@@ -90,7 +91,7 @@ class Unguarded(fleet.Fleet):
 
     def end_lease(self, number):
         """As if it had not been renewed in time."""
-        wanted = truth.encode(versions.REPLICAS + onlookers.id_of(self.servers[number]))
+        wanted = truth.encode(registrations.key_of(self.servers[number]))
         lease = self.gateway.call("/v3/kv/range", {"key": wanted})["kvs"][0]["lease"]
         self.gateway.call("/v3/lease/revoke", {"ID": lease})
 

@@ -6,12 +6,12 @@ import collections
 import http.client
 import json
 import math
-import re
 import socket
 import threading
 import time
 
 import processes
+from metrics import Metrics
 
 PREFIX = "/annals/"
 REVISIONS = "/annals/objects/annals.dev/controllerrevisions/"
@@ -39,6 +39,11 @@ def encode(text):
 
 def decode(text):
     return base64.b64decode(text).decode()
+
+
+def has_revision(numbers, first, last):
+    """Is one of these numbers, as texts, a revision behind the first one, up to the last one?"""
+    return any(first < int(number) <= last for number in numbers if len(number) < LONGEST_REVISION)
 
 
 def everything():
@@ -80,8 +85,8 @@ class Gateway:
 
     def step_over(self, numbers):
         """Writes until none of these numbers, as texts, can be a revision of what comes next: whoever compares answers can tell which of the two one is."""
-        numbers, revision = [int(number) for number in numbers if len(number) < LONGEST_REVISION], self.revision()
-        while any(revision < number <= revision + ROOM for number in numbers):
+        revision = self.revision()
+        while has_revision(numbers, revision, revision + ROOM):
             revision = self.put("/life", "")
 
     def compact(self, revision):
@@ -124,10 +129,7 @@ def forget(gateway, servers):
     gateway.compact_as_replica()
     wanted = gateway.revision()
 
-    def is_known_to(server):
-        return int(re.search(r"^annals_cache_revision (\d+)$", server.get("/metrics").text, re.MULTILINE)[1]) >= wanted
-
-    processes.retry_until(lambda: all(map(is_known_to, servers)), "annals to notice the compaction")
+    processes.retry_until(lambda: all(Metrics(server).sum("annals_cache_revision") >= wanted for server in servers), "annals to notice the compaction")
 
 
 def change_of(event):

@@ -4,11 +4,12 @@ import base64
 import json
 
 REPLICAS = "/annals/replicas/"
+REGISTERED = r"registered in etcd as (\S+):"
 STEADY_S = 20  # of servers that nobody is to take for dead, however long they, etcd or the machine are busy with something else
 
 
 def key_of(server):
-    return REPLICAS + server.stderr.wait(r"registered in etcd as (\S+):")[1]
+    return REPLICAS + server.stderr.wait(REGISTERED)[1]
 
 
 def replicas(store, revision=0):

@@ -8,6 +8,7 @@ import threading
 import time
 
 import processes
+from metrics import Metrics, under_way
 from objects import revision, revisions
 from processes import retry_until
 
@@ -38,7 +39,7 @@ def metric(server, sample):
 
 def finished(server, verb):
     """Requests of which everything has been written down: that comes after the answer."""
-    return sum(float(line.split()[-1]) for line in server.get("/metrics").text.splitlines() if line.startswith("apiserver_request_total{") and f'verb="{verb}"' in line)
+    return Metrics(server).sum("apiserver_request_total", verb=verb)
 
 
 def test_what_was_answered_is_in_the_log_when_the_server_has_ended(folder, etcd, serve):
@@ -146,8 +147,7 @@ def test_audit_id_is_the_clients_or_ours(annals):
 
 def is_waiting(server):
     """The write is under way, and nobody here has anything left to do: etcd has been asked."""
-    is_under_way = metric(server, 'apiserver_current_inflight_requests{request_kind="mutating"}') == 1
-    return is_under_way and set(processes.thread_states(server.pid)) == {"S"}
+    return under_way(server, "mutating") == 1 and set(processes.thread_states(server.pid)) == {"S"}
 
 
 def slow_write(server, store, name):

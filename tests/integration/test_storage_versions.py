@@ -8,6 +8,7 @@ import signal
 
 import pytest
 
+from metrics import under_way
 from processes import retry_until
 from registrations import STEADY_S, end_lease, key_of, replicas
 
@@ -148,7 +149,7 @@ def test_write_waits_until_a_silent_server_has_seen_it_or_is_dead(start, store):
         assert new.get("/readyz/storage-versions").status == 500
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             making = pool.submit(make, new, "d")
-            retry_until(lambda: 'apiserver_current_inflight_requests{request_kind="mutating"} 1\n' in new.get("/metrics").text, "the write")
+            retry_until(lambda: under_way(new, "mutating") == 1, "the write")
             end_lease(store, silent)
             revision = int(making.result()["metadata"]["resourceVersion"])
         assert key_of(silent) not in replicas(store, revision), "written while the silent one lived"

@@ -251,23 +251,37 @@ static void test_agreement__a_registration_that_says_nothing_hides_everything(vo
 	replica_stop(&r);
 }
 
+/* A replica beside one that differs, and has acknowledged nothing. Returns the lease of that one. */
+static int64_t start_beside_other(struct replica *r, struct storage *s)
+{
+	int64_t lease = grant(s);
+
+	put(s, "/annals/replicas/other", REGISTRATION("v1beta1", "\"annals.dev/v1beta1\",\"annals.dev/v1\""), lease);
+	replica_start(r, s, NULL, LEASE_S);
+	replica_wait_notice(r, "I registered in etcd");
+	return lease;
+}
+
+static void assert_waits(struct replica *r, const char *reason)
+{
+	struct agreement_ticket ticket;
+	_cleanup_(buf_done) struct buf why;
+
+	buf_init(&why, 4096);
+	assert_int_equal(replica_wait(r, 1), STORAGE_TIMEOUT);
+	assert_int_equal(agreement_write(r->agreement, r->kind, &ticket, &why), AGREEMENT_NOT_YET);
+	assert_str(buf_str(&why), reason);
+}
+
 /* Those who differ wait for each other's acknowledgement: this one is given by hand. */
 static void test_agreement__writes_when_all_have_seen_that_it_will(void **state)
 {
 	struct replica r;
-	struct agreement_ticket ticket;
-	_cleanup_(buf_done) struct buf why;
-	int64_t lease = grant(*state);
+	int64_t lease = start_beside_other(&r, *state);
 	char seen[32];
 
-	buf_init(&why, 4096);
-	put(*state, "/annals/replicas/other", REGISTRATION("v1beta1", "\"annals.dev/v1beta1\",\"annals.dev/v1\""), lease);
-	replica_start(&r, *state, NULL, LEASE_S);
-	replica_wait_notice(&r, "I registered in etcd");
-	assert_int_equal(replica_wait(&r, 1), STORAGE_TIMEOUT);
-	assert_int_equal(agreement_write(r.agreement, r.kind, &ticket, &why), AGREEMENT_NOT_YET);
-	assert_str(buf_str(&why),
-		"replica other (10.9.8.7:6443) has yet to see that dependents.annals.dev will be stored as annals.dev/v1");
+	assert_waits(
+		&r, "replica other (10.9.8.7:6443) has yet to see that dependents.annals.dev will be stored as annals.dev/v1");
 	_cleanup_(agreement_view_unrefp) struct agreement_view *v = agreement_view(r.agreement);
 	int64_t mod = v->replicas[0].mod_revision;
 	assert_str(v->replicas[0].id, agreement_id(r.agreement).p);
@@ -284,15 +298,9 @@ static void test_agreement__writes_when_all_have_seen_that_it_will(void **state)
 static void test_agreement__waits_for_whom_it_cannot_see(void **state)
 {
 	struct replica r;
-	struct agreement_ticket ticket;
-	_cleanup_(buf_done) struct buf why;
-	int64_t lease = grant(*state);
+	int64_t lease = start_beside_other(&r, *state);
 	char key[64];
 
-	buf_init(&why, 4096);
-	put(*state, "/annals/replicas/other", REGISTRATION("v1beta1", "\"annals.dev/v1beta1\",\"annals.dev/v1\""), lease);
-	replica_start(&r, *state, NULL, LEASE_S);
-	replica_wait_notice(&r, "I registered in etcd");
 	for (int i = 0; i < 4 * AGREEMENT_REPLICAS_MAX; i++) {
 		snprintf(key, sizeof(key), "/annals/replicas-seen/%03d", i);
 		put(*state, key, "1", lease);
@@ -302,9 +310,7 @@ static void test_agreement__waits_for_whom_it_cannot_see(void **state)
 		put(*state, key, "{\"kinds\":{}}", lease);
 	}
 	replica_wait_count(&r, 0);
-	assert_int_equal(replica_wait(&r, 1), STORAGE_TIMEOUT);
-	assert_int_equal(agreement_write(r.agreement, r.kind, &ticket, &why), AGREEMENT_NOT_YET);
-	assert_str(buf_str(&why), "there are 64 registrations in etcd already, as many as there may be");
+	assert_waits(&r, "there are 64 registrations in etcd already, as many as there may be");
 	replica_stop(&r);
 }
 

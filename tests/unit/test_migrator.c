@@ -556,44 +556,52 @@ static void test_migrator__counts(void **state)
 
 enum { CALLS_MIN = 10 }; /* of a migration: otherwise nothing has been tried */
 
-/* A migration during which the n-th call fails; false: it needs fewer than n. */
-static bool migrate_with_fault(enum fault_kind kind, unsigned n)
+typedef void check_function(struct world *w, unsigned *count);
+
+/* A migration of so many objects during which the n-th call fails, and what is to be seen then; false: it needs fewer than n. */
+static bool migrate_with_fault(enum fault_kind kind, unsigned n, int n_objects, check_function *check, unsigned *count)
 {
 	struct storage *fault = storage_fault_new(storage_memory_new());
 	struct world *w = world_new(fault, NULL);
 
-	store_dependents(w, "v1beta1", 0, 50);
+	store_dependents(w, "v1beta1", 0, n_objects);
 	storage_fault_arm(fault, kind, n);
 	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
 	world_await_state(w, "dependents", "Succeeded");
 	bool has_fired = storage_fault_has_fired(fault);
 	storage_fault_arm(fault, kind, 0);
-	assert_versions(w, 0, 50, "annals.dev/v1");
-	assert_int_equal(world_count(w, MIGRATIONS_PATH), 1);
-	world_await(w, has_all_versions, NULL);
+	check(w, count);
 	world_free(w);
 	storage_free(fault);
 	return has_fired;
 }
 
-static void test_migrator__survives_any_call_that_fails(void **state _unused_)
+/* Each call fails once. */
+static void sweep(enum fault_kind kind, int n_objects, check_function *check, unsigned *count)
 {
 	unsigned n = 1;
 
-	while (migrate_with_fault(FAULT_REFUSE, n)) {
+	while (migrate_with_fault(kind, n, n_objects, check, count)) {
 		n++;
 	}
 	assert_true(n > CALLS_MIN);
 }
 
+static void check_all(struct world *w, unsigned *count _unused_)
+{
+	assert_versions(w, 0, 50, "annals.dev/v1");
+	assert_int_equal(world_count(w, MIGRATIONS_PATH), 1);
+	world_await(w, has_all_versions, NULL);
+}
+
+static void test_migrator__survives_any_call_that_fails(void **state _unused_)
+{
+	sweep(FAULT_REFUSE, 50, check_all, NULL);
+}
+
 static void test_migrator__survives_any_answer_that_is_lost(void **state _unused_)
 {
-	unsigned n = 1;
-
-	while (migrate_with_fault(FAULT_LOSE, n)) {
-		n++;
-	}
-	assert_true(n > CALLS_MIN);
+	sweep(FAULT_LOSE, 50, check_all, NULL);
 }
 
 static unsigned count_said(struct world *w, const char *text)
@@ -609,22 +617,10 @@ static unsigned count_said(struct world *w, const char *text)
 }
 
 /* *n_told: how often it was said that etcd refuses to write. */
-static bool migrate_one_with_refusal(unsigned n, unsigned *n_told)
+static void check_told(struct world *w, unsigned *n_told)
 {
-	struct storage *fault = storage_fault_new(storage_memory_new());
-	struct world *w = world_new(fault, NULL);
-
-	store_dependents(w, "v1beta1", 0, 1);
-	storage_fault_arm(fault, FAULT_REFUSE, n);
-	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
-	world_await_state(w, "dependents", "Succeeded");
-	bool has_fired = storage_fault_has_fired(fault);
-	storage_fault_arm(fault, FAULT_REFUSE, 0);
 	assert_true(has_metric(w, "annals_storage_migration_batches_total 1\n"));
 	*n_told += count_said(w, "cannot rewrite objects, will go on trying: ");
-	world_free(w);
-	storage_free(fault);
-	return has_fired;
 }
 
 /* What is tried in vain is no round in which objects were rewritten, and somebody wants to know. */
@@ -634,8 +630,7 @@ static void test_migrator__says_that_etcd_refuses_to_write(void **state _unused_
 	unsigned n_told = 0;
 
 	for (unsigned i = 0; i < SWEEPS_MAX && n_told == 0; i++) {
-		for (unsigned n = 1; migrate_one_with_refusal(n, &n_told); n++) {
-		}
+		sweep(FAULT_REFUSE, 1, check_told, &n_told);
 	}
 	assert_true(n_told > 0);
 }
