@@ -9,7 +9,7 @@ declare -A packages=(
 	[run]="etcd-server curl openssl libcurl3-gnutls"
 	[test]="etcd-client python3 python3-pytest python3-yaml curl openssl git clang-format"
 	[cluster]="python3-venv"
-	[fuzz]="clang"
+	[fuzz]="clang libclang-rt-dev"
 	[bench]="wrk"
 )
 
