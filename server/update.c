@@ -76,14 +76,8 @@ static bool update_may_remove(const struct object *o)
 static enum decision update_settle(struct request *q, struct update *u, struct object *sent)
 {
 	struct write *w = &u->write;
-	const struct subresource *sub = q->route.sub;
 
 	w->object = sent;
-	if (sub && sub->merge) {
-		w->object = object_copy(w->present, q->a);
-		w->object->meta.managed_fields = sent->meta.managed_fields;
-		sub->merge(w->object, sent, q->a);
-	}
 	if (write_admit_update(q, w, &u->rules)) {
 		return DECIDE_REFUSE;
 	}

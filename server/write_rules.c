@@ -396,13 +396,28 @@ static void update_validate(struct request *q, const struct object *o, const str
 	}
 }
 
+/* What is stored, with that part of what was sent which the subresource may change. */
+static void update_keep_rest(struct request *q, struct write *w)
+{
+	const struct subresource *sub = q->route.sub;
+	const struct object *sent = w->object;
+
+	if (sub && sub->merge) {
+		w->object = object_copy(w->present, q->a);
+		w->object->meta.managed_fields = sent->meta.managed_fields;
+		sub->merge(w->object, sent, q->a);
+	}
+}
+
 int write_admit_update(struct request *q, struct write *w, const struct write_rules *rules)
 {
-	struct object *o = w->object;
+	struct object *o;
 	struct admission_environment env;
 	struct admission_attributes at;
 	struct field_errors errors;
 
+	update_keep_rest(q, w);
+	o = w->object;
 	if (!rules->is_patch) {
 		write_dedup_owners(q, o, false);
 	}
@@ -415,7 +430,11 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 	if (r) {
 		return r;
 	}
-	o = w->object;
+	if (w->object != o) {
+		/* A webhook may change no more by way of a subresource than a client may. */
+		update_keep_rest(q, w);
+		o = at.object = w->object;
+	}
 	/* Upstream does so behind the admission of patches: whoever makes a duplicate comes to own the reference. */
 	if (rules->is_patch) {
 		write_dedup_owners(q, o, true);
