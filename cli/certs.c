@@ -50,19 +50,22 @@ static int write_pem(struct making *m, const struct cert *c, const char *suffix,
 	return result;
 }
 
+static int write_key(struct making *m, const struct cert *c, const struct pair *p)
+{
+	gnutls_datum_t pem;
+	int e = pair_export_key(p, &pem);
+	return e < 0 ? refuse_gnutls(m, c, e) : write_pem(m, c, "key", 0600, &pem);
+}
+
 /* The key goes first: a certificate without its key is noticed and made again. */
 static int write_pair(struct making *m, const struct cert *c, const struct pair *p)
 {
 	gnutls_datum_t pem;
-	int e = pair_export_key(p, &pem);
-	if (e < 0) {
-		return refuse_gnutls(m, c, e);
-	}
-	int result = write_pem(m, c, "key", 0600, &pem);
+	int result = write_key(m, c, p);
 	if (result) {
 		return result;
 	}
-	e = pair_export_crt(p, &pem);
+	int e = pair_export_crt(p, &pem);
 	return e < 0 ? refuse_gnutls(m, c, e) : write_pem(m, c, "crt", 0644, &pem);
 }
 
@@ -168,12 +171,17 @@ static int ensure_pair(struct making *m, size_t i, struct cert_state *ret)
 	}
 	if (verdict != FOUND_GOOD) {
 		keep_key_of_old_ca(c, verdict, p);
-		int result = make_pair(m, c, p);
-		if (result) {
-			return result;
-		}
 	}
-	*ret = (struct cert_state){verdict != FOUND_GOOD, renew_s(m, c, p), pair_end_s(p)};
+	int result = verdict != FOUND_GOOD ? make_pair(m, c, p) : p->has_misshapen_key ? write_key(m, c, p) : 0;
+	if (result) {
+		return result;
+	}
+	*ret = (struct cert_state){
+		.is_made = verdict != FOUND_GOOD,
+		.is_key_reshaped = verdict == FOUND_GOOD && p->has_misshapen_key,
+		.renew_s = renew_s(m, c, p),
+		.end_s = pair_end_s(p),
+	};
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /* Certificates in a directory, each a pair of files NAME.crt and NAME.key: made where they are missing, made again in time, and otherwise
- * left as they are. */
+ * left as they are, but for keys that not everybody can read: those are written again, the same keys in the right form. */
 #ifndef CLI_CERTS_H
 #define CLI_CERTS_H
 
@@ -30,6 +30,7 @@ struct certs_plan {
 /* What has become of one. */
 struct cert_state {
 	bool is_made;
+	bool is_key_reshaped; /* its key was in a form that not everybody reads (private_key.h), and was written again */
 	int64_t renew_s, end_s; /* when it is to be made again, and when it is good no more; since 1970 */
 };
 

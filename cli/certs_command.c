@@ -241,6 +241,9 @@ static void report(FILE *out, const struct datadir *d, const struct cert *c, con
 	time_format_rfc3339(renew, state->renew_s);
 	fprintf(out, "%s %s/%s.crt: good until %s, to be made again from %s\n", state->is_made ? "made" : "kept", d->path, c->name,
 		end, renew);
+	if (state->is_key_reshaped) {
+		fprintf(out, "wrote %s/%s.key again: the same key, in the form that RFC 5915 asks for\n", d->path, c->name);
+	}
 }
 
 static int print_manifests(const struct datadir *d, const struct certs_flags *f, struct buf *err)

@@ -1,6 +1,7 @@
 #include "cli/pair.h"
 
 #include "base/ids.h"
+#include "cli/private_key.h"
 
 #include <arpa/inet.h>
 
@@ -20,7 +21,7 @@ void pair_done(struct pair *p)
 	if (p->key) {
 		gnutls_x509_privkey_deinit(p->key);
 	}
-	*p = (struct pair){NULL, NULL};
+	*p = (struct pair){NULL};
 }
 
 /* ---- names ---- */
@@ -232,8 +233,9 @@ int pair_import_crt(struct pair *p, struct str pem)
 int pair_import_key(struct pair *p, struct str pem)
 {
 	gnutls_datum_t text = {(unsigned char *)(uintptr_t)pem.p, (unsigned)pem.n};
+	p->has_misshapen_key = private_key_is_misshapen(pem);
 	int e = gnutls_x509_privkey_init(&p->key);
-	return e < 0 ? e : gnutls_x509_privkey_import2(p->key, &text, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN);
+	return e < 0 ? e : gnutls_x509_privkey_import2(p->key, &text, GNUTLS_X509_FMT_PEM, NULL, 0);
 }
 
 int pair_export_crt(const struct pair *p, gnutls_datum_t *ret_pem)
@@ -243,7 +245,7 @@ int pair_export_crt(const struct pair *p, gnutls_datum_t *ret_pem)
 
 int pair_export_key(const struct pair *p, gnutls_datum_t *ret_pem)
 {
-	return gnutls_x509_privkey_export2_pkcs8(p->key, GNUTLS_X509_FMT_PEM, NULL, GNUTLS_PKCS_PLAIN, ret_pem);
+	return private_key_export(p->key, ret_pem);
 }
 
 /* ---- judging ---- */

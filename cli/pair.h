@@ -10,6 +10,7 @@
 struct pair {
 	gnutls_x509_crt_t crt;
 	gnutls_x509_privkey_t key;
+	bool has_misshapen_key; /* it was read, and should be written again (private_key.h) */
 };
 
 enum pair_purpose { PAIR_SERVES = 1 << 0, PAIR_CALLS = 1 << 1 }; /* who has neither is a CA */

@@ -51,6 +51,34 @@ def test_keys_are_their_owners_alone(certs):
     assert {path.stem for path in certs.dir.glob("*.key")} == set(ALL)
 
 
+def test_keys_have_32_octets_as_openssl_sees_them(certs):
+    """RFC 5915, by which rustls goes. A key that had a zero in front, as GnuTLS writes it, is written again."""
+    certs("--etcd")
+    for name in ALL:
+        path = certs.dir / f"{name}.key"
+        inner = re.search(r"^ *(\d+):d=1 .*OCTET STRING", openssl("asn1parse", "-in", path), re.MULTILINE)[1]
+        values = re.findall(r"l= *(\d+) prim: OCTET STRING", openssl("asn1parse", "-in", path, "-strparse", inner))
+        assert values == ["32"], name
+        assert "ASN1 OID: prime256v1" in openssl("ec", "-in", path, "-noout", "-text")
+
+
+def test_keys_that_not_everybody_reads_are_written_again(certs, folder):
+    certs()
+    path = certs.dir / "serving.key"
+    good = path.read_bytes()
+    der = base64.b64decode(b"".join(good.splitlines()[1:-1]))
+    old = bytearray(der[:36] + b"\0" + der[36:])
+    for length in (2, 28, 30, 35):
+        old[length] += 1
+    path.write_bytes(b"-----BEGIN PRIVATE KEY-----\n" + base64.encodebytes(bytes(old)) + b"-----END PRIVATE KEY-----\n")
+    assert "Private-Key" in openssl("pkey", "-in", path, "-noout", "-text")
+    assert certs() == {"ca": "kept", "serving": "kept"}
+    assert f"wrote {path} again" in certs.done.stdout
+    assert path.read_bytes() == good
+    certs()
+    assert "again: the same key" not in certs.done.stdout
+
+
 def test_names_are_those_of_the_service(certs):
     certs("--service=a", "--namespace=b", "--dns=x.example.com,*.y.example.com", "--ip=10.0.0.1,fd00::1")
     given = {"x.example.com", "*.y.example.com", "10.0.0.1", "FD00:0:0:0:0:0:0:1"}

@@ -225,6 +225,91 @@ static void test_certs__key_of_another_is_made_again(void **state _unused_)
 	close_scene(&s);
 }
 
+/* As GnuTLS wrote them: a zero in front of the private value. The lengths around it are one more. */
+static char *misshape(const char *pem)
+{
+	static const unsigned char at[] = {2, 28, 30, 35}; /* the lengths */
+	gnutls_datum_t text = {(unsigned char *)(uintptr_t)pem, (unsigned)strlen(pem)}, der, old;
+	unsigned char out[139];
+	assert_int_equal(gnutls_pem_base64_decode2("PRIVATE KEY", &text, &der), 0);
+	assert_int_equal(der.size, 138);
+	memcpy(out, der.data, 36);
+	out[36] = 0;
+	memcpy(out + 37, der.data + 36, der.size - 36);
+	for (size_t i = 0; i < ARRAY_SIZE(at); i++) {
+		out[at[i]]++;
+	}
+	assert_int_equal(gnutls_pem_base64_encode2("PRIVATE KEY", &(gnutls_datum_t){out, sizeof(out)}, &old), 0);
+	char *copy = mem_strdup((const char *)old.data);
+	gnutls_free(der.data);
+	gnutls_free(old.data);
+	return copy;
+}
+
+static void write_file(struct scene *s, const char *name, const char *text)
+{
+	struct buf err;
+	buf_init(&err, 1024);
+	assert_int_equal(datadir_write(&s->dir, name, str_of(text), 0600, &err), 0);
+	buf_done(&err);
+}
+
+static void test_certs__misshapen_keys_are_written_again_and_nothing_else(void **state _unused_)
+{
+	static const char *const keys[] = {"ca.key", "server.key", "admin.key", "controllers.key"};
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		char *good = read_file(&s, keys[i]), *bad = misshape(good);
+		write_file(&s, keys[i], bad);
+		assert_int_equal(ensure(&s, NOW_S), 0);
+		char *mended = read_file(&s, keys[i]);
+		assert_string_not_equal(bad, good);
+		assert_string_equal(mended, good);
+		assert_int_equal(mode_of(&s, keys[i]), 0600);
+		mem_free(mended);
+		mem_free(bad);
+		mem_free(good);
+	}
+	close_scene(&s);
+}
+
+/* The same key as OpenSSL writes it where it is not asked for PKCS #8: ECPrivateKey with the curve within. */
+static char *in_other_form(const char *pem)
+{
+	static const unsigned char curve[] = {0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07};
+	gnutls_datum_t text = {(unsigned char *)(uintptr_t)pem, (unsigned)strlen(pem)}, der, other;
+	unsigned char out[121];
+	assert_int_equal(gnutls_pem_base64_decode2("PRIVATE KEY", &text, &der), 0);
+	memcpy(out, der.data + 29, 39); /* up to the private value */
+	memcpy(out + 39, curve, sizeof(curve));
+	memcpy(out + 51, der.data + 68, 70); /* the public point */
+	out[1] = sizeof(out) - 2;
+	assert_int_equal(gnutls_pem_base64_encode2("EC PRIVATE KEY", &(gnutls_datum_t){out, sizeof(out)}, &other), 0);
+	char *copy = mem_strdup((const char *)other.data);
+	gnutls_free(der.data);
+	gnutls_free(other.data);
+	return copy;
+}
+
+/* Of somebody's own CA, say. */
+static void test_certs__keys_in_other_forms_are_left_alone(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	ensure(&s, NOW_S);
+	char *good = read_file(&s, "ca.key"), *other = in_other_form(good);
+	write_file(&s, "ca.key", other);
+	assert_int_equal(ensure(&s, NOW_S), 0);
+	char *still = read_file(&s, "ca.key");
+	assert_string_equal(still, other);
+	mem_free(still);
+	mem_free(other);
+	mem_free(good);
+	close_scene(&s);
+}
+
 /* ---- plans ---- */
 
 static const char *const some_names[] = {"a.example.com", "*.b.example.com", "10.1.2.3", "fd00::1"};
@@ -419,6 +504,8 @@ int main(void)
 		TEST(test_certs__new_ca_signs_all_anew),
 		TEST(test_certs__broken_pair_is_made_again),
 		TEST(test_certs__key_of_another_is_made_again),
+		TEST(test_certs__misshapen_keys_are_written_again_and_nothing_else),
+		TEST(test_certs__keys_in_other_forms_are_left_alone),
 		TEST(test_plan__certificate_has_the_names_and_purposes_it_should),
 		TEST(test_plan__other_names_make_it_again),
 		TEST(test_plan__says_when_to_renew),
