@@ -3,7 +3,10 @@
 #include "api/patch.h"
 #include "api/patch_tree.h"
 
-enum { DEPTH_MAX = 64 }; /* what differs further below is replaced: to compare again on each level would cost its square */
+enum {
+	DEPTH_MAX = 64, /* what differs further below is replaced: to compare again on each level would cost its square */
+	PATHS_MAX = 3 * 1024 * 1024, /* bytes of all paths: a long name can be on the way to each of many differences */
+};
 
 /* ---- two objects, member by member ---- */
 
@@ -44,13 +47,75 @@ static bool pairs_next(struct pairs *p, struct pair *ret)
 struct diff {
 	struct arena *a;
 	struct json *operations;
+	size_t n_paths; /* bytes of their paths */
 };
 
-static void diff_values(struct diff *d, struct str path, const struct json *from, struct json *to, unsigned depth);
+/* Where we are, as a chain up to the root: a path is written only where an operation needs it. */
+struct place {
+	const struct place *parent; /* NULL: the root */
+	struct str name;            /* of a member; else an item */
+	uint32_t item;
+	bool is_item;
+};
 
-static void add_operation(struct diff *d, const char *op, struct str path, struct json *value)
+static void diff_values(struct diff *d, const struct place *at, const struct json *from, struct json *to, unsigned depth);
+
+static bool is_full(const struct diff *d)
+{
+	return d->operations->n > PATCH_MAX_OPERATIONS || d->n_paths > PATHS_MAX;
+}
+
+/* Of a name within a JSON pointer: ~ is ~0 and / is ~1. */
+static size_t escaped_size(struct str name)
+{
+	size_t n = name.n;
+
+	for (size_t i = 0; i < name.n; i++) {
+		n += name.p[i] == '~' || name.p[i] == '/';
+	}
+	return n;
+}
+
+static char *escape_before(char *end, struct str name)
+{
+	for (size_t i = name.n; i > 0; i--) {
+		char c = name.p[i - 1];
+		if (c == '~' || c == '/') {
+			*--end = c == '~' ? '0' : '1';
+			c = '~';
+		}
+		*--end = c;
+	}
+	return end;
+}
+
+static struct str name_of(const struct place *at, struct arena *a)
+{
+	return at->is_item ? arena_printf(a, "%u", at->item) : at->name;
+}
+
+/* From its end to its beginning, as the chain leads. Names may contain NULs, so they are not printed. */
+static struct str path_to(struct arena *a, const struct place *place)
+{
+	struct str names[DEPTH_MAX + 1];
+	size_t n_names = 0, n = 0;
+
+	for (const struct place *at = place; at->parent; at = at->parent) {
+		names[n_names] = name_of(at, a);
+		n += 1 + escaped_size(names[n_names++]);
+	}
+	char *text = arena_text(a, n + 1), *end = text + n;
+	for (size_t i = 0; i < n_names; i++) {
+		end = escape_before(end, names[i]);
+		*--end = '/';
+	}
+	return (struct str){text, n};
+}
+
+static void add_operation(struct diff *d, const char *op, const struct place *at, struct json *value)
 {
 	struct json *operation = json_object(d->a);
+	struct str path = path_to(d->a, at);
 
 	json_add(d->a, operation, STR("op"), json_string(d->a, str_of(op)));
 	json_add(d->a, operation, STR("path"), json_string(d->a, path));
@@ -58,60 +123,34 @@ static void add_operation(struct diff *d, const char *op, struct str path, struc
 		json_add(d->a, operation, STR("value"), value);
 	}
 	json_append(d->a, d->operations, operation);
+	d->n_paths += path.n;
 }
 
-/* Of a name within a JSON pointer: ~ is ~0 and / is ~1. */
-static struct str escape(struct arena *a, struct str name)
-{
-	char *p = arena_text(a, 2 * name.n + 1), *end = p;
-
-	for (size_t i = 0; i < name.n; i++) {
-		bool is_special = name.p[i] == '~' || name.p[i] == '/';
-		*end++ = is_special ? '~' : name.p[i];
-		if (is_special) {
-			*end++ = name.p[i] == '~' ? '0' : '1';
-		}
-	}
-	return (struct str){p, (size_t)(end - p)};
-}
-
-/* Names may contain NULs, so they are not printed. */
-static struct str path_to(struct diff *d, struct str path, struct str name)
-{
-	struct str escaped = escape(d->a, name);
-	char *p = arena_text(d->a, path.n + escaped.n + 2);
-
-	memcpy(p, path.n ? path.p : "", path.n);
-	p[path.n] = '/';
-	memcpy(p + path.n + 1, escaped.p, escaped.n);
-	return (struct str){p, path.n + 1 + escaped.n};
-}
-
-static struct str path_to_item(struct diff *d, struct str path, uint32_t i)
-{
-	return path_to(d, path, arena_printf(d->a, "%u", i));
-}
-
-static void diff_objects(struct diff *d, struct str path, const struct json *from, const struct json *to, unsigned depth)
+static void diff_objects(struct diff *d, const struct place *here, const struct json *from, const struct json *to, unsigned depth)
 {
 	struct pairs pairs;
 	struct pair pair;
 
 	pairs_init(&pairs, from, to, d->a);
-	while (pairs_next(&pairs, &pair)) {
-		struct str at = path_to(d, path, pair.name);
+	while (!is_full(d) && pairs_next(&pairs, &pair)) {
+		const struct place at = {.parent = here, .name = pair.name};
 		if (!pair.to) {
-			add_operation(d, "remove", at, NULL);
+			add_operation(d, "remove", &at, NULL);
 		} else if (!pair.from) {
-			add_operation(d, "add", at, pair.to);
+			add_operation(d, "add", &at, pair.to);
 		} else {
-			diff_values(d, at, pair.from, pair.to, depth + 1);
+			diff_values(d, &at, pair.from, pair.to, depth + 1);
 		}
 	}
 }
 
+static struct place item_of(const struct place *here, uint32_t i)
+{
+	return (struct place){.parent = here, .item = i, .is_item = true};
+}
+
 /* What is the same at both ends stays; of the rest, items are changed one by one, and then added or removed where one list is longer. */
-static void diff_arrays(struct diff *d, struct str path, const struct json *from, const struct json *to, unsigned depth)
+static void diff_arrays(struct diff *d, const struct place *here, const struct json *from, const struct json *to, unsigned depth)
 {
 	uint32_t shorter = MIN(from->n, to->n), head = 0, tail = 0;
 
@@ -122,41 +161,42 @@ static void diff_arrays(struct diff *d, struct str path, const struct json *from
 		tail++;
 	}
 	uint32_t both = shorter - tail;
-	for (uint32_t i = head; i < both; i++) {
-		diff_values(d, path_to_item(d, path, i), from->items[i], to->items[i], depth + 1);
+	for (uint32_t i = head; i < both && !is_full(d); i++) {
+		const struct place at = item_of(here, i);
+		diff_values(d, &at, from->items[i], to->items[i], depth + 1);
 	}
-	for (uint32_t i = from->n - tail; i > both; i--) {
-		add_operation(d, "remove", path_to_item(d, path, i - 1), NULL);
+	for (uint32_t i = from->n - tail; i > both && !is_full(d); i--) {
+		const struct place at = item_of(here, i - 1);
+		add_operation(d, "remove", &at, NULL);
 	}
-	for (uint32_t i = both; i < to->n - tail; i++) {
-		add_operation(d, "add", path_to_item(d, path, i), to->items[i]);
+	for (uint32_t i = both; i < to->n - tail && !is_full(d); i++) {
+		const struct place at = item_of(here, i);
+		add_operation(d, "add", &at, to->items[i]);
 	}
 }
 
-static void diff_values(struct diff *d, struct str path, const struct json *from, struct json *to, unsigned depth)
+static void diff_values(struct diff *d, const struct place *at, const struct json *from, struct json *to, unsigned depth)
 {
 	bool is_same_kind = from->kind == to->kind && depth < DEPTH_MAX;
 
-	if (d->operations->n > PATCH_MAX_OPERATIONS) {
-		return;
-	}
 	if (is_same_kind && from->kind == JSON_OBJECT) {
-		diff_objects(d, path, from, to, depth);
+		diff_objects(d, at, from, to, depth);
 	} else if (is_same_kind && from->kind == JSON_ARRAY) {
-		diff_arrays(d, path, from, to, depth);
+		diff_arrays(d, at, from, to, depth);
 	} else if (!json_equal(from, to)) {
-		add_operation(d, "replace", path, to);
+		add_operation(d, "replace", at, to);
 	}
 }
 
 struct json *diff_json(const struct json *from, const struct json *to, struct arena *a)
 {
 	struct diff d = {.a = a, .operations = json_array(a)};
+	const struct place root = {0};
 
-	diff_values(&d, STR(""), from, (struct json *)to, 0);
-	if (d.operations->n > PATCH_MAX_OPERATIONS) {
+	diff_values(&d, &root, from, (struct json *)to, 0);
+	if (is_full(&d)) {
 		d.operations = json_array(a);
-		add_operation(&d, "replace", STR(""), (struct json *)to);
+		add_operation(&d, "replace", &root, (struct json *)to);
 	}
 	return d.operations;
 }

@@ -5,7 +5,8 @@
 
 #include "base/json.h"
 
-/* RFC 6902, without `test`. With more operations than a patch may have, it replaces the whole. */
+/* RFC 6902, without `test`. With more operations than a patch may have, or 3 MiB of paths, it replaces the whole. Time and memory are
+ * those of reading both; only where arrays are nested, time is that for each of at most 64 levels. */
 struct json *diff_json(const struct json *from, const struct json *to, struct arena *a);
 /* RFC 7396, of two objects. NULL: it cannot be said, since a member is to become null, or to hold one. */
 struct json *diff_merge(const struct json *from, const struct json *to, struct arena *a);

@@ -38,6 +38,14 @@ static struct str other_name(const struct request *q)
 	return params_get(&q->route.params, "from");
 }
 
+/* Both are taken apart within the memory of one request. */
+static int refuse_size(struct request *q)
+{
+	status_set(&q->st, 422, REASON_INVALID, "%s \"" STR_FMT "\" and \"" STR_FMT "\" have too many values to be compared",
+		q->route.kind->resource, STR_ARG(other_name(q)), STR_ARG(q->route.name));
+	return 1;
+}
+
 static int read_data(struct request *q, struct str name, const struct json **ret)
 {
 	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, q->route.kind, request_ns(q), name);
@@ -48,6 +56,9 @@ static int read_data(struct request *q, struct str name, const struct json **ret
 		return 1;
 	}
 	if (cached_object(&whole, o, q->a)) {
+		if (arena_is_full(q->a)) {
+			return refuse_size(q);
+		}
 		status_internal(&q->st, "the stored object " STR_FMT " cannot be read", STR_ARG(name));
 		return 1;
 	}
@@ -60,6 +71,11 @@ static void answer(struct request *q, const struct json *from, const struct json
 	int form = preferred_form(q);
 	struct json *patch = form == FORM_MERGE_PATCH ? diff_merge(from, to, q->a) : diff_json(from, to, q->a);
 
+	if (arena_is_full(q->a)) {
+		refuse_size(q);
+		reply_status(q);
+		return;
+	}
 	if (!patch) {
 		status_set(&q->st, 406, REASON_NOT_ACCEPTABLE,
 			"a merge patch cannot say that something becomes null; ask for %s", forms[FORM_JSON_PATCH]);

@@ -252,6 +252,17 @@ def test_difference_that_cannot_be_answered(server, pair):
     assert diff(server, null, pair[0], "application/json-patch+json").status == 200
 
 
+def test_difference_of_big_revisions_replaces_the_whole(server):
+    """Each is nearly as big as an object may be; its paths, one by one, would be as many gigabytes as it has members below a long name."""
+    deep = "/" * 400_000
+    for name, data in (("a", {deep: {f"m{i}": 0 for i in range(20_000)}}), ("b", {deep: {f"m{i}": 1 for i in range(20_000)}}),
+                       ("c", {"l": [0] * 780_000}), ("d", {"l": [1] * 780_000})):
+        assert server.post(REVISIONS, revision(name, 1, data, ANNALS)).status == 201
+    for name, other in (("b", "a"), ("d", "c")):
+        answer = diff(server, name, other)
+        assert answer.status == 200 and [(op["op"], op["path"]) for op in answer.json] == [("replace", "")]
+
+
 def test_rights_to_take_snapshots_are_enough_and_no_others(serve, store, folder):
     (folder / "tokens").write_text("alices,alice,1\n")
     (folder / "policy").write_text(json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {

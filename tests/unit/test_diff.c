@@ -103,6 +103,37 @@ static void test_diff__far_below_is_replaced(void **state)
 	assert_int_equal(json_text(json_gets(patch->items[0], "path")).n, 128);
 }
 
+enum { LONG_NAME = 512 * 1024, MANY = 30000 };
+
+/* Members `m00000` to `m29999` below one member with a long name. */
+static struct json *below_long_name(struct arena *a, struct str name, int value)
+{
+	struct json *whole = json_object(a), *members = json_object(a);
+
+	for (int i = 0; i < MANY; i++) {
+		json_add(a, members, arena_printf(a, "m%05d", i), json_int(a, i % 2 ? value : 0));
+	}
+	json_add(a, whole, name, members);
+	return whole;
+}
+
+static void test_diff__costs_what_its_inputs_do(void **state)
+{
+	struct str name = {memset(arena_text(*state, LONG_NAME), '/', LONG_NAME), LONG_NAME};
+	struct json *from = below_long_name(*state, name, 1), *to = below_long_name(*state, name, 2), *result;
+	struct status st;
+	size_t before = ((struct arena *)*state)->used;
+
+	assert_int_equal(diff_json(from, from, *state)->n, 0);
+	struct json *patch = diff_json(from, to, *state);
+	assert_int_equal(patch->n, 1); /* its paths would be 15 GB */
+	status_init(&st, *state);
+	assert_int_equal(patch_json(&result, from, patch, *state, &st), 0);
+	assert_true(json_equal(result, to));
+	assert_non_null(diff_merge(from, to, *state));
+	assert_true(((struct arena *)*state)->used - before < (size_t)64 << 20);
+}
+
 /* ---- any two values ---- */
 
 enum { ROUNDS = 20000 };
@@ -173,6 +204,7 @@ int main(void)
 		ARENA_TEST(test_diff__says_what_changes),
 		ARENA_TEST(test_diff__of_too_much_replaces_the_whole),
 		ARENA_TEST(test_diff__far_below_is_replaced),
+		ARENA_TEST(test_diff__costs_what_its_inputs_do),
 		ARENA_TEST(test_diff__leads_from_one_to_the_other),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
