@@ -136,6 +136,28 @@ static struct str text_of(const struct object *o, struct arena *a)
 	return text;
 }
 
+static bool would_ask(const struct asked *a, const struct webhook_question *what)
+{
+	const struct delegates *d = a->delegates;
+
+	return d && d->ask_webhooks && (!d->has_webhooks || d->has_webhooks(d->ctx, what));
+}
+
+bool asked_has_webhooks(struct asked *a, const struct webhook_question *what)
+{
+	struct asked_passed *passed = &a->passed[what->phase];
+	int64_t revision = what->old ? what->old->mod_revision : 0;
+
+	if (a->webhooks[what->phase]) {
+		return true;
+	}
+	if (passed->is_set && passed->revision == revision) {
+		return false;
+	}
+	*passed = (struct asked_passed){.is_set = !would_ask(a, what), .revision = revision};
+	return !passed->is_set;
+}
+
 const struct webhook_question *asked_webhooks(struct asked *a, const struct webhook_question *what)
 {
 	struct asked_webhooks *before = a->webhooks[what->phase];
@@ -155,4 +177,5 @@ void asked_begin_write(struct asked *a, struct arena *arena)
 {
 	a->arena = arena;
 	a->webhooks[WEBHOOKS_MUTATING] = a->webhooks[WEBHOOKS_VALIDATING] = NULL;
+	a->passed[WEBHOOKS_MUTATING] = a->passed[WEBHOOKS_VALIDATING] = (struct asked_passed){0};
 }

@@ -23,6 +23,12 @@ struct asked_webhooks {
 	struct str object, old; /* as JSON text */
 };
 
+/* A phase in which no webhook was to be asked, of a write that was decided against that version. */
+struct asked_passed {
+	bool is_set;
+	int64_t revision; /* 0: nothing was there */
+};
+
 struct asked {
 	const struct delegates *delegates; /* NULL: standalone */
 	struct arena *arena;
@@ -37,11 +43,16 @@ struct asked {
 	struct asked_access *accesses; /* the latest first */
 	struct namespace_question *ns;
 	struct asked_webhooks *webhooks[2]; /* of enum webhook_phase */
+	struct asked_passed passed[2];
 };
 
 const struct token_question *asked_token(struct asked *a, struct str token);
 const struct access_question *asked_access(struct asked *a, const struct authz_attributes *what);
 const struct namespace_question *asked_namespace(struct asked *a, struct str name);
+/* Does that phase of the write ask anybody? A write comes by here again with each answer that it waited for, and configurations may come and go
+ * meanwhile. As in kube-apiserver, what held when the phase began holds to its end: whoever was asked is obeyed, also once the configuration is
+ * gone or narrower, and a phase that asked nobody does not begin to. Another present object begins anew. */
+bool asked_has_webhooks(struct asked *a, const struct webhook_question *what);
 /* Asked again whenever what they are to look at has changed. */
 const struct webhook_question *asked_webhooks(struct asked *a, const struct webhook_question *what);
 /* Another object is to be written: answers about the one before are of no use, and new ones go into this arena. */

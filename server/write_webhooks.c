@@ -95,14 +95,6 @@ static int take_verdict(struct request *q, const struct webhook_question *answer
 	return 0;
 }
 
-/* Most writes concern no webhook: known before anything is made for one. */
-static bool has_webhooks(const struct request *q, const struct webhook_question *what)
-{
-	const struct delegates *d = q->server->options.delegates;
-
-	return d && d->ask_webhooks && (!d->has_webhooks || d->has_webhooks(d->ctx, what));
-}
-
 /* 0 with the answer in *ret; 1; or ASK_FIRST. */
 static int ask(struct request *q, const struct write *w, struct webhook_question *what, const struct webhook_question **ret)
 {
@@ -171,7 +163,8 @@ int write_ask_mutating(struct request *q, struct write *w, enum admission_operat
 	struct webhook_question what = question_of(q, w, operation, WEBHOOKS_MUTATING);
 	const struct webhook_question *answer;
 
-	if (!has_webhooks(q, &what)) {
+	/* Most writes concern no webhook: known before anything is made for one. */
+	if (!asked_has_webhooks(&q->asked, &what)) {
 		return 0;
 	}
 	if (operation == ADMIT_CREATE) {
@@ -186,5 +179,5 @@ int write_ask_validating(struct request *q, struct write *w, enum admission_oper
 	struct webhook_question what = question_of(q, w, operation, WEBHOOKS_VALIDATING);
 	const struct webhook_question *answer;
 
-	return has_webhooks(q, &what) ? ask(q, w, &what, &answer) : 0;
+	return asked_has_webhooks(&q->asked, &what) ? ask(q, w, &what, &answer) : 0;
 }

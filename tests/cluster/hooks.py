@@ -146,5 +146,23 @@ class Configuration:
     def wait_known(self, namespace, kind):
         processes.retry_until(lambda: self._is_known(namespace, kind), f"webhooks {self.name} are asked about {kind.group}")
 
+    def _is_forgotten(self, namespace, kind):
+        probes = f"{PROBE}/{self.name}"
+        before = len(self.hooks.heard(probes))
+        self.client.post(f"{kind.path(namespace)}?dryRun=All", kind.body("probe", labels={"example.com/probe": self.name}))
+        return len(self.hooks.heard(probes)) == before
+
+    def wait_forgotten(self, namespace, kind):
+        """Once it has been removed, or narrowed so that it does not mean creations any more."""
+        processes.retry_until(lambda: self._is_forgotten(namespace, kind), f"webhooks {self.name} are not asked about {kind.group}")
+
+    def narrow(self):
+        """To an operation that nobody carries out here."""
+        changed = self.client.get(f"{self.path}/{self.name}").json
+        for webhook in changed["webhooks"]:
+            for rule in webhook["rules"]:
+                rule["operations"] = ["CONNECT"]
+        assert self.client.put(f"{self.path}/{self.name}", changed).status == 200
+
     def remove(self):
         assert self.client.delete(f"{self.path}/{self.name}").status == 200

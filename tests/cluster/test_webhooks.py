@@ -418,6 +418,69 @@ def test_configurations_that_go_are_forgotten(scene):
         processes.retry_until(lambda kind=kind: scene.make(kind).status == 201, "it is forgotten")
 
 
+class Held:
+    """A denial that is said only when something has become of the configuration."""
+
+    def __init__(self, scene, kind, phase, fate):
+        self.scene, self.kind, self.phase, self.fate, self.n_asked = scene, kind, phase, fate, 0
+        sort = "Validating" if phase == "validating" else "Mutating"
+        if phase == "reinvoked":
+            scene.say(webhooks.patch({"op": "add", "path": "/metadata/labels", "value": {"by": "webhook"}}), "b.example.com")
+        others = [scene.webhook("b.example.com", timeoutSeconds=30)] if phase == "reinvoked" else []
+        scene.say(self.answer)
+        scene.configure(sort, scene.webhook(timeoutSeconds=30, reinvocationPolicy="IfNeeded") if sort == "Mutating"
+                        else scene.webhook(timeoutSeconds=30), *others)
+
+    def answer(self, review):
+        if review["request"]["name"] == "probe":
+            return webhooks.allow()(review)
+        self.n_asked += 1
+        if self.phase == "reinvoked" and self.n_asked == 1:
+            return webhooks.allow()(review)
+        self.befall()
+        return webhooks.deny(status={"code": 418, "message": "held"})(review)
+
+    def befall(self):
+        configuration = self.scene.configurations[-1]
+        if self.fate == "narrowed":
+            configuration.narrow()
+        else:
+            configuration.remove()
+            self.scene.configurations.pop()
+        configuration.wait_forgotten(self.scene.namespace, self.kind)
+        if self.fate == "made_again":
+            sort = "Validating" if self.phase == "validating" else "Mutating"
+            self.scene.configure(sort, self.scene.webhook("another.example.com"))
+
+
+WRITES = {
+    "create": lambda scene, kind: scene.make(kind, name="new"),
+    "dry_run": lambda scene, kind: scene.make(kind, name="new", query="?dryRun=All"),
+    "update": lambda scene, kind: scene.kube.put(f"{kind.path(scene.namespace)}/a", compact({**kind.body("a"), "revision": 3})),
+    "patch": lambda scene, kind: scene.kube.patch(f"{kind.path(scene.namespace)}/a", {"revision": 3}),
+    "delete": lambda scene, kind: scene.kube.delete(f"{kind.path(scene.namespace)}/a"),
+}
+
+
+@pytest.mark.parametrize("kind", BOTH, ids=lambda kind: kind.group)
+@pytest.mark.parametrize("phase, fate, write", [
+    ("mutating", "deleted", "create"), ("mutating", "narrowed", "patch"), ("mutating", "made_again", "delete"),
+    ("reinvoked", "deleted", "update"), ("reinvoked", "narrowed", "create"), ("reinvoked", "made_again", "patch"),
+    ("validating", "deleted", "delete"), ("validating", "narrowed", "update"), ("validating", "made_again", "create"),
+    ("validating", "deleted", "dry_run"),
+])
+def test_denial_counts_whatever_becomes_of_the_configuration(scene, kind, phase, fate, write):
+    scene.settle(scene.make(kind))
+    held = Held(scene, kind, phase, fate)
+    stored = lambda: [(item["metadata"]["name"], item["metadata"]["resourceVersion"])
+                      for item in scene.kube.get(kind.path(scene.namespace)).json["items"]]
+    before = stored()
+    answer = WRITES[write](scene, kind)
+    assert (answer.status, answer.json["message"]) == (418, 'admission webhook "one.example.com" denied the request: held')
+    assert stored() == before
+    assert held.n_asked == (2 if phase == "reinvoked" else 1)
+
+
 def test_another_version_of_the_same_object_is_shown_to_who_wants_that(scene):
     scene.say(webhooks.patch({"op": "replace", "path": "/revision", "value": 9}))
     scene.configure("Mutating", scene.webhook(matchPolicy="Equivalent"))
