@@ -19,28 +19,6 @@ static void check_host_network(const struct pod_check *c, const struct where *at
 	}
 }
 
-static void check_security(const struct pod_check *c, const struct where *at)
-{
-	static const char *const change_policies[] = {"Always", "OnRootMismatch", NULL};
-	const struct json *security = json_gets(c->spec, "securityContext"), *group;
-	const struct json *groups = json_gets(security, "supplementalGroups");
-	check_range(c->errors, WHERE(at, "fsGroup"), json_gets(security, "fsGroup"), ID_RANGE);
-	check_range(c->errors, WHERE(at, "runAsUser"), json_gets(security, "runAsUser"), ID_RANGE);
-	check_range(c->errors, WHERE(at, "runAsGroup"), json_gets(security, "runAsGroup"), ID_RANGE);
-	for (uint32_t i = 0; (group = list_item(groups, i)); i++) {
-		check_range(c->errors, WHERE_ITEM(WHERE(at, "supplementalGroups"), i), group, ID_RANGE);
-	}
-	if (member_is_true(c->spec, "shareProcessNamespace") && member_is_true(c->spec, "hostPID")) {
-		refuse_invalid(c->errors, WHERE(at, "shareProcessNamespace"), json_gets(c->spec, "shareProcessNamespace"),
-			"ShareProcessNamespace and HostPID cannot both be enabled");
-	}
-	if (json_gets(security, "fsGroupChangePolicy")) {
-		check_choice(c->errors, WHERE(at, "fsGroupChangePolicy"), member_text(security, "fsGroupChangePolicy"),
-			change_policies, false);
-	}
-	check_seccomp(c, WHERE(at, "seccompProfile"), json_gets(security, "seccompProfile"));
-}
-
 static void check_dns(const struct pod_check *c, const struct where *at)
 {
 	static const char *const policies[] = {"ClusterFirstWithHostNet", "ClusterFirst", "Default", "None", NULL};
@@ -132,10 +110,11 @@ static void check_spec(const struct pod_check *c, const struct where *at)
 	check_choice(c->errors, WHERE(at, "restartPolicy"), member_text(c->spec, "restartPolicy"), restarts, true);
 	check_dns(c, at);
 	check_labels(c->errors, WHERE(at, "nodeSelector"), json_gets(c->spec, "nodeSelector"));
-	check_security(c, WHERE(at, "securityContext"));
+	check_pod_security(c, WHERE(at, "securityContext"));
 	check_affinity(c, WHERE(at, "affinity"));
 	check_gates(c, at);
 	check_spread(c, WHERE(at, "topologySpreadConstraints"));
+	check_host_users(c, at);
 	check_given_names(c, at);
 	check_tolerations(c, WHERE(at, "tolerations"));
 	check_class_names(c, at);
@@ -369,8 +348,11 @@ static void check_update(const struct pod_check *c, const struct json *old, cons
 void pod_validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
 {
 	struct pod_check c;
+	const struct json *before = json_gets(old->fields, "spec");
 	check_begin(&c, json_gets(o->fields, "spec"), true, errors);
-	check_update(&c, json_gets(old->fields, "spec"), WHERE(NULL, "spec"));
+	c.keeps_security = json_equal(json_gets(c.spec, "securityContext"), json_gets(before, "securityContext")) &&
+		json_equal(json_gets(c.spec, "hostUsers"), json_gets(before, "hostUsers"));
+	check_update(&c, before, WHERE(NULL, "spec"));
 	check_end(&c);
 }
 

@@ -10,6 +10,8 @@ struct pod_check {
 	struct field_errors *errors;
 	const struct json *spec;
 	bool is_pod; /* rather than a template of one */
+	/* An update that leaves these settings alone: pods from before sysctls were checked can still be changed. */
+	bool keeps_security;
 	struct map volumes; /* by name */
 };
 
@@ -25,6 +27,9 @@ void check_resource_ref(const struct pod_check *c, const struct where *at, const
 void check_affinity(const struct pod_check *c, const struct where *at);
 void check_tolerations(const struct pod_check *c, const struct where *at);
 void check_spread(const struct pod_check *c, const struct where *at);
+
+void check_pod_security(const struct pod_check *c, const struct where *at);
+void check_host_users(const struct pod_check *c, const struct where *at);
 
 size_t validate_port_name(struct str s, const char **ret_messages);
 void check_port(const struct pod_check *c, const struct where *at, const struct json *port);

@@ -17,6 +17,10 @@ def patched(*bodies):
     return [strategic(f"{PODS}/q", body, deviates=deviations.GO_DIFFERENCE) for body in bodies]
 
 
+def sysctls(*names, **spec):
+    return pod(securityContext={"sysctls": [{"name": name, "value": "1"} for name in names]}, **spec)
+
+
 def env(source):
     return container(env=[{"name": "a", "valueFrom": source}])
 
@@ -52,7 +56,23 @@ REFUSED = {
            container(lifecycle={"preStop": {}}), container(lifecycle={"preStop": {"sleep": {"seconds": 100}}})],
     "security": [container(securityContext={"runAsUser": -1}), container(securityContext={"seccompProfile": {"type": "x"}}),
                  container(securityContext={"seccompProfile": {"type": "Localhost"}}), pod(shareProcessNamespace=True, hostPID=True),
-                 pod(securityContext={"fsGroup": -1, "runAsUser": -5, "supplementalGroups": [-1]})],
+                 pod(securityContext={"fsGroup": -1, "runAsUser": -5, "supplementalGroups": [-1]}),
+                 *(pod(securityContext=security) for security in (
+                     {"appArmorProfile": {}}, {"appArmorProfile": {"type": "x"}}, {"appArmorProfile": {"type": "Localhost"}},
+                     *({"appArmorProfile": {"type": kind, "localhostProfile": name}}
+                       for kind, name in (("Localhost", ""), ("Localhost", " a"), ("Localhost", "a" * 4096), ("Localhost", "a"), ("Unconfined", "a"), ("x", "a"))),
+                     {"supplementalGroupsPolicy": "x"}, {"supplementalGroupsPolicy": ""}, {"seLinuxChangePolicy": "x"}, {"seLinuxChangePolicy": "MountOption"},
+                     {"fsGroupChangePolicy": ""})),
+                 *(pod(hostUsers=False, **{shared: True}) for shared in ("hostNetwork", "hostPID", "hostIPC", "shareProcessNamespace")),
+                 pod(hostUsers=False, initContainers=[{"name": "d", "image": "i", "volumeDevices": [{"name": "x", "devicePath": "/x"}]}],
+                     volumes=[{"name": "x", "persistentVolumeClaim": {"claimName": "x"}}])],
+    "sysctls": [*(sysctls(name) for name in (
+                    "", "a", "kernel.shmmax", "foo-", "-foo", "bar..", "kernel.shm_rmid_forced", "a/b", "A", "a b", "a.b/c.d_e-f", "a*", ".", "/", "a" * 253, "a" * 254)),
+                sysctls("kernel.sem", "kernel.sem"), sysctls("foo-", "foo-", "", ""), sysctls("net.a", "net/a"),
+                *(sysctls(name, hostNetwork=True) for name in ("net.core.somaxconn", "net/core/somaxconn", "kernel.sem", "net", "netx.a", "net.a*", "NET.a", "")),
+                *(sysctls(name, hostIPC=True) for name in (
+                    "kernel.sem", "kernel.shm", "kernel/shmmax", "kernel.shm.x", "kernel.msgmni", "fs.mqueue.x", "fs/mqueue/x", "fs.mqueue", "net.a", "kernel.sem*")),
+                sysctls("net.a", "net.a", "kernel.msg", hostNetwork=True, hostIPC=True), sysctls("fs/mqueue/a.b", "net/ipv4/conf/eno2.100/x", hostIPC=True, hostNetwork=True)],
     "volumes": [volumes(source) for source in (
         {"hostPath": {}}, {"hostPath": {"path": "/..", "type": "x"}}, {"hostPath": {"path": "/a"}, "emptyDir": {}}, {"secret": {}},
         {"secret": {"secretName": "a", "defaultMode": 1000, "items": [{}]}},
@@ -129,6 +149,10 @@ CASES = {
                get(f"{PODS}/q/status"), strategic(f"{PODS}/q/status", RUNNING), table(PODS),
                *gets(*(f"{PODS}?fieldSelector={fields}" for fields in ("status.phase=Running,spec.hostNetwork=false", "status.podIP=10.0.0.1", "spec.nodeName=",
                                                                      "spec.restartPolicy!=Always", "spec.foo=1")))],
+    "sysctls": [post(PODS, {**sysctls("kernel.sem", "net.a"), "metadata": {"name": "q"}}), merge(f"{PODS}/q", {"metadata": {"labels": {"a": "b"}}}),
+                *(merge(f"{PODS}/q", {"spec": {"securityContext": security}}, deviates=deviations.GO_DIFFERENCE) for security in (
+                    {"sysctls": None}, {"sysctls": [{"name": "-", "value": ""}]}, {"sysctls": [{"name": "kernel.sem", "value": "2"}] * 2})),
+                post(TEMPLATES, template("t", sysctls("bar..", "net.a", hostNetwork=True)["spec"]))],
     "deletion": [post(PODS, pod("n", nodeName="node1")), delete(f"{PODS}/n"), delete(f"{PODS}/n"), delete(f"{PODS}/n?gracePeriodSeconds=40"),
                  delete(f"{PODS}/n?gracePeriodSeconds=10"), table(f"{PODS}/n"), merge(f"{PODS}/n", {"metadata": {"labels": {"a": "b"}}}),
                  delete(f"{PODS}/n?gracePeriodSeconds=0"), get(f"{PODS}/n"),

@@ -224,6 +224,79 @@ static void test_pod__what_is_refused(void **state)
 	}
 }
 
+/* Kernel settings, and the namespaces of the node in which they would change the node. */
+static void test_pod__sysctls(void **state)
+{
+	struct api_world *w = *state;
+	static const struct {
+		const char *sysctls, *more; /* names, comma-separated */
+		const char *path;
+	} rows[] = {
+		{"\"kernel.shm_rmid_forced\"", "", NULL},
+		{"\"net/ipv4/conf/eno2.100/rp_filter\"", "", NULL},
+		{"\"\"", "", "[0].name"},
+		{"\"a\",\"foo-\"", "", "[1].name"},
+		{"\"bar..\"", "", "[0].name"},
+		{"\"a b\"", "", "[0].name"},
+		{"\"A\"", "", "[0].name"},
+		{"\"a.b\",\"c\",\"a.b\"", "", "[2].name"},
+		{"\"net.core.somaxconn\"", ",\"hostNetwork\":true", "[0].name"},
+		{"\"net/core/somaxconn\"", ",\"hostNetwork\":true", "[0].name"},
+		{"\"net.core.somaxconn\"", ",\"hostIPC\":true", NULL},
+		{"\"kernel.shmmax\"", ",\"hostIPC\":true", "[0].name"},
+		{"\"kernel.shmmax.x\"", ",\"hostIPC\":true", NULL},
+		{"\"fs.mqueue.msg_max\"", ",\"hostIPC\":true", "[0].name"},
+		{"\"kernel.sem\"", ",\"hostNetwork\":true", NULL},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct buf list;
+		struct str name, rest = str_of(rows[i].sysctls);
+		bool more = true;
+		buf_init(&list, 4096);
+		while (more) {
+			more = str_cut(rest, ',', &name, &rest);
+			buf_printf(&list, "%s{\"name\":" STR_FMT ",\"value\":\"1\"}", list.n ? "," : "", STR_ARG(name));
+		}
+		struct str path = arena_printf(&w->a, "spec.securityContext.sysctls%s", rows[i].path ? rows[i].path : "");
+		assert_refused(w,
+			arena_printf(&w->a,
+				"{\"containers\":[" PLAIN_CONTAINER "],\"securityContext\":{\"sysctls\":[" STR_FMT "]}%s}",
+				STR_ARG(buf_str(&list)), rows[i].more)
+				.p,
+			rows[i].path ? path.p : NULL);
+		buf_done(&list);
+	}
+}
+
+static void test_pod__profiles_policies_and_users(void **state)
+{
+	struct api_world *w = *state;
+	static const struct {
+		const char *security, *more, *path;
+	} rows[] = {
+		{"\"appArmorProfile\":{\"type\":\"RuntimeDefault\"}", "", NULL},
+		{"\"appArmorProfile\":{\"type\":\"Localhost\",\"localhostProfile\":\"a\"}", "", NULL},
+		{"\"appArmorProfile\":{\"type\":\"Localhost\",\"localhostProfile\":\" a\"}", "",
+			"spec.securityContext.appArmorProfile.localhostProfile"},
+		{"\"appArmorProfile\":{\"type\":\"Localhost\"}", "", "spec.securityContext.appArmorProfile.localhostProfile"},
+		{"\"appArmorProfile\":{\"type\":\"Some\"}", "", "spec.securityContext.appArmorProfile.type"},
+		{"\"supplementalGroupsPolicy\":\"Strict\"", "", NULL},
+		{"\"supplementalGroupsPolicy\":\"Lax\"", "", "spec.securityContext.supplementalGroupsPolicy"},
+		{"\"seLinuxChangePolicy\":\"Recursive\"", "", NULL},
+		{"\"seLinuxChangePolicy\":\"MountOption\"", "", "spec.securityContext.seLinuxChangePolicy"},
+		{"", ",\"hostUsers\":false", NULL},
+		{"", ",\"hostUsers\":false,\"hostPID\":true", "spec.HostPID"},
+		{"", ",\"hostUsers\":true,\"hostPID\":true", NULL},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_refused(w,
+			arena_printf(&w->a, "{\"containers\":[" PLAIN_CONTAINER "],\"securityContext\":{%s}%s}",
+				rows[i].security, rows[i].more)
+				.p,
+			rows[i].path);
+	}
+}
+
 static size_t count_update_errors(struct api_world *w, const char *before, const char *after)
 {
 	struct object *old = created(w, before), *o = pod_of(w, after);
@@ -253,6 +326,18 @@ static void test_pod__what_may_change(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_int_equal(count_update_errors(w, PLAIN, rows[i].after) == 0, rows[i].may);
 	}
+}
+
+#define WITH_SYSCTLS(image, name)                                                                          \
+	"{\"containers\":[{\"name\":\"c\",\"image\":\"" image "\",\"imagePullPolicy\":\"IfNotPresent\"}]," \
+	"\"securityContext\":{\"sysctls\":[{\"name\":\"" name "\",\"value\":\"1\"}]}}"
+
+/* Stored before sysctls were looked at. */
+static void test_pod__settings_from_before_stay(void **state)
+{
+	struct api_world *w = *state;
+	assert_int_equal(count_update_errors(w, WITH_SYSCTLS("i:1", "foo-"), WITH_SYSCTLS("i:2", "foo-")), 0);
+	assert_int_equal(count_update_errors(w, WITH_SYSCTLS("i:1", "foo-"), WITH_SYSCTLS("i:1", "bar-")), 2);
 }
 
 static void test_pod__columns(void **state)
@@ -370,6 +455,9 @@ int main(void)
 		API_TEST(test_pod__gates_show_in_its_conditions),
 		API_TEST(test_pod__grace_period),
 		API_TEST(test_pod__what_is_refused),
+		API_TEST(test_pod__sysctls),
+		API_TEST(test_pod__profiles_policies_and_users),
+		API_TEST(test_pod__settings_from_before_stay),
 		API_TEST(test_pod__what_may_change),
 		API_TEST(test_pod__columns),
 		API_TEST(test_claim__is_born_pending_and_protected),
