@@ -14,6 +14,9 @@ struct deletion {
 	struct write write;
 	struct delete_options options;
 	const struct json *body; /* NULL: none */
+	/* Kinds that take time to stop go in two writes, as they do upstream: watchers are to see when it was deleted in what went. */
+	bool is_marking;       /* the first of them is decided */
+	struct object *marked; /* it was made; what it has stored */
 };
 
 /* ---- one object ---- */
@@ -104,14 +107,15 @@ static void delete_mark(struct request *q, struct object *o, bool has_grace_peri
 
 static enum decision delete_settle(struct request *q, struct write *w)
 {
-	const struct deletion *d = container_of(w, struct deletion, write);
+	struct deletion *d = container_of(w, struct deletion, write);
 	struct object *o = w->object;
 	enum grace grace = grace_decide(q, o, &d->options);
 
+	d->is_marking = grace == GRACE_SET && o->meta.grace_period_s == 0 && !o->meta.finalizers;
 	if (grace == GRACE_PENDING) {
 		return DECIDE_KEEP;
 	}
-	if (grace == GRACE_SET && o->meta.grace_period_s == 0 && !o->meta.finalizers) {
+	if (d->is_marking && q->is_dry_run) {
 		return DECIDE_REMOVE;
 	}
 	if (grace == GRACE_SET) {
@@ -130,10 +134,27 @@ static enum decision delete_settle(struct request *q, struct write *w)
 	return object_equal(o, w->present) ? DECIDE_KEEP : DECIDE_PUT;
 }
 
+/* Whoever else removes what is marked has done what was asked for. */
+static enum decision delete_decide_marked(struct request *q, struct write *w)
+{
+	struct deletion *d = container_of(w, struct deletion, write);
+
+	d->is_marking = false;
+	if (!w->present || !str_eq(w->present->meta.uid, d->marked->meta.uid)) {
+		w->present = d->marked;
+		return DECIDE_KEEP;
+	}
+	w->object = object_copy(w->present, q->a);
+	return w->object->meta.finalizers ? DECIDE_KEEP : DECIDE_REMOVE;
+}
+
 static enum decision delete_decide(struct request *q, struct write *w)
 {
 	struct deletion *d = container_of(w, struct deletion, write);
 
+	if (d->marked) {
+		return delete_decide_marked(q, w);
+	}
 	if (!w->present) {
 		versions_not_found(q, w->name);
 		return DECIDE_REFUSE;
@@ -146,9 +167,24 @@ static enum decision delete_decide(struct request *q, struct write *w)
 	return delete_settle(q, w);
 }
 
+/* True: its deletion has been written, and now it goes. */
+static bool delete_goes_on(struct request *q, struct deletion *d)
+{
+	if (!d->is_marking || d->write.decision != DECIDE_PUT || q->is_dry_run) {
+		return false;
+	}
+	d->marked = d->write.object;
+	write_go_on(q, &d->write);
+	return true;
+}
+
 static void delete_finish(struct request *q, struct write *w)
 {
-	const struct deletion *d = container_of(w, struct deletion, write);
+	struct deletion *d = container_of(w, struct deletion, write);
+
+	if (delete_goes_on(q, d)) {
+		return;
+	}
 	bool is_accepted_only = d->options.has_orphan_dependents && !d->options.orphan_dependents;
 
 	if (w->decision == DECIDE_REMOVE && !q->route.kind->delete_answers_object) {
@@ -247,8 +283,10 @@ static void collection_cleanup(struct request *q, void *ctx)
 
 static enum decision collection_decide(struct request *q, struct write *w)
 {
+	const struct deletion *d = container_of(w, struct deletion, write);
+
 	/* Somebody else was faster: then it is gone, which is what was asked for. */
-	return w->present ? delete_decide(q, w) : DECIDE_KEEP;
+	return w->present || d->marked ? delete_decide(q, w) : DECIDE_KEEP;
 }
 
 static void collection_run(struct request *q, struct collection *c);
@@ -257,6 +295,9 @@ static void collection_finish(struct request *q, struct write *w)
 {
 	struct collection *c = container_of(w, struct collection, deletion.write);
 
+	if (delete_goes_on(q, &c->deletion)) {
+		return;
+	}
 	c->has_stepped = true;
 	if (!c->is_stepping) {
 		c->at++;
@@ -274,6 +315,8 @@ static bool collection_step(struct request *q, struct collection *c)
 	arena_clear(&c->scratch);
 	c->deletion.write = (struct write){
 		.name = o->name, .delete_options = c->deletion.body, .decide = collection_decide, .finish = collection_finish};
+	c->deletion.is_marking = false;
+	c->deletion.marked = NULL;
 	c->is_stepping = true;
 	c->has_stepped = false;
 	write_run(q, &c->deletion.write);

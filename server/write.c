@@ -351,6 +351,17 @@ void write_reply(struct request *q, unsigned code, const struct write *w)
 	}
 }
 
+void write_go_on(struct request *q, struct write *w)
+{
+	storage_op_clear(&q->txn.op);
+	w->present = w->object;
+	w->present_text = w->stored;
+	w->is_present_cached = false;
+	w->is_fresh = true;
+	w->attempts = 0;
+	write_decide(q);
+}
+
 void write_rename(struct request *q, struct write *w, struct str name)
 {
 	w->name = name;

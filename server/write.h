@@ -65,6 +65,8 @@ struct write {
 void write_run(struct request *q, struct write *w);
 /* For finish: answers w->object. */
 void write_reply(struct request *q, unsigned code, const struct write *w);
+/* For finish, when a version has been stored: that is what is there now, and decide says what comes of it. */
+void write_go_on(struct request *q, struct write *w);
 /* For decide: the object shall be this one, as it was seen; o NULL: nothing is there. 0, or 1 with q->st. */
 int write_aim(struct request *q, struct write *w, struct str name, const struct cached *o);
 /* For decide, where an update changes nothing: DECIDE_KEEP; or DECIDE_PUT of the object as it is, if etcd has it in another version or spelling than

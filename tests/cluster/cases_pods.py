@@ -1,7 +1,7 @@
 """Pods and templates of pods: defaults, ownership, what is refused, deletion in two steps, status."""
 
 import deviations
-from exchange import apply, delete, get, gets, json_patch, merge, post, put, strategic
+from exchange import apply, delete, get, gets, json_patch, merge, post, put, strategic, watch
 from pods import EXEC, FULL, container, pod, selector, template, volumes
 
 PODS = "/api/v1/namespaces/{ns}/pods"
@@ -153,6 +153,11 @@ CASES = {
                 *(merge(f"{PODS}/q", {"spec": {"securityContext": security}}, deviates=deviations.GO_DIFFERENCE) for security in (
                     {"sysctls": None}, {"sysctls": [{"name": "-", "value": ""}]}, {"sysctls": [{"name": "kernel.sem", "value": "2"}] * 2})),
                 post(TEMPLATES, template("t", sysctls("bar..", "net.a", hostNetwork=True)["spec"]))],
+    "deletion-seen": [post(PODS, pod("u")), post(PODS, pod("n", nodeName="node1")), post(PODS, pod("f", nodeName="node1")), post(PODS, pod("c")),
+                      merge(f"{PODS}/f", {"metadata": {"finalizers": ["x.io/y"]}}),
+                      watch(f"{PODS}?resourceVersion=0", [
+                          delete(f"{PODS}/u"), delete(f"{PODS}/n"), delete(f"{PODS}/n?gracePeriodSeconds=0"), delete(f"{PODS}/f?gracePeriodSeconds=0"),
+                          merge(f"{PODS}/f", {"metadata": {"finalizers": None}}), delete(f"{PODS}?labelSelector=!a")])],
     "deletion": [post(PODS, pod("n", nodeName="node1")), delete(f"{PODS}/n"), delete(f"{PODS}/n"), delete(f"{PODS}/n?gracePeriodSeconds=40"),
                  delete(f"{PODS}/n?gracePeriodSeconds=10"), table(f"{PODS}/n"), merge(f"{PODS}/n", {"metadata": {"labels": {"a": "b"}}}),
                  delete(f"{PODS}/n?gracePeriodSeconds=0"), get(f"{PODS}/n"),

@@ -82,6 +82,17 @@ def test_delete__leaves_time_to_those_that_run(k, annals):
     assert annals.get(f"{k.path}/pods/busy").status == 404
 
 
+def test_delete__watchers_see_when_it_was_deleted(k, annals):
+    """Also of what nobody had to stop; clients know by it that it was deleted, and when."""
+    k("run", "idle", "--image=i")
+    with annals.watch(f"{k.path}/pods?watch=1&resourceVersion={k.stored('pods', 'idle')['metadata']['resourceVersion']}") as seen:
+        k("delete", "pod", "idle")
+        for kind in ("MODIFIED", "DELETED"):
+            event = seen.next()
+            metadata = event["object"]["metadata"]
+            assert event["type"] == kind and metadata["deletionTimestamp"] and metadata["deletionGracePeriodSeconds"] == 0
+
+
 def test_explain__knows_the_whole_of_a_pod(k):
     assert "imagePullPolicy" in k("explain", "pods.spec.containers")
     assert "scheme" in k("explain", "podtemplates.template.spec.containers.livenessProbe.httpGet")
