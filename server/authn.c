@@ -254,6 +254,7 @@ int authn_request(struct authn *authn, struct http_exchange *x, struct asked *as
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		enum answer answer = ways[i](authn, &c, ret);
 		if (answer == ANSWER_KNOWN) {
+			http_vouch(x);
 			return 0;
 		}
 		if (answer == ANSWER_LATER) {

@@ -20,6 +20,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -37,6 +38,7 @@ enum {
 	BODY_FIRST = 64 << 10,   /* taken on a client's word before any of the body is there */
 	SWALLOW_MAX = 256 << 10, /* of a body nobody wants, to keep the connection */
 	OVERFLOW_MAX = 64 << 20, /* of a body that is too large, to be able to say so: there is no answering in the middle */
+	OTHER_DESCRIPTORS = 512, /* lingering sockets, files, etcd, kube-apiserver */
 	CROWD = 128,             /* libmicrohttpd's MAX_EVENTS */
 	PATIENCE_NS = 100000000, /* a client waits this long before it is worth asking whether it still does */
 	CUT_GRACE_MS = 5000,     /* for connections to notice that they have been cut */
@@ -306,6 +308,11 @@ uint64_t http_sent(const struct http_exchange *x)
 bool http_was_cut(const struct http_exchange *x)
 {
 	return x->is_cut;
+}
+
+void http_vouch(struct http_exchange *x)
+{
+	keeper_vouch(server_of(x)->keeper, &x->connection->kept);
 }
 
 void http_set_alarm(struct http_exchange *x, int64_t mono_ms)
@@ -956,7 +963,6 @@ static struct connection *connection_new(struct worker *w, struct MHD_Connection
 		prepare_tls(c);
 	}
 	atomic_fetch_add_explicit(&w->n_polled, 1, memory_order_relaxed);
-	count(&s->connections_total, 1);
 	keeper_add(s->keeper, &c->kept, c->session ? KEEPER_HANDSHAKE : KEEPER_FIRST);
 	return c;
 }
@@ -1069,13 +1075,24 @@ static struct worker *choose_worker(struct http_server *s)
 
 static bool on_accept(void *arg, int fd, const struct sockaddr *address, socklen_t size)
 {
-	struct worker *w = choose_worker(arg);
+	struct http_server *s = arg;
+	struct worker *w = choose_worker(s);
+	count(&s->connections_total, 1);
 	atomic_fetch_add_explicit(&w->n_connections, 1, memory_order_relaxed);
 	if (MHD_add_connection(w->daemon, fd, address, size) != MHD_YES) {
 		atomic_fetch_sub_explicit(&w->n_connections, 1, memory_order_relaxed);
 		return false;
 	}
 	return true;
+}
+
+static void on_unheard(void *arg)
+{
+	struct http_server *s = arg;
+	count(&s->connections_total, 1);
+	if (s->tls) {
+		count(&s->handshakes_failed, 1);
+	}
 }
 
 static void on_crowd(void *arg)
@@ -1131,6 +1148,16 @@ void http_server_set_trust(struct http_server *s, const struct trust *trust)
 
 #define DEFAULT(option, value) ((option) = (option) ? (option) : (value))
 
+/* Where descriptors ran out before the limit is reached nobody would give way. */
+static size_t descriptors_for_clients(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY) {
+		return SIZE_MAX;
+	}
+	return limit.rlim_cur > 4 * OTHER_DESCRIPTORS ? limit.rlim_cur - OTHER_DESCRIPTORS : limit.rlim_cur / 4 * 3;
+}
+
 static void fill_in(struct http_options *o)
 {
 	DEFAULT(o->threads, 2);
@@ -1141,6 +1168,8 @@ static void fill_in(struct http_options *o)
 	DEFAULT(o->header_timeout_ms, 32000);
 	DEFAULT(o->body_timeout_ms, 60000);
 	DEFAULT(o->idle_timeout_ms, 180000);
+	DEFAULT(o->stranger_grace_ms, 1000);
+	o->max_connections = MIN(o->max_connections, descriptors_for_clients());
 }
 
 static void open_keeper(struct http_server *s, int listener)
@@ -1150,6 +1179,7 @@ static void open_keeper(struct http_server *s, int listener)
 		.ctx = s,
 		.listener = listener,
 		.accept = on_accept,
+		.unheard = on_unheard,
 		.suspend = on_suspend,
 		.resume = on_resume,
 		.alarm = on_alarm,
@@ -1157,10 +1187,12 @@ static void open_keeper(struct http_server *s, int listener)
 		.crowd = on_crowd,
 		.crowd_size = CROWD,
 		.max_connections = o->max_connections,
+		.first_byte_ms = s->tls ? o->handshake_timeout_ms : o->header_timeout_ms,
 		.handshake_ms = o->handshake_timeout_ms,
 		.header_ms = o->header_timeout_ms,
 		.body_ms = o->body_timeout_ms,
 		.idle_ms = o->idle_timeout_ms,
+		.grace_ms = o->stranger_grace_ms,
 	});
 }
 
@@ -1177,10 +1209,11 @@ static int open_nudge(struct worker *w)
 static int worker_open(struct worker *w, struct http_server *s, struct buf *err)
 {
 	const struct http_options *o = &s->options;
+	size_t connections = o->max_connections + KEEPER_LEAVING_MAX(o->max_connections) + 1;
 	size_t pool = MAX(o->max_header + POOL_ANSWER, (size_t)POOL_MIN);
 	struct MHD_OptionItem options[] = {
 		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)pool, NULL},
-		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)MIN(o->max_connections + 1, (size_t)INT32_MAX), NULL},
+		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)MIN(connections, (size_t)INT32_MAX), NULL},
 		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, w},
 		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, w},
 		{MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_target, w},

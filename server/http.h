@@ -66,13 +66,15 @@ struct http_options {
 	const char *front_ca_file;  /* whose certificates are front proxies */
 	const struct trust *front;  /* with front_ca_file: names and headers; copied */
 	bool is_trust_set_later;    /* by http_server_set_trust(): ask for certificates from the start */
-	size_t max_connections; /* 0: 16,384; at the limit the oldest idle connection gives way or the new one is closed */
+	/* 0: 16,384; fewer where the process may not have descriptors for them. Who gives way at the limit: http_keeper.h, http_vouch(). */
+	size_t max_connections;
 	size_t max_body;        /* bytes; 0: 3 MiB (3145728, kube's) */
 	size_t max_header;      /* bytes for request line and headers, each header counted with 80 more; 0: 31 KiB */
 	int64_t handshake_timeout_ms; /* 0: 10,000 */
 	int64_t header_timeout_ms;    /* from connect, later from the first byte, to complete headers; 0: 32,000 */
 	int64_t body_timeout_ms;      /* whole body; answer: without progress; 0: 60,000 */
 	int64_t idle_timeout_ms;      /* keep-alive; 0: 180,000 */
+	int64_t stranger_grace_ms;    /* a client nobody has vouched for gives way to another after this time; 0: 1,000 */
 	struct http_handler handler;
 };
 
@@ -111,6 +113,8 @@ int64_t http_started_ns(const struct http_exchange *x);  /* monotonic, when the 
 void http_set_context(struct http_exchange *x, void *p); /* the handler's own */
 void *http_context(const struct http_exchange *x);
 bool http_is_draining(const struct http_exchange *x);
+/* The client has shown who it is: at the limit of connections this one does not give way to those who have not. In on_headers. */
+void http_vouch(struct http_exchange *x);
 /* After the answer: what was sent, for the access log. In on_done. */
 unsigned http_status(const struct http_exchange *x);
 uint64_t http_sent(const struct http_exchange *x); /* body bytes */

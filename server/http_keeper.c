@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -18,11 +19,32 @@ enum {
 	SWEEP_MIN_MS = 50,
 	ACCEPT_BATCH = 64,
 	ACCEPT_PAUSE_MS = 200,
-	EVICT_SAMPLE = 256,  /* connections looked at for the one idle longest */
+	FULL_PAUSE_MS = 50,
+	SAMPLE = 256,        /* connections looked at for one that may give way */
 	PROBE_SLACK_MS = 20, /* the kernel's clock for received data ticks every 4-10 ms */
 	LINGER_MS = 2000,
 	LINGER_MAX = 256, /* at a time */
 	LINGER_BYTES = 8 << 20,
+};
+
+/* A client that has not sent a byte. */
+struct guest {
+	struct keeper_source source;
+	struct list link;
+	int fd; /* -1: gone, but an event may still name it */
+	int64_t came_ms;
+	socklen_t address_size;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in ipv4;
+		struct sockaddr_in6 ipv6;
+	} address;
+};
+
+/* A number of connections in a ring. */
+struct ring {
+	struct list list; /* of keeper_connection.link; the search for one that may give way turns it */
+	size_t n;
 };
 
 struct leftover {
@@ -41,14 +63,16 @@ struct keeper {
 	int listener;      /* the keeper's thread's own; -1: closed */
 	bool is_listening; /* it is in epoll */
 	int64_t listen_ms; /* not before then */
+	struct list guests;      /* of guest.link, the first who came first; the keeper's thread's own, and */
+	struct list gone_guests; /* those to be freed when no event can name them any more */
 	_Atomic bool is_open;
 	_Atomic bool is_stopping, is_draining;
 	int64_t sweep_ms; /* between two sweeps */
 
-	pthread_mutex_t lock;    /* guards the next seven; never held over a callback but suspend and resume */
-	struct list connections; /* of keeper_connection.link; the search for an idle one turns it */
-	size_t n_connections;
-	size_t n_accepted;   /* accepted, not yet added */
+	pthread_mutex_t lock; /* guards the next seven; never held over a callback but suspend and resume */
+	struct ring rings[N_KEEPER_STANDINGS];
+	size_t n_guests;
+	size_t n_accepted;   /* handed on, not yet added */
 	struct list lingers; /* of linger.link */
 	size_t n_lingers;
 	bool is_closed;         /* the listener */
@@ -67,10 +91,19 @@ static void wake(struct keeper *k)
 
 /* Cutting. */
 
-/* Makes the socket readable and writable for good, so that whoever waits for it, the keeper included, sees that it is over. */
-static void cut(struct keeper_connection *c)
+static void move_to(struct keeper *k, struct keeper_connection *c, enum keeper_standing standing)
 {
-	c->is_cut = true;
+	list_remove(&c->link);
+	k->rings[c->standing].n--;
+	c->standing = standing;
+	list_append(&k->rings[standing].list, &c->link);
+	k->rings[standing].n++;
+}
+
+/* Makes the socket readable and writable for good, so that whoever waits for it, the keeper included, sees that it is over. */
+static void cut(struct keeper *k, struct keeper_connection *c)
+{
+	move_to(k, c, KEEPER_LEAVING);
 	shutdown(c->fd, SHUT_RDWR);
 }
 
@@ -179,20 +212,32 @@ static void leftover_free(struct keeper *k, struct leftover *l)
 
 /* Connections. */
 
+static size_t count_connections(const struct keeper *k)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < N_KEEPER_STANDINGS; i++) {
+		n += k->rings[i].n;
+	}
+	return n;
+}
+
 void keeper_add(struct keeper *k, struct keeper_connection *c, enum keeper_phase phase)
 {
+	int64_t now = clock_mono_ms();
 	c->source.kind = SOURCE_CONNECTION;
-	keeper_set_phase(c, phase, clock_mono_ms());
+	c->standing = KEEPER_STRANGER;
+	c->came_ms = now;
+	keeper_set_phase(c, phase, now);
 	pthread_mutex_lock(&k->lock);
-	list_append(&k->connections, &c->link);
-	k->n_connections++;
+	list_append(&k->rings[KEEPER_STRANGER].list, &c->link);
+	k->rings[KEEPER_STRANGER].n++;
 	k->n_accepted--;
 	pthread_mutex_unlock(&k->lock);
 }
 
 static bool is_empty(const struct keeper *k)
 {
-	return k->n_connections + k->n_accepted == 0;
+	return count_connections(k) + k->n_accepted + k->n_guests == 0;
 }
 
 static void announce_if_empty(struct keeper *k)
@@ -206,10 +251,10 @@ void keeper_remove(struct keeper *k, struct keeper_connection *c)
 {
 	pthread_mutex_lock(&k->lock);
 	list_remove(&c->link);
+	k->rings[c->standing].n--;
 	if (c->is_armed) {
 		epoll_ctl(k->epoll, EPOLL_CTL_DEL, c->fd, NULL);
 	}
-	k->n_connections--;
 	announce_if_empty(k);
 	pthread_mutex_unlock(&k->lock);
 }
@@ -217,60 +262,211 @@ void keeper_remove(struct keeper *k, struct keeper_connection *c)
 size_t keeper_count(struct keeper *k)
 {
 	pthread_mutex_lock(&k->lock);
-	size_t n = k->n_connections;
+	size_t n = count_connections(k) + k->n_guests;
 	pthread_mutex_unlock(&k->lock);
 	return n;
 }
 
-/* Of a bounded sample, so that a flood of connections does not make each one dearer. Those looked at go to the end of the ring. */
-static struct keeper_connection *find_idlest(struct keeper *k)
+/* Giving way. Only a bounded number is looked at, so that a flood of connections does not make each one dearer; those looked at go to
+ * the end of the ring. */
+
+static struct keeper_connection *turn(struct ring *ring)
+{
+	struct list *first = ring->list.next;
+	list_remove(first);
+	list_append(&ring->list, first);
+	return list_entry(first, struct keeper_connection, link);
+}
+
+static struct keeper_connection *find_idlest(struct ring *ring)
 {
 	struct keeper_connection *idlest = NULL;
-	for (size_t i = MIN(k->n_connections, (size_t)EVICT_SAMPLE); i > 0; i--) {
-		struct list *first = k->connections.next;
-		list_remove(first);
-		list_append(&k->connections, first);
-
-		struct keeper_connection *c = list_entry(first, struct keeper_connection, link);
-		if (!c->is_cut && phase_of(c) == KEEPER_IDLE && (!idlest || since_of(c) < since_of(idlest))) {
+	for (size_t i = MIN(ring->n, (size_t)SAMPLE); i > 0; i--) {
+		struct keeper_connection *c = turn(ring);
+		if (phase_of(c) == KEEPER_IDLE && (!idlest || since_of(c) < since_of(idlest))) {
 			idlest = c;
 		}
 	}
 	return idlest;
 }
 
-/* A place for one more; false when the house is full and no idle connection can be sent away. */
-static bool reserve_place(struct keeper *k)
+/* The first that no work is done for: cutting would not end the work. */
+static struct keeper_connection *find_oldest(struct ring *ring)
 {
-	bool has_room = true;
-	pthread_mutex_lock(&k->lock);
-	if (k->n_connections + k->n_accepted >= k->options.max_connections) {
-		struct keeper_connection *idlest = find_idlest(k);
-		has_room = idlest != NULL;
-		if (idlest) {
-			cut(idlest);
+	for (size_t i = MIN(ring->n, (size_t)SAMPLE); i > 0; i--) {
+		struct keeper_connection *c = list_entry(ring->list.next, struct keeper_connection, link);
+		if (phase_of(c) != KEEPER_WORK) {
+			return c;
 		}
+		turn(ring);
 	}
-	k->n_accepted += has_room;
-	pthread_mutex_unlock(&k->lock);
-	return has_room;
+	return NULL;
 }
 
-static void give_place_back(struct keeper *k)
+void keeper_vouch(struct keeper *k, struct keeper_connection *c)
 {
+	if (c->is_vouched) {
+		return;
+	}
+	struct ring *vouched = &k->rings[KEEPER_VOUCHED];
+	size_t max = k->options.max_connections - MAX(k->options.max_connections / 16, (size_t)1);
 	pthread_mutex_lock(&k->lock);
-	k->n_accepted--;
-	announce_if_empty(k);
+	struct keeper_connection *idlest = vouched->n >= max ? find_idlest(vouched) : NULL;
+	if (idlest) {
+		cut(k, idlest);
+	}
+	c->is_vouched = c->standing == KEEPER_STRANGER && vouched->n < max;
+	if (c->is_vouched) {
+		move_to(k, c, KEEPER_VOUCHED);
+	}
 	pthread_mutex_unlock(&k->lock);
 }
 
+/* Guests. */
+
+/* Under the lock, on the keeper's thread. Leaves the socket. */
+static void dismiss(struct keeper *k, struct guest *g)
+{
+	epoll_ctl(k->epoll, EPOLL_CTL_DEL, g->fd, NULL);
+	g->fd = -1;
+	list_remove(&g->link);
+	list_append(&k->gone_guests, &g->link);
+	k->n_guests--;
+	announce_if_empty(k);
+}
+
+static void send_away(struct keeper *k, struct guest *g)
+{
+	int fd = g->fd;
+	pthread_mutex_lock(&k->lock);
+	dismiss(k, g);
+	pthread_mutex_unlock(&k->lock);
+	close(fd);
+	k->options.unheard(k->options.ctx);
+}
+
+static void free_gone_guests(struct keeper *k)
+{
+	list_for_each_safe(it, &k->gone_guests) {
+		list_remove(it);
+		mem_free(list_entry(it, struct guest, link));
+	}
+}
+
+static void hand_on(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+{
+	if (!k->options.accept(k->options.ctx, fd, address, size)) {
+		pthread_mutex_lock(&k->lock);
+		k->n_accepted--;
+		announce_if_empty(k);
+		pthread_mutex_unlock(&k->lock);
+	}
+}
+
+/* It has sent something, or gone. */
+static void on_guest(struct keeper *k, struct guest *g)
+{
+	char byte;
+	int fd = g->fd;
+	if (fd < 0) {
+		return;
+	}
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+		send_away(k, g);
+		return;
+	}
+	pthread_mutex_lock(&k->lock);
+	k->n_accepted++;
+	dismiss(k, g);
+	pthread_mutex_unlock(&k->lock);
+	hand_on(k, fd, &g->address.any, g->address_size);
+}
+
+static void receive_guest(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+{
+	struct guest *g = mem_new(struct guest);
+	g->source.kind = SOURCE_GUEST;
+	g->fd = fd;
+	g->came_ms = clock_mono_ms();
+	g->address_size = MIN(size, (socklen_t)sizeof(g->address));
+	memcpy(&g->address, address, g->address_size);
+	list_init(&g->link);
+
+	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = &g->source};
+	if (epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event) < 0) {
+		close(fd);
+		mem_free(g);
+		return;
+	}
+	list_append(&k->guests, &g->link);
+	pthread_mutex_lock(&k->lock);
+	k->n_guests++;
+	pthread_mutex_unlock(&k->lock);
+}
+
+static void send_late_guests_away(struct keeper *k, int64_t came_before_ms)
+{
+	while (!list_is_empty(&k->guests)) {
+		struct guest *g = list_entry(k->guests.next, struct guest, link);
+		if (g->came_ms >= came_before_ms) {
+			break;
+		}
+		send_away(k, g);
+	}
+}
+
+/* Newcomers. */
+
+enum room {
+	ROOM_THERE,
+	ROOM_LATER, /* soon, when somebody has had his time, or has gone */
+	ROOM_NONE,  /* who knows when: everybody is being served */
+};
+
+/* Those who leave take until their threads notice: a few at a time may be there beyond the limit. */
+static enum room look_for_room(struct keeper *k)
+{
+	size_t max = k->options.max_connections;
+	pthread_mutex_lock(&k->lock);
+	size_t strangers = k->rings[KEEPER_STRANGER].n + k->n_accepted + k->n_guests;
+	size_t share = MIN(MAX(max / 8, (size_t)1), max - MIN(k->rings[KEEPER_VOUCHED].n, max));
+	bool are_many_leaving = k->rings[KEEPER_LEAVING].n >= KEEPER_LEAVING_MAX(max);
+	pthread_mutex_unlock(&k->lock);
+	return are_many_leaving ? ROOM_LATER : strangers < share ? ROOM_THERE : ROOM_NONE;
+}
+
+static enum room make_room(struct keeper *k)
+{
+	int64_t grown_up = clock_mono_ms() - k->options.grace_ms;
+	struct guest *g = list_is_empty(&k->guests) ? NULL : list_entry(k->guests.next, struct guest, link);
+	pthread_mutex_lock(&k->lock);
+	struct keeper_connection *c = find_oldest(&k->rings[KEEPER_STRANGER]);
+	enum room room = c || g || k->n_accepted ? ROOM_LATER : ROOM_NONE;
+	if (c && c->came_ms <= grown_up && !(g && g->came_ms <= c->came_ms)) {
+		cut(k, c);
+		g = NULL;
+		room = ROOM_THERE;
+	}
+	pthread_mutex_unlock(&k->lock);
+	if (g && g->came_ms <= grown_up) {
+		send_away(k, g);
+		room = ROOM_THERE;
+	}
+	return room;
+}
+
+/* Most send their first bytes with the last of TCP's own. */
 static void welcome(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
 {
-	if (!reserve_place(k)) {
-		close(fd);
-	} else if (!k->options.accept(k->options.ctx, fd, address, size)) {
-		give_place_back(k);
+	char byte;
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+		receive_guest(k, fd, address, size);
+		return;
 	}
+	pthread_mutex_lock(&k->lock);
+	k->n_accepted++;
+	pthread_mutex_unlock(&k->lock);
+	hand_on(k, fd, address, size);
 }
 
 static void watch_listener(struct keeper *k)
@@ -279,19 +475,26 @@ static void watch_listener(struct keeper *k)
 	k->is_listening = epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->listener, &event) == 0;
 }
 
-static void ignore_listener(struct keeper *k)
+/* For a moment: those who wait to be accepted would wake us again and again. */
+static void pause_listener(struct keeper *k, int64_t pause_ms)
 {
 	epoll_ctl(k->epoll, EPOLL_CTL_DEL, k->listener, NULL);
 	k->is_listening = false;
+	k->listen_ms = clock_mono_ms() + pause_ms;
 }
 
-/* Out of file descriptors, say: those who wait to be accepted would wake us again and again. */
+/* Out of file descriptors, say. */
 static void on_accept_failed(struct keeper *k, int error)
 {
 	if (error != EAGAIN && error != EINTR && error != ECONNABORTED) {
-		ignore_listener(k);
-		k->listen_ms = clock_mono_ms() + ACCEPT_PAUSE_MS;
+		pause_listener(k, ACCEPT_PAUSE_MS);
 	}
+}
+
+static bool is_anybody_waiting(const struct keeper *k)
+{
+	struct pollfd listener = {.fd = k->listener, .events = POLLIN};
+	return poll(&listener, 1, 0) > 0;
 }
 
 static void on_listener(struct keeper *k)
@@ -299,17 +502,33 @@ static void on_listener(struct keeper *k)
 	for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
 		struct sockaddr_storage address;
 		socklen_t size = sizeof(address);
+		enum room room = look_for_room(k);
+		if (room == ROOM_NONE) {
+			if (!is_anybody_waiting(k)) {
+				break;
+			}
+			room = make_room(k);
+		}
+		if (room == ROOM_LATER) {
+			pause_listener(k, FULL_PAUSE_MS);
+			break;
+		}
 		int fd = accept4(k->listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
 			on_accept_failed(k, errno);
 			break;
 		}
-		welcome(k, fd, (const struct sockaddr *)&address, size);
+		if (room == ROOM_NONE) {
+			close(fd);
+		} else {
+			welcome(k, fd, (const struct sockaddr *)&address, size);
+		}
 	}
 }
 
 static void close_listener(struct keeper *k)
 {
+	send_late_guests_away(k, INT64_MAX);
 	close(k->listener);
 	k->listener = -1;
 	pthread_mutex_lock(&k->lock);
@@ -342,7 +561,8 @@ void keeper_park(struct keeper *k, struct keeper_connection *c)
 {
 	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = &c->source};
 	pthread_mutex_lock(&k->lock);
-	if (!c->is_cut && epoll_ctl(k->epoll, c->is_armed ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c->fd, &event) == 0) {
+	if (c->standing != KEEPER_LEAVING &&
+		epoll_ctl(k->epoll, c->is_armed ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c->fd, &event) == 0) {
 		c->is_armed = true;
 		c->is_parked = true;
 		k->options.suspend(c);
@@ -364,8 +584,10 @@ void keeper_drain(struct keeper *k)
 void keeper_cut_all(struct keeper *k)
 {
 	pthread_mutex_lock(&k->lock);
-	list_for_each(it, &k->connections) {
-		cut(list_entry(it, struct keeper_connection, link));
+	for (enum keeper_standing i = 0; i < KEEPER_LEAVING; i++) {
+		list_for_each_safe(it, &k->rings[i].list) {
+			cut(k, list_entry(it, struct keeper_connection, link));
+		}
 	}
 	pthread_mutex_unlock(&k->lock);
 }
@@ -387,11 +609,14 @@ bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms)
 static void sweep(struct keeper *k, bool is_draining)
 {
 	int64_t now = clock_mono_ms();
+	send_late_guests_away(k, now - k->options.first_byte_ms);
 	pthread_mutex_lock(&k->lock);
-	list_for_each(it, &k->connections) {
-		struct keeper_connection *c = list_entry(it, struct keeper_connection, link);
-		if (!c->is_cut && (is_overdue(k, c, now) || (is_draining && is_resting(c)))) {
-			cut(c);
+	for (enum keeper_standing i = 0; i < KEEPER_LEAVING; i++) {
+		list_for_each_safe(it, &k->rings[i].list) {
+			struct keeper_connection *c = list_entry(it, struct keeper_connection, link);
+			if (is_overdue(k, c, now) || (is_draining && is_resting(c))) {
+				cut(k, c);
+			}
 		}
 	}
 	list_for_each_safe(it, &k->lingers) {
@@ -502,6 +727,9 @@ static void on_event(struct keeper *k, struct keeper_source *source)
 	case SOURCE_LISTENER:
 		on_listener(k);
 		break;
+	case SOURCE_GUEST:
+		on_guest(k, container_of(source, struct guest, source));
+		break;
 	case SOURCE_CONNECTION:
 		unpark(k, container_of(source, struct keeper_connection, source));
 		break;
@@ -520,6 +748,7 @@ static void wait_for_events(struct keeper *k, int64_t until_ms)
 	for (int i = 0; i < n; i++) {
 		on_event(k, events[i].data.ptr);
 	}
+	free_gone_guests(k);
 }
 
 /* Something that is due from time to time. */
@@ -545,6 +774,9 @@ static void *keeper_main(void *arg)
 		}
 		int64_t next = MIN(MIN(next_sweep, next_tick), ring(k));
 		tend_listener(k, is_draining);
+		if (k->listener >= 0 && !k->is_listening && atomic_load_explicit(&k->is_open, memory_order_relaxed)) {
+			next = MIN(next, k->listen_ms);
+		}
 		wait_for_events(k, is_crowded ? MIN(next, next_crowd) : next);
 
 		if (is_due(&next_sweep, k->sweep_ms)) {
@@ -562,7 +794,7 @@ static void *keeper_main(void *arg)
 
 static int64_t choose_sweep(const struct keeper_options *o)
 {
-	int64_t shortest = MIN(MIN(o->handshake_ms, o->header_ms), MIN(o->body_ms, o->idle_ms));
+	int64_t shortest = MIN(MIN(MIN(o->handshake_ms, o->header_ms), MIN(o->body_ms, o->idle_ms)), o->first_byte_ms);
 	return MAX(MIN(shortest / 4, (int64_t)TICK_MS), (int64_t)SWEEP_MIN_MS);
 }
 
@@ -571,7 +803,11 @@ struct keeper *keeper_new(const struct keeper_options *options)
 	struct keeper *k = mem_new(struct keeper);
 	k->options = *options;
 	k->sweep_ms = choose_sweep(options);
-	list_init(&k->connections);
+	for (size_t i = 0; i < N_KEEPER_STANDINGS; i++) {
+		list_init(&k->rings[i].list);
+	}
+	list_init(&k->guests);
+	list_init(&k->gone_guests);
 	list_init(&k->lingers);
 	alarms_init(&k->alarms);
 	pthread_mutex_init(&k->lock, NULL);
@@ -600,7 +836,9 @@ struct keeper *keeper_free(struct keeper *k)
 	atomic_store_explicit(&k->is_stopping, true, memory_order_release);
 	wake(k);
 	pthread_join(k->thread, NULL);
-	assert(list_is_empty(&k->connections));
+	send_late_guests_away(k, INT64_MAX);
+	free_gone_guests(k);
+	assert(count_connections(k) == 0);
 	list_for_each_safe(it, &k->lingers) {
 		leftover_free(k, list_entry(it, struct leftover, link));
 	}

@@ -33,6 +33,12 @@ static void say_hello(struct http_exchange *x)
 	http_reply(x, 200, STR("hello\n"));
 }
 
+static void say_known(struct http_exchange *x)
+{
+	http_vouch(x);
+	http_reply(x, 200, STR("known\n"));
+}
+
 static void say_target(struct http_exchange *x)
 {
 	http_reply(x, 200, http_target(x));
@@ -266,6 +272,7 @@ static const struct {
 	{"/echo", echo},
 	{"/head/", echo},
 	{"/header", say_header},
+	{"/known", say_known},
 	{"/nothing", say_nothing},
 	{"/who", say_peer},
 	{"/parts", send_parts},

@@ -102,6 +102,7 @@ static void test_authn__no_credential_is_anonymous(void **state _unused_)
 	open_scene(&s, usual());
 	assert_int_equal(ask(&s, NULL), 0);
 	assert_is_anonymous(&s);
+	assert_false(s.x.is_vouched);
 	close_scene(&s);
 }
 
@@ -127,6 +128,7 @@ static void test_authn__token_names_its_user(void **state _unused_)
 		open_scene(&s, usual());
 		assert_int_equal(ask(&s, spellings[i]), 0);
 		assert_true(str_is(s.user->name, "alice") && str_is(s.user->uid, "u1"));
+		assert_true(s.x.is_vouched);
 		assert_int_equal(s.user->n_groups, 2);
 		assert_true(user_in_group(s.user, STR("dev")) && user_in_group(s.user, GROUP_AUTHENTICATED));
 		close_scene(&s);

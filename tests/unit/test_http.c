@@ -591,24 +591,113 @@ static void test_http__client_that_does_not_read_its_answer_is_cut_off(void **st
 static void test_http__idle_connection_gives_way_to_a_new_one(void **state _unused_)
 {
 	struct client c[4];
-	start(&(struct http_options){.max_connections = 3});
+	start(&(struct http_options){.max_connections = 4});
 	for (size_t i = 0; i < 4; i++) {
 		dial(&c[i]);
-		assert_answer(&c[i], GET("/hello"), 200, "hello\n");
+		assert_answer(&c[i], GET("/known"), 200, "known\n");
 	}
 	await_end(&c[0]);
 	for (size_t i = 1; i < 4; i++) {
-		assert_answer(&c[i], GET("/hello"), 200, "hello\n");
+		assert_answer(&c[i], GET("/known"), 200, "known\n");
 	}
 	for (size_t i = 0; i < 4; i++) {
 		client_close(&c[i]);
 	}
 }
 
+/* Far more of them than there is room for: a share of 2 of 16. */
+enum { N_KNOWN = 8, N_STRANGERS = 40 };
+
+static void assert_strangers_hurt_nobody(void (*open_stranger)(struct client *c))
+{
+	struct client known[N_KNOWN], strangers[N_STRANGERS], late;
+	start(&(struct http_options){.max_connections = 16, .stranger_grace_ms = 1});
+	for (size_t i = 0; i < N_KNOWN; i++) {
+		dial(&known[i]);
+		assert_answer(&known[i], GET("/known"), 200, "known\n");
+	}
+	for (size_t i = 0; i < N_STRANGERS; i++) {
+		open_stranger(&strangers[i]);
+	}
+	dial(&late); /* accepted in turn: when all strangers have been */
+	assert_answer(&late, GET("/known"), 200, "known\n");
+	for (size_t i = 0; i < N_KNOWN; i++) {
+		assert_answer(&known[i], GET("/known"), 200, "known\n");
+		client_close(&known[i]);
+	}
+	client_close(&late);
+	for (size_t i = 0; i < N_STRANGERS; i++) {
+		client_close(&strangers[i]);
+	}
+}
+
+static void open_silent(struct client *c)
+{
+	client_dial(c, port());
+}
+
+static void open_without_request(struct client *c)
+{
+	dial(c);
+	client_say(c, "GET ");
+}
+
+static void open_idle(struct client *c)
+{
+	dial(c);
+	assert_answer(c, GET("/hello"), 200, "hello\n");
+}
+
+static void test_http__silent_connections_hurt_nobody(void **state _unused_)
+{
+	assert_strangers_hurt_nobody(open_silent);
+}
+
+static void test_http__connections_without_request_hurt_nobody(void **state _unused_)
+{
+	assert_strangers_hurt_nobody(open_without_request);
+}
+
+static void test_http__connections_nobody_vouched_for_hurt_nobody(void **state _unused_)
+{
+	assert_strangers_hurt_nobody(open_idle);
+}
+
+static void test_http__newcomers_have_their_time_of_grace(void **state _unused_)
+{
+	struct client patient, c;
+	start(&(struct http_options){.max_connections = 4, .stranger_grace_ms = 300});
+	int64_t before = clock_mono_ms();
+	client_dial(&patient, port());
+	client_dial(&c, port());
+	client_say(&c, GET("/hello"));
+	await_end(&patient);
+	assert_true(clock_mono_ms() - before >= 300);
+	client_close(&patient);
+	client_close(&c);
+}
+
+static void test_http__client_vouched_for_does_not_count_among_strangers(void **state _unused_)
+{
+	struct client known, c[2];
+	start(&(struct http_options){.max_connections = 4, .stranger_grace_ms = 1});
+	dial(&known);
+	assert_answer(&known, GET("/known"), 200, "known\n");
+	for (size_t i = 0; i < 2; i++) {
+		dial(&c[i]);
+		assert_answer(&c[i], GET("/hello"), 200, "hello\n");
+	}
+	await_end(&c[0]);
+	assert_answer(&known, GET("/hello"), 200, "hello\n");
+	client_close(&known);
+	client_close(&c[0]);
+	client_close(&c[1]);
+}
+
 static void test_http__new_connection_is_closed_where_all_are_busy(void **state _unused_)
 {
 	struct client c[3];
-	start(&(struct http_options){.max_connections = 2});
+	start(&(struct http_options){.max_connections = 16});
 	for (size_t i = 0; i < 2; i++) {
 		dial(&c[i]);
 		client_say(&c[i], GET("/gate"));
@@ -827,6 +916,11 @@ int main(void)
 		CASE(test_http__head_that_drips_in_is_cut_off),
 		CASE(test_http__client_that_does_not_read_its_answer_is_cut_off),
 		CASE(test_http__idle_connection_gives_way_to_a_new_one),
+		CASE(test_http__silent_connections_hurt_nobody),
+		CASE(test_http__connections_without_request_hurt_nobody),
+		CASE(test_http__connections_nobody_vouched_for_hurt_nobody),
+		CASE(test_http__newcomers_have_their_time_of_grace),
+		CASE(test_http__client_vouched_for_does_not_count_among_strangers),
 		CASE(test_http__new_connection_is_closed_where_all_are_busy),
 		CASE(test_http__crowd_that_speaks_at_once_is_heard),
 		CASE(test_http__drain_lets_everybody_finish),
