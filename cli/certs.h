@@ -30,7 +30,7 @@ struct certs_plan {
 /* What has become of one. */
 struct cert_state {
 	bool is_made;
-	bool is_key_reshaped; /* its key was in a form that not everybody reads (private_key.h), and was written again */
+	bool is_key_reshaped;   /* its key was in a form that not everybody reads (private_key.h), and was written again */
 	int64_t renew_s, end_s; /* when it is to be made again, and when it is good no more; since 1970 */
 };
 

@@ -16,15 +16,16 @@ static const struct {
 	unsigned event;
 } signals[] = {{SIGINT, LOOP_STOP}, {SIGTERM, LOOP_STOP}, {SIGHUP, LOOP_STOP}, {SIGCHLD, LOOP_CHILD}};
 
-/* nohup(1), and a shell for what it puts into the background, have signals ignored: a blocked signal would come in all the
- * same. */
+/* nohup(1) has SIGHUP ignored, and means it. What a shell does to SIGINT for a script's background jobs is not meant for us: who
+ * sends it by pid, as CI does, wants us to stop. */
 static bool is_unwanted(int number)
 {
 	struct sigaction inherited;
-	return (number == SIGHUP || number == SIGINT) && sigaction(number, NULL, &inherited) == 0 &&
-		inherited.sa_handler == SIG_IGN;
+	return number == SIGHUP && sigaction(number, NULL, &inherited) == 0 && inherited.sa_handler == SIG_IGN;
 }
 
+/* Blocked signals come in through a descriptor, unless they are ignored (POSIX leaves that open). So none is; and SIGCHLD neither,
+ * or nobody could learn how a child ended. */
 static void block_signals(sigset_t *ret)
 {
 	sigemptyset(ret);
@@ -34,7 +35,11 @@ static void block_signals(sigset_t *ret)
 		}
 	}
 	pthread_sigmask(SIG_BLOCK, ret, NULL);
-	signal(SIGCHLD, SIG_DFL); /* where it was ignored, nobody could learn how a child ended */
+	for (size_t i = 0; i < ARRAY_SIZE(signals); i++) {
+		if (!is_unwanted(signals[i].signal)) {
+			signal(signals[i].signal, SIG_DFL);
+		}
+	}
 	signal(SIGPIPE, SIG_IGN); /* a client that goes away is an error of write(2), not of the process */
 }
 

@@ -229,6 +229,17 @@ def test_signal_ends_it_cleanly_and_etcd_last(up, number):
     assert not is_alive(etcd)
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_ends_it_where_it_was_ignored_before(folder, number):
+    """As SIGINT is for what a script puts into the background. Its etcd ends, too."""
+    name = number.name.removeprefix("SIG")
+    a = processes.Process(["sh", "-c", f"trap '' {name}; exec \"$@\"", "sh", BIN, "up", "--port=0", "--data-dir", folder / "data"])
+    assert a.stdout.wait("^annals is ready")
+    a.popen.send_signal(number)
+    assert a.wait() == 0
+    assert working_in(folder / "data" / "etcd") == []
+
+
 def test_what_nohup_has_ignored_is_ignored(folder):
     a = processes.Process(["nohup", BIN, "up", "--port=0", "--data-dir", folder / "data"])
     assert a.stdout.wait("^annals is ready")
