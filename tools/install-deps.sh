@@ -1,97 +1,92 @@
 #!/bin/bash
-# Installs the Debian packages that are missing, and says nothing when none is. Arguments: what for (default: build run).
-# a|b: distributions differ in the name; either is fine.
+# Installs the Debian or Ubuntu packages that are missing, and says nothing when none is. Arguments: what for (default: build run).
+# a|b: a package is called a here and b there.
 set -eu
 
 declare -A packages=(
-	[build]="gcc g++ libc6-dev make meson ninja-build pkg-config|pkgconf protobuf-c-compiler libprotobuf-c-dev
-		libgrpc-dev libmicrohttpd-dev libgnutls28-dev libjansson-dev libyaml-dev zlib1g-dev libcmocka-dev
+	[build]="gcc g++ libc6-dev make meson ninja-build pkg-config protobuf-c-compiler libprotobuf-c-dev libgrpc-dev
+		libmicrohttpd-dev libgnutls28-dev libjansson-dev libyaml-dev zlib1g-dev libcmocka-dev
 		libcurl4-gnutls-dev"
 	[run]="etcd-server curl openssl libcurl3-gnutls|libcurl3t64-gnutls"
-	[test]="etcd-client python3 python3-pytest python3-yaml curl openssl git clang-format util-linux procps"
+	[test]="etcd-client python3 python3-pytest python3-yaml curl openssl git clang-format"
 	[cluster]="python3-venv"
 	[fuzz]="clang"
 	[bench]="wrk"
 )
+purposes=("$@")
+[ $# -gt 0 ] || purposes=(build run)
 
 is_installed() {
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-has_candidate() {
+# Whether apt, as far as it was told, can get it.
+can_be_had() {
 	apt-cache policy "$1" 2>/dev/null | grep -q '^  Candidate: [^(]'
 }
 
-wanted() {
-	local purpose
-	for purpose in "$@"; do
-		printf '%s\n' ${packages[$purpose]}
-	done
-}
-
-# Of a|b|c: nothing where one is installed, else the first that can be had; a where nothing is known of any.
-missing_of() {
-	local name names
+# Of a|b|c: the first that can be had, where none is installed.
+print_missing() {
+	local names name
 	IFS='|' read -ra names <<<"$1"
 	for name in "${names[@]}"; do
-		is_installed "$name" && return 0
+		is_installed "$name" && return
 	done
 	for name in "${names[@]}"; do
-		has_candidate "$name" && echo "$name" && return 0
+		can_be_had "$name" && echo "$name" && return
 	done
 	echo "${names[0]}"
 }
 
-missing() {
-	local package
-	for package in $(wanted "$@" | sort -u); do
-		missing_of "$package"
-	done
-}
-
-# kubernetes-client would fight over /usr/bin/kubectl with one that came another way; and Ubuntu has no such package.
+# kubernetes-client would fight over /usr/bin/kubectl with one that came another way.
 lacks_kubectl() {
-	[[ " $* " =~ " run "|" test " ]] && ! command -v kubectl >/dev/null
+	[[ " ${purposes[*]} " =~ " run "|" test " ]] && ! command -v kubectl >/dev/null
 }
 
-knows_packages() {
-	has_candidate libc6
-}
-
-# As root, or what to say to somebody who is.
-become_root() {
-	[ "$(id -u)" -eq 0 ] && return 0
-	if command -v sudo >/dev/null; then
-		exec sudo "$0" "$@"
+# Ubuntu has no kubernetes-client. Where apt was told nothing at all yet, it is asked again later.
+find_missing() {
+	local purpose package
+	for purpose in "${purposes[@]}"; do
+		for package in ${packages[$purpose]}; do
+			print_missing "$package"
+		done
+	done
+	if lacks_kubectl && { can_be_had kubernetes-client || ! can_be_had libc6; }; then
+		echo kubernetes-client
 	fi
-	printf 'These packages are missing:\n  %s\nRun this as root, then try again:\n  %s %s\n' \
-		"$(missing "$@" | xargs)$(lacks_kubectl "$@" && knows_packages && has_candidate kubernetes-client && echo ' kubernetes-client')" \
-		"$(readlink -f "$0")" "$*" >&2
+}
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	else
+		sudo "$@"
+	fi
+}
+
+refuse_without_root() {
+	printf 'Packages are missing:\n  %s\nRun this as root, then try again:\n  %s %s\n' \
+		"$1" "$(readlink -f "$0")" "${purposes[*]}" >&2
 	exit 1
 }
 
-install() {
-	echo "installing $*" >&2
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$@" >&2
-}
-
 main() {
-	local lacking
+	local missing
 	if ! command -v dpkg-query >/dev/null; then
 		echo "Not a Debian system: see docs/dependencies.md for what annals needs." >&2
-		return 0
+		return
 	fi
-	if [ -n "$(missing "$@")" ] || { lacks_kubectl "$@" && { ! knows_packages || has_candidate kubernetes-client; }; }; then
-		become_root "$@"
-		apt-get update -q >&2
-		lacking=$(missing "$@")
-		lacks_kubectl "$@" && has_candidate kubernetes-client && lacking="$lacking kubernetes-client"
-		install $lacking
+	missing=$(find_missing | sort -u | xargs)
+	if [ -n "$missing" ]; then
+		[ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null || refuse_without_root "$missing"
+		as_root apt-get update -q >&2
+		missing=$(find_missing | sort -u | xargs)
+		echo "installing $missing" >&2
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >&2
 	fi
-	if lacks_kubectl "$@"; then
-		echo "No package here has kubectl: going on without it. https://kubernetes.io/docs/tasks/tools says how to get it." >&2
+	if lacks_kubectl; then
+		echo "No package here has kubectl: going on without it. See https://kubernetes.io/docs/tasks/tools" >&2
 	fi
 }
 
-[ $# -gt 0 ] || set -- build run
-main "$@"
+main
