@@ -319,15 +319,17 @@ static int apply_read(struct request *q, struct update *u)
 	return 0;
 }
 
-static enum decision apply_create(struct request *q, struct update *u, struct object *applied)
+/* Looked at before name and namespace, as in kube-apiserver: who migrates storage versions sends nothing but the uid, and takes this conflict
+ * for what it is, an object that is gone. */
+static int apply_check_uid(struct request *q, const struct update *u, const struct object *applied)
 {
-	if (applied->meta.uid.n > 0) {
-		status_conflict(&q->st, request_group(q), q->route.resource, u->write.name,
-				"uid mismatch: the provided object specified uid " STR_FMT ", and no existing object was found",
-				STR_ARG(applied->meta.uid));
-		return DECIDE_REFUSE;
+	if (u->write.present || applied->meta.uid.n == 0) {
+		return 0;
 	}
-	return update_create(q, u, applied);
+	status_conflict(&q->st, request_group(q), q->route.resource, u->write.name,
+		"uid mismatch: the provided object specified uid " STR_FMT ", and no existing object was found",
+		STR_ARG(applied->meta.uid));
+	return 1;
 }
 
 static enum decision apply_decide(struct request *q, struct write *w)
@@ -343,11 +345,11 @@ static enum decision apply_decide(struct request *q, struct write *w)
 					      u->options.force, write_now(q), q->a, &q->st)) {
 		return DECIDE_REFUSE;
 	}
-	if (write_match_name(q, applied) || write_match_namespace(q, applied)) {
+	if (apply_check_uid(q, u, applied) || write_match_name(q, applied) || write_match_namespace(q, applied)) {
 		return DECIDE_REFUSE;
 	}
 	if (!w->present) {
-		return apply_create(q, u, applied);
+		return update_create(q, u, applied);
 	}
 	return update_check_version(q, w, applied) ? DECIDE_REFUSE : update_settle(q, u, applied);
 }

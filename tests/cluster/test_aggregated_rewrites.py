@@ -173,3 +173,17 @@ def test_no_op_writes__are_refused_of_an_older_resource_version(served):
     assert is_done(named.put())
     refused = served.cluster.kube.put(named.path, before)
     assert (refused.status, refused.json["reason"]) == (409, "Conflict"), json.dumps(refused.json)
+
+
+@pytest.mark.parametrize("metadata", [{}, {"name": "another"}, {"namespace": "another"}], ids=["alone", "name", "namespace"])
+def test_no_op_writes__are_conflicts_where_the_object_is_gone(served, metadata):
+    """What kube-controller-manager sends, a uid and no name: it takes this conflict for an object that needs no migration any more."""
+    named = Named(served, served.cluster.make_namespace(), "gone")
+    was = named.get()["metadata"]
+    assert served.cluster.kube.delete(named.path).status == 200
+    body = {"apiVersion": f"{served.group}/v1", "kind": served.kind,
+            "metadata": {"uid": was["uid"], "resourceVersion": was["resourceVersion"], **metadata}}
+    refused = served.cluster.kube.patch(f"{named.path}?fieldManager={MANAGER}", body, migrating.APPLY)
+    assert (refused.status, refused.json["reason"], refused.json["message"]) == (
+        409, "Conflict", f'Operation cannot be fulfilled on {served.resource}.{served.group} "gone": uid mismatch: the provided object specified '
+                         f'uid {was["uid"]}, and no existing object was found'), json.dumps(refused.json)

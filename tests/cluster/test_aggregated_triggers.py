@@ -1,10 +1,13 @@
 """What Kubernetes has to move objects into another storage version works with annals behind kube-apiserver, as it is: the controller of
 kube-controller-manager, and kube-storage-version-migrator, whose trigger reads the hashes in discovery. annals itself migrates nothing here unless asked."""
 
+import concurrent.futures
 import json
+import os
 
 import pytest
 
+import aggregated
 import kube
 import migrating
 import processes
@@ -14,6 +17,8 @@ DEFINITIONS = processes.PEERS / "migrator"
 MIGRATIONS = "/apis/storagemigration.k8s.io/v1beta1/storageversionmigrations"
 OWN = f"/apis/{migrating.GROUP}/v1/storagemigrations"
 STATES = "/apis/migration.k8s.io/v1alpha1/storagestates"
+OBJECTS = int(os.environ.get("MIGRATED_OBJECTS", "150"))  # of a migration during which they are deleted
+ROUNDS = 5
 TRIGGERED = "/apis/migration.k8s.io/v1alpha1/storageversionmigrations"
 
 pytestmark = pytest.mark.skipif(not kube.KUBE_CONTROLLER_MANAGER.exists() or not MIGRATOR.exists(), reason="tests/cluster/build.sh has not been run")
@@ -124,6 +129,47 @@ def test_kube_controller_manager__migrates_what_annals_does_too(filled, controll
     for resource in migrating.RESOURCES:
         wait_succeeded(cluster, f"{OWN}/{resource}-of-both")
     filled.check_rewritten("v1")
+
+
+class Rewrites:
+    """Of what a migration asks for, the codes of the answers, from now on."""
+
+    def __init__(self, cluster):
+        self.log = cluster.annals.replicas[0].audit_log
+        self.n_before = len(self._all())
+
+    def _all(self):
+        events = aggregated.whole_lines(self.log, '"verb":"patch"', "storage-version-migrator-controller")
+        return [event["responseStatus"]["code"] for event in events if event["stage"] == "ResponseComplete"]
+
+    def codes(self):
+        return self._all()[self.n_before:]
+
+
+def test_kube_controller_manager__migrates_while_objects_are_deleted(migrating_cluster, controllers):
+    """It has a list of them, and asks for each: what is gone by then needs no rewriting, which is no failure."""
+    cluster, resource = migrating_cluster, "controllerrevisions"
+    namespace = cluster.make_namespace()
+    cluster.store("v1beta1")
+    for n in range(ROUNDS):
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda i: cluster.create(namespace, resource, migrating.revision(f"mortal-{i}")), range(OBJECTS)))
+        version = migrating.VERSIONS[(n + 1) % 2]
+        cluster.store(version)
+        rewrites = Rewrites(cluster)
+
+        def delete():
+            processes.retry_until(rewrites.codes, "the first object is rewritten")
+            return cluster.kube.delete(cluster.path(namespace, resource))
+
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            deleted = pool.submit(delete)
+            migrate(cluster, resource, f"mortals-to-{version}-{n}")
+            assert deleted.result().status == 200
+        assert list(cluster.stored_versions(resource)) == [version]
+        if 409 in rewrites.codes():
+            return
+    raise AssertionError(f"in {ROUNDS} rounds no object was deleted before it was to be rewritten")
 
 
 # ---- kube-storage-version-migrator ----

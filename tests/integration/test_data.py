@@ -210,6 +210,15 @@ def test_apply_without_data_that_it_owned_is_refused(annals, namespace, door):
     assert_immutable(annals.patch(path, without, kind=APPLY))
 
 
+@pytest.mark.parametrize("metadata", [{"uid": "x"}, {"uid": "x", "name": "b"}, {"uid": "x", "name": "a", "namespace": "elsewhere"}])
+def test_apply_with_the_uid_of_what_is_gone_is_a_conflict(annals, namespace, door, metadata):
+    """Whatever else it says: migrators of storage versions send nothing but the uid."""
+    answer = annals.patch(revisions(namespace, door) + "/a?fieldManager=tests",
+                          {"apiVersion": door, "kind": "ControllerRevision", "metadata": metadata}, kind=APPLY)
+    assert (answer.status, answer.json["reason"]) == (409, "Conflict")
+    assert answer.json["message"].endswith('"a": uid mismatch: the provided object specified uid x, and no existing object was found')
+
+
 @pytest.mark.parametrize("how", ["put", "json", "apply"])
 def test_same_data_in_other_words_are_accepted(annals, plain, how):
     before = annals.get(plain).json
