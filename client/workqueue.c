@@ -1,6 +1,7 @@
 #include "client/workqueue.h"
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/list.h"
 #include "base/map.h"
 
@@ -10,9 +11,10 @@
 
 struct entry {
 	char *key;
-	struct list link;                        /* in `waiting` or `delayed`, or alone */
-	bool is_waiting, is_delayed, is_running; /* waiting and running: once more when it is done */
-	int64_t due_ms, began_ms;
+	struct list link;            /* in `waiting`, or alone */
+	struct heap_node delay;      /* in `delayed`, or alone */
+	bool is_waiting, is_running; /* both: once more when it is done */
+	int64_t began_ms;
 	unsigned failures;
 };
 
@@ -22,8 +24,9 @@ struct workqueue {
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t wake;
 	struct map entries;
-	struct list waiting, delayed; /* delayed: the earliest first */
-	size_t n_waiting, n_delayed, n_running;
+	struct list waiting;
+	struct heap delayed;
+	size_t n_waiting, n_running;
 	uint64_t adds, retries;
 	bool is_stopped;
 };
@@ -51,24 +54,15 @@ static void entry_free(struct entry *e)
 /* Nothing to remember? */
 static void entry_settle(struct workqueue *q, struct entry *e)
 {
-	if (!e->is_waiting && !e->is_delayed && !e->is_running && !e->failures) {
+	if (!e->is_waiting && !heap_has(&e->delay) && !e->is_running && !e->failures) {
 		map_remove(&q->entries, str_of(e->key));
 		entry_free(e);
 	}
 }
 
-static void stop_delay(struct workqueue *q, struct entry *e)
-{
-	if (e->is_delayed) {
-		list_remove(&e->link);
-		e->is_delayed = false;
-		q->n_delayed--;
-	}
-}
-
 static void add_now(struct workqueue *q, struct entry *e)
 {
-	stop_delay(q, e);
+	heap_remove(&q->delayed, &e->delay);
 	if (e->is_waiting) {
 		return;
 	}
@@ -81,22 +75,13 @@ static void add_now(struct workqueue *q, struct entry *e)
 	}
 }
 
-/* Later ones come later, mostly: look from the end. */
 static void add_delayed(struct workqueue *q, struct entry *e, int64_t due_ms)
 {
-	if (e->is_waiting || (e->is_delayed && e->due_ms <= due_ms)) {
+	if (e->is_waiting || (heap_has(&e->delay) && e->delay.due <= due_ms)) {
 		return;
 	}
-	stop_delay(q, e);
-	struct list *at = &q->delayed;
-	while (at->prev != &q->delayed && list_entry(at->prev, struct entry, link)->due_ms > due_ms) {
-		at = at->prev;
-	}
-	list_add_before(at, &e->link);
-	e->due_ms = due_ms;
-	e->is_delayed = true;
-	q->n_delayed++;
-	if (q->delayed.next == &e->link) {
+	heap_set(&q->delayed, &e->delay, due_ms);
+	if (heap_first(&q->delayed) == &e->delay) {
 		pthread_cond_signal(&q->wake);
 	}
 }
@@ -113,23 +98,20 @@ static int64_t backoff_ms(const struct workqueue *q, unsigned failures)
 static void release_due(struct workqueue *q)
 {
 	int64_t now = clock_mono_ms();
-	while (!list_is_empty(&q->delayed)) {
-		struct entry *e = list_entry(q->delayed.next, struct entry, link);
-		if (e->due_ms > now) {
-			return;
-		}
-		add_now(q, e);
+	struct heap_node *first;
+	while ((first = heap_first(&q->delayed)) && first->due <= now) {
+		add_now(q, container_of(first, struct entry, delay));
 	}
 }
 
 static void wait(struct workqueue *q)
 {
-	if (list_is_empty(&q->delayed)) {
+	const struct heap_node *first = heap_first(&q->delayed);
+	if (first) {
+		clock_cond_wait(&q->wake, &q->lock, first->due);
+	} else {
 		pthread_cond_wait(&q->wake, &q->lock);
-		return;
 	}
-	int64_t due_ms = list_entry(q->delayed.next, struct entry, link)->due_ms;
-	clock_cond_wait(&q->wake, &q->lock, due_ms);
 }
 
 static struct entry *take_first(struct workqueue *q)
@@ -154,7 +136,6 @@ struct workqueue *workqueue_new(const char *name, int64_t first_ms, int64_t last
 	pthread_mutex_init(&q->lock, NULL);
 	map_init(&q->entries, SIZE_MAX);
 	list_init(&q->waiting);
-	list_init(&q->delayed);
 	return q;
 }
 
@@ -165,6 +146,7 @@ struct workqueue *workqueue_free(struct workqueue *q)
 			entry_free(e->value);
 		}
 		map_done(&q->entries);
+		heap_done(&q->delayed);
 		pthread_mutex_destroy(&q->lock);
 		pthread_cond_destroy(&q->wake);
 		mem_free(q);
@@ -288,7 +270,7 @@ void workqueue_read_stats(struct workqueue *q, struct workqueue_stats *ret)
 	pthread_mutex_lock(&q->lock);
 	*ret = (struct workqueue_stats){
 		.depth = q->n_waiting,
-		.delayed = q->n_delayed,
+		.delayed = q->delayed.n,
 		.processing = q->n_running,
 		.adds = q->adds,
 		.retries = q->retries,

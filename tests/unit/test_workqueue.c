@@ -201,6 +201,20 @@ static void test_workqueue__key_is_never_with_two_workers(void **state _unused_)
 	workqueue_free(c.queue);
 }
 
+/* Each before all that wait already: whoever looks through them is at it for minutes. */
+static void test_workqueue__many_may_be_delayed(void **state _unused_)
+{
+	enum { N = 300 * 1000, LATEST_MS = 24 * 60 * 60 * 1000 };
+	struct workqueue *q = new_queue();
+	char key[32];
+	for (int i = 0; i < N; i++) {
+		snprintf(key, sizeof(key), "k%d", i);
+		workqueue_add_after(q, str_of(key), LATEST_MS - i);
+	}
+	assert_int_equal(stats_of(q).delayed, N);
+	workqueue_free(q);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +227,7 @@ int main(void)
 		TEST(test_workqueue__failed_key_may_wait_while_it_is_worked_on),
 		TEST(test_workqueue_stop__wakes_everybody_and_drops_the_rest),
 		TEST(test_workqueue__key_is_never_with_two_workers),
+		TEST(test_workqueue__many_may_be_delayed),
 	};
 	return cmocka_run_group_tests_name("workqueue", tests, NULL, NULL);
 }
