@@ -109,7 +109,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 		value = str_trim(value);
 		int64_t seconds;
 		if (str_eq_nocase(name, STR("Retry-After")) && str_to_int64(value, &seconds) && seconds >= 0) {
-			x->retry_after_s = seconds;
+			x->retry_after_s = MIN(seconds, (int64_t)RETRY_AFTER_MAX_S);
 		} else if (str_eq_nocase(name, STR("Content-Type"))) {
 			snprintf(x->answer_type, sizeof(x->answer_type), STR_FMT, STR_ARG(value));
 		} else if (str_eq_nocase(name, STR("Date"))) {

@@ -32,6 +32,9 @@ DEFINE_CLEANUP(struct client *, client_free)
 
 /* ---- one request and its answer ---- */
 
+/* Whatever a server says, we come again: one mistaken answer, or a proxy's, must not silence us for days. */
+enum { RETRY_AFTER_MAX_S = 60 };
+
 enum exchange_result {
 	EXCHANGE_OK,          /* an answer came to its end, whatever its code */
 	EXCHANGE_UNREACHABLE, /* no connection, or lost, or not trusted: the request may or may not have been carried out */
@@ -56,7 +59,7 @@ struct exchange {
 	/* What comes back. */
 	enum exchange_result result;
 	int code;              /* 0: none came */
-	int64_t retry_after_s; /* of the header; -1: none */
+	int64_t retry_after_s; /* of the header, RETRY_AFTER_MAX_S at most; -1: none */
 	char answer_type[128]; /* Content-Type, cut */
 	char answer_date[32];  /* Date, cut */
 	char problem[256];     /* why it is not EXCHANGE_OK, as a sentence without a stop */

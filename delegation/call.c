@@ -121,10 +121,10 @@ static void say_failure(struct call *c)
 	}
 }
 
-static int64_t retry_after_s(const struct call *c)
+int64_t call_retry_after_s(const struct call *c)
 {
 	int64_t said_s = is_status(c) ? member_int(json_gets(c->answer, "details"), "retryAfterSeconds") : 0;
-	return MAX(said_s, c->x.retry_after_s);
+	return MAX(MIN(said_s, (int64_t)RETRY_AFTER_MAX_S), c->x.retry_after_s);
 }
 
 /* k8s.io/apiserver's DefaultShouldRetry; a connection that could not be made is not among it. */
@@ -134,7 +134,7 @@ static bool may_pass(const struct call *c)
 		return c->x.is_broken;
 	}
 	return c->code == 429 || c->code == 500 || c->code == 504 || (c->code >= 500 && c->x.retry_after_s >= 0) ||
-		(c->code >= 400 && retry_after_s(c) > 0);
+		(c->code >= 400 && call_retry_after_s(c) > 0);
 }
 
 static bool is_to_be_tried_again(const struct call *c)
@@ -148,7 +148,7 @@ static int64_t next_pause_ms(struct call *c)
 {
 	int64_t ms = c->pause_ms + random_below(c->pause_ms / 5 + 1);
 	c->pause_ms += c->pause_ms / 2;
-	return MAX(ms, retry_after_s(c) * 1000);
+	return MAX(ms, call_retry_after_s(c) * 1000);
 }
 
 static bool on_bytes(struct exchange *x, struct str bytes)

@@ -42,5 +42,7 @@ void call_begin(struct call *c);
 void call_cancel(struct call *c);
 /* Is the answer a Status with this reason? */
 bool call_is_status(const struct call *c, const char *reason);
+/* How long the server wants us to wait, by the answer's header or Status: RETRY_AFTER_MAX_S at most. 0 or less: it does not say. */
+int64_t call_retry_after_s(const struct call *c);
 
 #endif

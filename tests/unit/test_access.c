@@ -1,3 +1,4 @@
+#include "delegation/call.h"
 #include "tests/unit/delegation_world.h"
 
 #define REVIEW(status) "{\"kind\":\"SubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\",\"status\":" status "}"
@@ -330,6 +331,31 @@ static void test_access__is_counted_by_code(void **state _unused_)
 	close_scene(&s);
 }
 
+static void test_access__no_server_silences_us_for_long(void **state _unused_)
+{
+	static const struct {
+		const char *answer;
+		int64_t header_s, expected_s;
+	} rows[] = {
+		{"{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":7}}", -1, 7},
+		{"{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":7}}", 9, 9},
+		{"{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":86400}}", 1, RETRY_AFTER_MAX_S},
+		{"{\"kind\":\"Status\",\"details\":{\"retryAfterSeconds\":9223372036854775807}}", -1, RETRY_AFTER_MAX_S},
+		{"{\"kind\":\"Other\",\"details\":{\"retryAfterSeconds\":7}}", -1, -1},
+	};
+	struct arena a;
+	arena_init(&a, 1 << 16);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct json *answer;
+		size_t at;
+		assert_int_equal(json_parse(&answer, &a, str_of(rows[i].answer), JSON_LIMITS_DEFAULT, &at), 0);
+		const struct call c = {.answer = answer, .x = {.retry_after_s = rows[i].header_s}};
+		assert_true(call_retry_after_s(&c) == rows[i].expected_s ||
+			(rows[i].expected_s < 0 && call_retry_after_s(&c) <= 0));
+	}
+	arena_done(&a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +375,7 @@ int main(void)
 		TEST(test_access__stop_ends_all_questions),
 		TEST(test_access__too_many_questions_are_turned_away),
 		TEST(test_access__is_counted_by_code),
+		TEST(test_access__no_server_silences_us_for_long),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,6 +113,27 @@ static void test_rest__other_refusals_come_back_at_once(void **state _unused_)
 	close_scene(&s);
 }
 
+static void test_rest__no_server_silences_us_for_long(void **state _unused_)
+{
+	static const struct {
+		const char *header;
+		int64_t seconds;
+	} rows[] = {{"Retry-After: 59\r\n", 59}, {"Retry-After: 86400\r\n", RETRY_AFTER_MAX_S},
+		{"Retry-After: 9223372036854775807\r\n", RETRY_AFTER_MAX_S}, {"Retry-After: 9223372036854775808\r\n", -1},
+		{"Retry-After: -1\r\n", -1}, {"Retry-After: Wed, 21 Oct 2099 07:28:00 GMT\r\n", -1}};
+	struct script_step steps[ARRAY_SIZE(rows)];
+	struct scene s;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		steps[i] = (struct script_step){"GET", SCRIPT_WHOLE, 503, rows[i].header, STATUS(503, "ServiceUnavailable")};
+	}
+	open_scene(&s, steps, ARRAY_SIZE(steps));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		rest_do(s.client, &(struct rest_call){.method = "GET", .path = "/", .is_single = true}, &s.a);
+		assert_int_equal(s.a.retry_after_s, rows[i].seconds);
+	}
+	close_scene(&s);
+}
+
 static void test_rest__gives_up_after_ten_tries(void **state _unused_)
 {
 	struct script_step steps[10];
@@ -271,6 +292,7 @@ int main(void)
 		TEST(test_rest__refusals_are_told_apart),
 		TEST(test_rest__is_asked_again_when_turned_away_for_a_while),
 		TEST(test_rest__other_refusals_come_back_at_once),
+		TEST(test_rest__no_server_silences_us_for_long),
 		TEST(test_rest__gives_up_after_ten_tries),
 		TEST(test_rest__writes_say_what_they_are),
 		TEST(test_rest_list__goes_page_by_page),
