@@ -166,6 +166,22 @@ const struct type type_user_info = {
 	.fields = user_info_fields,
 };
 
+static const struct field token_status_fields[] = {
+	{"authenticated", &type_bool, FIELD_NUMBER(1), "Whether the token names somebody.", NULL, NULL},
+	{"user", &type_user_info, FIELD_ALWAYS | FIELD_NUMBER(2), "Whom.", NULL, NULL},
+	{"audiences", &type_string_list, FIELD_NUMBER(4), "Whom, of those asked about, it is meant for.", NULL, NULL},
+	{"error", &type_string, FIELD_NUMBER(3), "Why it names nobody.", NULL, NULL},
+	{0},
+};
+
+const struct type type_token_status = {
+	.kind = TYPE_OBJECT,
+	.definition = "io.k8s.api.authentication.v1.TokenReviewStatus",
+	.go_type = "v1.TokenReviewStatus",
+	.doc = "Whom a token names.",
+	.fields = token_status_fields,
+};
+
 /* ---- rules ---- */
 
 static const struct json *spec(const struct object *o)

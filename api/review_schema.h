@@ -5,8 +5,8 @@
 
 #include "api/kind.h"
 
-/* spec of SelfSubjectAccessReviews, and of those that name a subject; status of both; whom a credential names. */
-extern const struct type type_self_access_spec, type_access_spec, type_access_status, type_user_info;
+/* spec of SelfSubjectAccessReviews, and of those that name a subject; status of both; whom a credential names; status of TokenReviews. */
+extern const struct type type_self_access_spec, type_access_spec, type_access_status, type_user_info, type_token_status;
 
 /* Exactly one of resourceAttributes and nonResourceAttributes, with selectors that make sense; of a subject, its name or a group. */
 void validate_self_access_spec(const struct object *o, struct field_errors *errors);

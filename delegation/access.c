@@ -1,6 +1,7 @@
 #include "delegation/access.h"
 
 #include "api/members.h"
+#include "delegation/review_answer.h"
 #include "delegation/review_metrics.h"
 #include "delegation/review_text.h"
 
@@ -40,18 +41,23 @@ static struct decision *new_decision(const struct json *status)
 	return d;
 }
 
-static bool read_answer(void *ctx, const struct call *c, struct finding *ret, struct buf *failure _unused_)
+static bool read_answer(void *ctx, const struct call *c, struct finding *ret, struct buf *failure)
 {
 	const struct access *a = ctx;
-	const struct json *status = json_gets(c->answer, "status");
-	if (c->failure.n || !json_is(status, JSON_OBJECT)) {
+	struct arena scratch;
+	if (c->failure.n) {
 		return false;
 	}
-	struct decision *d = new_decision(status);
-	ret->value = d;
-	ret->n_bytes = sizeof(*d) + d->n_reason;
-	ret->keep_ms = d->is_allowed ? a->options.allowed_ttl_ms : a->options.other_ttl_ms;
-	return true;
+	arena_init(&scratch, REVIEW_TREE_MAX);
+	const struct json *status = review_answer_status(&access_review_form, c->answer, &scratch, failure);
+	if (status) {
+		struct decision *d = new_decision(status);
+		ret->value = d;
+		ret->n_bytes = sizeof(*d) + d->n_reason;
+		ret->keep_ms = d->is_allowed ? a->options.allowed_ttl_ms : a->options.other_ttl_ms;
+	}
+	arena_done(&scratch);
+	return status != NULL;
 }
 
 static void give(struct question *base, const void *value)

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/sha256.h"
+#include "delegation/review_answer.h"
 #include "delegation/review_metrics.h"
 #include "delegation/token_metrics.h"
 
@@ -117,14 +118,9 @@ static void free_holder(void *value)
 }
 
 /* An error beside "not authenticated" is not kept, as upstream: it may be one of the moment. */
-static bool read_answer(void *ctx, const struct call *c, struct finding *ret, struct buf *failure)
+static bool names_somebody_or_nobody(const struct json *status, struct buf *failure)
 {
-	const struct token_reviews *t = ctx;
-	const struct json *status = json_gets(c->answer, "status");
 	bool is_known = member_is_true(status, "authenticated");
-	if (c->failure.n || !json_is(status, JSON_OBJECT)) {
-		return false;
-	}
 	if (!is_known && member_text(status, "error").n) {
 		buf_add_str(failure, member_text(status, "error"));
 		return false;
@@ -133,9 +129,25 @@ static bool read_answer(void *ctx, const struct call *c, struct finding *ret, st
 		BUF_LITERAL(failure, "the token review names nobody");
 		return false;
 	}
-	struct holder *h = new_holder(status);
-	*ret = (struct finding){.value = h, .n_bytes = HOLDER_BYTES + h->arena.used, .keep_ms = t->options.ttl_ms};
 	return true;
+}
+
+static bool read_answer(void *ctx, const struct call *c, struct finding *ret, struct buf *failure)
+{
+	const struct token_reviews *t = ctx;
+	struct arena scratch;
+	if (c->failure.n) {
+		return false;
+	}
+	arena_init(&scratch, REVIEW_TREE_MAX);
+	const struct json *status = review_answer_status(&token_review_form, c->answer, &scratch, failure);
+	bool is_answer = status && names_somebody_or_nobody(status, failure);
+	if (is_answer) {
+		struct holder *h = new_holder(status);
+		*ret = (struct finding){.value = h, .n_bytes = HOLDER_BYTES + h->arena.used, .keep_ms = t->options.ttl_ms};
+	}
+	arena_done(&scratch);
+	return is_answer;
 }
 
 static struct user copy_user(struct arena *a, const struct user *from)

@@ -16,26 +16,10 @@ static const struct type spec_type = {
 	.fields = spec_fields,
 };
 
-static const struct field status_fields[] = {
-	{"authenticated", &type_bool, FIELD_NUMBER(1), "Whether the token names somebody.", NULL, NULL},
-	{"user", &type_user_info, FIELD_ALWAYS | FIELD_NUMBER(2), "Whom.", NULL, NULL},
-	{"audiences", &type_string_list, FIELD_NUMBER(4), "Whom, of those asked about, it is meant for.", NULL, NULL},
-	{"error", &type_string, FIELD_NUMBER(3), "Why it names nobody.", NULL, NULL},
-	{0},
-};
-
-static const struct type status_type = {
-	.kind = TYPE_OBJECT,
-	.definition = "io.k8s.api.authentication.v1.TokenReviewStatus",
-	.go_type = "v1.TokenReviewStatus",
-	.doc = "Whom a token names.",
-	.fields = status_fields,
-};
-
 static const struct field review_fields[] = {
 	OBJECT_FIELDS,
 	{"spec", &spec_type, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(2), "The question.", NULL, NULL},
-	{"status", &status_type, FIELD_ALWAYS | FIELD_NUMBER(3), "The answer.", NULL, NULL},
+	{"status", &type_token_status, FIELD_ALWAYS | FIELD_NUMBER(3), "The answer.", NULL, NULL},
 	{0},
 };
 

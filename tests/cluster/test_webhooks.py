@@ -146,6 +146,8 @@ GARBLED = {
     "another_uid": lambda review: {**webhooks.answer_to(review, allowed=True), "response": {"uid": "other", "allowed": True}},
     "no_kind": lambda review: {"response": webhooks.answer_to(review, allowed=True)["response"]},
     "wrong_type": lambda review: webhooks.answer_to(review, allowed="yes"),
+    "wrong_type_in_the_question": lambda review: {**webhooks.answer_to(review, allowed=True), "request": {"uid": 5}},
+    "wrong_type_in_the_status": webhooks.deny(status={"metadata": []}),
     "patch_without_type": webhooks.allow(patch="W10="),
     "type_without_patch": webhooks.allow(patchType="JSONPatch"),
     "empty_type": webhooks.allow(patch="W10=", patchType=""),
@@ -165,6 +167,12 @@ def test_what_is_no_answer_fails(scene, phase, name):
     scene.say(GARBLED[name])
     scene.configure(phase, scene.webhook())
     assert compare(scene, scene.make).status == 500
+
+
+def test_an_answer_may_have_the_question_in_it(scene):
+    scene.say(lambda review: {**review, **webhooks.answer_to(review, allowed=True)})
+    scene.configure("Validating", scene.webhook())
+    assert compare(scene, scene.make).status == 201
 
 
 def test_what_is_no_json_fails(scene):

@@ -215,10 +215,48 @@ static void test_access__failures_are_told_and_not_kept(void **state _unused_)
 	assert_fails(&s, "an error on the server (\"<html>bad gateway\") has prevented the request from succeeding" SUBJECT);
 	assert_fails(&s, "the server responded with the status code 418 but did not return more information" SUBJECT);
 	assert_fails(&s, "the answer is no JSON" SUBJECT);
-	assert_fails(&s, "the answer cannot be understood");
+	assert_fails(&s,
+		"the answer is \"SubjectAccessReview\" of version \"\", not SubjectAccessReview of authorization.k8s.io/v1");
 	assert_fails(&s, "the answer is no JSON" SUBJECT);
 	assert_fails(&s, "the server responded with the status code 403 but did not return more information" SUBJECT);
 	assert_int_equal(ask_as(&s, "ann", FROM_CLUSTER), ALLOWS);
+	close_scene(&s);
+}
+
+#define CANNOT(what, field, type) "json: cannot unmarshal " what " into Go struct field " field " of type " type
+
+static void test_access__what_is_no_review_is_not_believed(void **state _unused_)
+{
+	static const struct {
+		const char *answer, *why;
+	} rows[] = {
+		{REVIEW("{\"allowed\":\"true\"}"), CANNOT("string", "SubjectAccessReviewStatus.status.allowed", "bool")},
+		{REVIEW("{\"allowed\":1}"), CANNOT("number", "SubjectAccessReviewStatus.status.allowed", "bool")},
+		{REVIEW("{\"allowed\":true,\"denied\":\"\"}"),
+			CANNOT("string", "SubjectAccessReviewStatus.status.denied", "bool")},
+		{REVIEW("{\"allowed\":true,\"reason\":{}}"),
+			CANNOT("object", "SubjectAccessReviewStatus.status.reason", "string")},
+		{REVIEW("{\"allowed\":true,\"evaluationError\":[]}"),
+			CANNOT("array", "SubjectAccessReviewStatus.status.evaluationError", "string")},
+		{REVIEW("true"), CANNOT("bool", "SubjectAccessReview.status", "v1.SubjectAccessReviewStatus")},
+		{"{\"kind\":\"SubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/v1\"}", "the answer has no status"},
+		{"{\"status\":{\"allowed\":true}}",
+			"the answer is \"\" of version \"\", not SubjectAccessReview of authorization.k8s.io/v1"},
+		{"{\"kind\":\"SelfSubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/"
+		 "v1\",\"status\":{\"allowed\":true}}",
+			"the answer is \"SelfSubjectAccessReview\" of version \"authorization.k8s.io/v1\", not "
+			"SubjectAccessReview of "
+			"authorization.k8s.io/v1"},
+	};
+	struct script_step steps[ARRAY_SIZE(rows)];
+	struct scene s;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		steps[i] = (struct script_step){NULL, SCRIPT_WHOLE, 201, NULL, rows[i].answer};
+	}
+	open_scene(&s, LONG_MS, steps, ARRAY_SIZE(steps));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_fails(&s, rows[i].why);
+	}
 	close_scene(&s);
 }
 
@@ -369,6 +407,7 @@ int main(void)
 		TEST(test_access__what_may_pass_is_tried_again),
 		TEST(test_access__five_tries_are_enough),
 		TEST(test_access__failures_are_told_and_not_kept),
+		TEST(test_access__what_is_no_review_is_not_believed),
 		TEST(test_access__operator_hears_once_that_it_fails),
 		TEST(test_access__allowed_and_denied_is_neither),
 		TEST(test_access__nobody_there_fails_and_is_asked_again_at_once),

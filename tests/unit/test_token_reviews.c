@@ -92,12 +92,76 @@ static void test_token_reviews__errors_are_told_and_not_kept(void **state _unuse
 	assert_fails(&s, "[invalid bearer token]");
 	assert_fails(&s, "because");
 	assert_fails(&s, "the token review names nobody");
-	assert_fails(&s, "the answer cannot be understood");
+	assert_fails(&s, "the answer is \"\" of version \"\", not TokenReview of authentication.k8s.io/v1");
 	assert_fails(&s, "the server responded with the status code 403 but did not return more information (post "
 			 "tokenreviews.authentication.k8s.io)");
 	struct bearer b;
 	ask(&s, &b, "secret");
 	assert_true(b.q.is_known);
+	bearer_done(&b);
+	close_scene(&s);
+}
+
+#define SOMEBODY(members) REVIEW("{\"authenticated\":true,\"user\":{" members "}}")
+#define CANNOT(what, field, type) "json: cannot unmarshal " what " into Go struct field " field " of type " type
+
+/* As Go reads it: of another type is no answer, however well the rest looks. */
+static void test_token_reviews__what_is_no_review_is_not_believed(void **state _unused_)
+{
+	static const struct {
+		const char *answer, *why;
+	} rows[] = {
+		{SOMEBODY("\"username\":5"), CANNOT("number", "UserInfo.status.user.username", "string")},
+		{SOMEBODY("\"username\":\"ann\",\"uid\":7"), CANNOT("number", "UserInfo.status.user.uid", "string")},
+		{SOMEBODY("\"username\":\"ann\",\"groups\":\"system:masters\""),
+			CANNOT("string", "UserInfo.status.user.groups", "[]string")},
+		{SOMEBODY("\"username\":\"ann\",\"groups\":[\"devs\",{}]"),
+			CANNOT("object", "UserInfo.status.user.groups", "string")},
+		{SOMEBODY("\"username\":\"ann\",\"extra\":{\"a\":\"b\"}"),
+			CANNOT("string", "UserInfo.status.user.extra", "v1.ExtraValue")},
+		{SOMEBODY("\"username\":\"ann\",\"extra\":[]"),
+			CANNOT("array", "UserInfo.status.user.extra", "map[string]v1.ExtraValue")},
+		{REVIEW("{\"authenticated\":true,\"user\":\"ann\"}"),
+			CANNOT("string", "TokenReviewStatus.status.user", "v1.UserInfo")},
+		{REVIEW("{\"authenticated\":\"true\",\"user\":{\"username\":\"ann\"}}"),
+			CANNOT("string", "TokenReviewStatus.status.authenticated", "bool")},
+		{REVIEW("[]"), CANNOT("array", "TokenReview.status", "v1.TokenReviewStatus")},
+		{"{\"kind\":\"TokenReview\",\"apiVersion\":\"authentication.k8s.io/v1\"}", "the answer has no status"},
+		{"{\"apiVersion\":\"authentication.k8s.io/"
+		 "v1\",\"status\":{\"authenticated\":true,\"user\":{\"username\":\"ann\"}}}",
+			"the answer is \"\" of version \"authentication.k8s.io/v1\", not TokenReview of "
+			"authentication.k8s.io/v1"},
+		{"{\"kind\":\"TokenReview\",\"status\":{\"authenticated\":true,\"user\":{\"username\":\"ann\"}}}",
+			"the answer is \"TokenReview\" of version \"\", not TokenReview of authentication.k8s.io/v1"},
+		{"{\"kind\":\"SubjectAccessReview\",\"apiVersion\":\"authorization.k8s.io/"
+		 "v1\",\"status\":{\"authenticated\":true}}",
+			"the answer is \"SubjectAccessReview\" of version \"authorization.k8s.io/v1\", not TokenReview of "
+			"authentication.k8s.io/v1"},
+		{"[{\"authenticated\":true}]", "the answer cannot be understood"},
+	};
+	struct script_step steps[ARRAY_SIZE(rows)];
+	struct scene s;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		steps[i] = (struct script_step){NULL, SCRIPT_WHOLE, 201, NULL, rows[i].answer};
+	}
+	open_scene(&s, LONG_MS, steps, ARRAY_SIZE(steps));
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_fails(&s, rows[i].why);
+	}
+	close_scene(&s);
+}
+
+/* Absent is null is empty, in Go: nobody is named, but that is an answer. */
+static void test_token_reviews__nulls_say_nothing(void **state _unused_)
+{
+	SCENE(s, LONG_MS,
+		{NULL, SCRIPT_WHOLE, 201, NULL,
+			SOMEBODY("\"username\":\"ann\",\"uid\":null,\"groups\":null,\"extra\":null,\"unheard\":[1]")});
+	struct bearer b;
+	ask(&s, &b, "secret");
+	assert_true(b.q.is_known);
+	assert_str(b.q.user.name, "ann");
+	assert_int_equal(b.q.user.n_groups + b.q.user.n_extra, 0);
 	bearer_done(&b);
 	close_scene(&s);
 }
@@ -152,6 +216,8 @@ int main(void)
 		TEST(test_token_reviews__known_token_names_a_user_and_is_kept),
 		TEST(test_token_reviews__unknown_token_is_kept_as_such),
 		TEST(test_token_reviews__errors_are_told_and_not_kept),
+		TEST(test_token_reviews__what_is_no_review_is_not_believed),
+		TEST(test_token_reviews__nulls_say_nothing),
 		TEST(test_token_reviews__too_long_a_token_is_no_question),
 		TEST(test_token_reviews__are_counted),
 	};
