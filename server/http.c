@@ -3,11 +3,13 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "server/client_trust.h"
-#include "server/http_check.h"
+#include "server/http_head.h"
+#include "server/http_inlet.h"
 #include "server/http_keeper.h"
 #include "server/http_pump.h"
 #include "server/http_socket.h"
 #include "server/http_tls.h"
+#include "server/http_transport.h"
 #include "server/http_wire.h"
 
 #include <assert.h>
@@ -25,13 +27,12 @@
 #include <unistd.h>
 
 enum {
-	/* libmicrohttpd's memory for one connection: head, its index of the head, and the head of the answer share it. */
-	POOL_MIN = 32 << 10,
-	POOL_ANSWER = 1 << 10, /* of it for the answer's head, at least */
-	FIELD_COST = 80,       /* of it for each field, query argument or cookie, besides the text */
+	/* libmicrohttpd's memory for one connection: pieces of the body, and the head of the answer. */
+	POOL = 32 << 10,
 
-	PEER_SCRATCH = 160,   /* enough for an ordinary certificate's names */
-	EXCHANGE_SIZE = 4608, /* struct http_exchange and the beginning of its arena: enough for a GET or a watch */
+	PEER_CEILING = 32 << 10, /* of a certificate's names */
+	PEER_SCRATCH = 160,      /* enough for an ordinary certificate's names */
+	EXCHANGE_SIZE = 5120,    /* struct http_exchange and the beginning of its arena: enough for a GET or a watch */
 	ARENA_CEILING = 128 << 20,
 	ONE_BUFFER = 32 << 10,   /* bodies up to this are sent from one buffer */
 	RECORD = 16384,          /* a full TLS record */
@@ -79,7 +80,11 @@ struct connection {
 	struct worker *worker;
 	struct MHD_Connection *mhd;
 	gnutls_session_t session; /* NULL: plain */
-	struct wire wire;         /* under the session */
+	struct transport transport;    /* what libmicrohttpd reads and writes */
+	struct inlet inlet;            /* what it reads comes through */
+	struct wire wire;              /* under the session */
+	struct http_exchange *next;    /* its head has been read; libmicrohttpd does not know of it yet */
+	struct http_exchange *current; /* it does */
 	struct tls_identity *identity;
 	bool is_handshaken;
 	bool must_linger; /* answered before the request's end */
@@ -109,14 +114,12 @@ struct answer_header {
 struct http_exchange {
 	struct connection *connection;
 	struct arena arena;
-	struct str method, target;
-	struct http_header *fields;
-	size_t n_fields;
-	struct http_framing framing;
+	struct http_head head;
+	unsigned refusal;    /* the status for what is not HTTP as we know it; 0: none */
+	const char *problem; /* with it */
 	struct buf body;
 	size_t n_discarded; /* bytes of the body */
 	bool is_body_too_large;
-	bool is_begun;     /* its head has been looked at */
 	bool is_announced; /* to the handler */
 	bool is_head_waiting; /* the handler waits before the body is read */
 	int64_t started_ns;
@@ -230,20 +233,20 @@ void http_wake(struct http_exchange *x)
 
 struct str http_method(const struct http_exchange *x)
 {
-	return x->method;
+	return x->head.method;
 }
 
 struct str http_target(const struct http_exchange *x)
 {
-	return x->target;
+	return x->head.target;
 }
 
 struct str http_header(const struct http_exchange *x, const char *name)
 {
 	struct str wanted = str_of(name);
-	for (size_t i = 0; i < x->n_fields; i++) {
-		if (str_eq_nocase(x->fields[i].name, wanted)) {
-			return x->fields[i].value;
+	for (size_t i = 0; i < x->head.n_fields; i++) {
+		if (str_eq_nocase(x->head.fields[i].name, wanted)) {
+			return x->head.fields[i].value;
 		}
 	}
 	return (struct str){NULL, 0};
@@ -251,8 +254,8 @@ struct str http_header(const struct http_exchange *x, const char *name)
 
 size_t http_headers(const struct http_exchange *x, const struct http_header **ret)
 {
-	*ret = x->fields;
-	return x->n_fields;
+	*ret = x->head.fields;
+	return x->head.n_fields;
 }
 
 struct str http_body(const struct http_exchange *x)
@@ -488,7 +491,7 @@ static ssize_t read_stream(struct http_exchange *x, char *p, size_t max)
 static ssize_t end_body(struct http_exchange *x, char *p)
 {
 	struct connection *c = x->connection;
-	bool is_delimited = x->stream_length != HTTP_LENGTH_UNKNOWN || !x->framing.is_http10;
+	bool is_delimited = x->stream_length != HTTP_LENGTH_UNKNOWN || !x->head.framing.is_http10;
 	if (!x->is_cut && is_delimited) {
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	}
@@ -592,7 +595,7 @@ static void prepare_pump(struct http_exchange *x)
 		.ops = &pump_ops,
 		.fd = x->connection->kept.fd,
 		.tls = x->connection->session,
-		.is_chunked = !x->framing.is_http10,
+		.is_chunked = !x->head.framing.is_http10,
 	};
 	pump_prepare(server_of(x)->pump, &x->pumped);
 }
@@ -602,10 +605,10 @@ static void prepare_pump(struct http_exchange *x)
 static struct MHD_Response *stream_response(struct http_exchange *x, MHD_ContentReaderCallback reader)
 {
 	bool is_endless = x->stream_length == HTTP_LENGTH_UNKNOWN;
-	size_t block = is_endless && !x->framing.is_http10 ? 1 : RECORD;
+	size_t block = is_endless && !x->head.framing.is_http10 ? 1 : RECORD;
 	struct MHD_Response *response =
 		MHD_create_response_from_callback(is_endless ? MHD_SIZE_UNKNOWN : x->stream_length, block, reader, x, NULL);
-	if (is_endless && str_is(x->method, "HEAD")) {
+	if (is_endless && str_is(x->head.method, "HEAD")) {
 		MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
 	}
 	return response;
@@ -671,7 +674,9 @@ static void learn_peer(struct connection *c)
 
 /* The life of an exchange. */
 
-static struct http_exchange *exchange_new(struct connection *c, const char *target)
+_Static_assert(sizeof(struct http_exchange) + 3072 <= EXCHANGE_SIZE, "no room for an ordinary request");
+
+static struct http_exchange *exchange_new(struct connection *c)
 {
 	struct http_exchange *x = mem_alloc(EXCHANGE_SIZE);
 	*x = (struct http_exchange){.connection = c};
@@ -679,7 +684,7 @@ static struct http_exchange *exchange_new(struct connection *c, const char *targ
 	list_init(&x->stream_link);
 	buf_init(&x->body, c->server->options.max_body);
 	x->answer_headers_end = &x->answer_headers;
-	x->target = arena_dup(&x->arena, str_of(target));
+	x->started_ns = clock_mono_ns();
 	return x;
 }
 
@@ -695,74 +700,11 @@ static struct http_exchange *exchange_free(struct http_exchange *x)
 	return mem_free(x);
 }
 
-static enum MHD_Result add_field(
-	void *arg, enum MHD_ValueKind kind, const char *name, size_t name_n, const char *value, size_t value_n)
-{
-	struct http_exchange *x = arg;
-	(void)kind;
-	x->fields[x->n_fields++] = (struct http_header){{name, name_n}, {value, value_n}};
-	return MHD_YES;
-}
-
-static int count_values(struct MHD_Connection *mhd, enum MHD_ValueKind kind)
-{
-	return MHD_get_connection_values(mhd, kind, NULL, NULL);
-}
-
-static void read_fields(struct http_exchange *x)
-{
-	struct MHD_Connection *mhd = x->connection->mhd;
-	size_t n = (size_t)count_values(mhd, MHD_HEADER_KIND);
-	x->fields = arena_alloc(&x->arena, n * sizeof(*x->fields));
-	MHD_get_connection_values_n(mhd, MHD_HEADER_KIND, add_field, x);
-}
-
-static void trim_fields(struct http_exchange *x)
-{
-	for (size_t i = 0; i < x->n_fields; i++) {
-		x->fields[i].value = str_trim(x->fields[i].value);
-	}
-}
-
-/* Whole head, text and index, as it weighs on libmicrohttpd's pool. */
-static size_t head_cost(struct http_exchange *x, size_t head_size)
-{
-	int n = count_values(x->connection->mhd, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND);
-	return head_size + (size_t)n * FIELD_COST + http_header(x, "Cookie").n;
-}
-
-/* The head lies in libmicrohttpd's buffer as it came, with NULs in place of what ends its pieces: method, target (by now unescaped, from
- * its beginning), version, field lines. */
-static unsigned check_head(
-	struct http_exchange *x, const char *method, const char *url, const char *version, const char **ret_problem)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(x->connection->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-	const char *lines = version + strlen(version) + sizeof("\r\n") - 1;
-	struct http_head head = {
-		.method = x->method,
-		.target = x->target,
-		.version = str_of(version),
-		.fields = x->fields,
-		.n_fields = x->n_fields,
-		.lines = {lines, (size_t)(method + info->header_size - lines)},
-	};
-	if (head_cost(x, info->header_size) > server_of(x)->options.max_header) {
-		*ret_problem = "the request's head is too large";
-		return MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE;
-	}
-	if (url + x->target.n + sizeof(" ") - 1 != version) { /* a NUL in it */
-		*ret_problem = "malformed request target";
-		return MHD_HTTP_BAD_REQUEST;
-	}
-	return http_check(&head, &x->framing, ret_problem);
-}
-
 /* libmicrohttpd sends such a body right behind the head. */
 static bool will_body_follow_head(const struct http_exchange *x)
 {
 	return x->is_in_memory && x->sent > 0 && x->status != MHD_HTTP_NO_CONTENT && x->status != MHD_HTTP_NOT_MODIFIED &&
-		!str_is(x->method, "HEAD");
+		!str_is(x->head.method, "HEAD");
 }
 
 static enum MHD_Result exchange_queue(struct http_exchange *x)
@@ -776,9 +718,10 @@ static enum MHD_Result exchange_queue(struct http_exchange *x)
 }
 
 /* Not HTTP as we know it: what follows on this connection cannot be trusted to be a request. */
-static enum MHD_Result refuse(struct http_exchange *x, unsigned status, const char *problem)
+static enum MHD_Result refuse(struct http_exchange *x)
 {
-	struct str body = arena_printf(&x->arena, "%u %s: %s\n", status, MHD_get_reason_phrase_for(status), problem);
+	unsigned status = x->refusal;
+	struct str body = arena_printf(&x->arena, "%u %s: %s\n", status, MHD_get_reason_phrase_for(status), x->problem);
 	count(&server_of(x)->requests_invalid, 1);
 	x->connection->must_linger = true;
 	http_add_header(x, "Content-Type", STR("text/plain; charset=utf-8"));
@@ -791,7 +734,7 @@ static enum MHD_Result refuse(struct http_exchange *x, unsigned status, const ch
  * once, and libmicrohttpd closes the connection behind it. */
 static bool will_swallow_body(const struct http_exchange *x)
 {
-	const struct http_framing *f = &x->framing;
+	const struct http_framing *f = &x->head.framing;
 	return !f->has_body || (!f->awaits_continue && !f->is_chunked && f->length <= SWALLOW_MAX);
 }
 
@@ -811,7 +754,7 @@ static enum MHD_Result exchange_announce(struct http_exchange *x, int64_t began_
 	struct http_server *s = server_of(x);
 	x->is_announced = true;
 	x->is_suspending = false;
-	keeper_set_phase(&x->connection->kept, x->framing.has_body ? KEEPER_BODY : KEEPER_WORK, began_ms);
+	keeper_set_phase(&x->connection->kept, x->head.framing.has_body ? KEEPER_BODY : KEEPER_WORK, began_ms);
 	s->options.handler.on_headers(s->options.handler.ctx, x);
 	x->is_head_waiting = !x->status && x->is_suspending;
 	if (x->is_head_waiting) {
@@ -835,21 +778,17 @@ static enum MHD_Result exchange_resume_head(struct http_exchange *x)
 	return exchange_announce(x, now_ms());
 }
 
-static enum MHD_Result exchange_begin(struct http_exchange *x, const char *method, const char *url, const char *version)
+static enum MHD_Result exchange_begin(struct http_exchange *x)
 {
-	const char *problem;
-	x->is_begun = true;
-	x->started_ns = clock_mono_ns();
-	x->method = str_of(method);
-	count(&server_of(x)->requests_total, 1);
-	read_fields(x);
-	unsigned status = check_head(x, method, url, version, &problem);
-	if (status) {
-		return refuse(x, status, problem);
+	struct connection *c = x->connection;
+	c->current = x;
+	c->next = NULL;
+	count(&c->server->requests_total, 1);
+	if (x->refusal) {
+		return refuse(x);
 	}
-	trim_fields(x);
-	learn_peer(x->connection);
-	x->is_body_too_large = x->framing.length > server_of(x)->options.max_body;
+	learn_peer(c);
+	x->is_body_too_large = x->head.framing.length > c->server->options.max_body;
 	return exchange_announce(x, x->started_ns / 1000000);
 }
 
@@ -859,7 +798,7 @@ static enum MHD_Result exchange_receive(struct http_exchange *x, const char *p, 
 	size_t max = server_of(x)->options.max_body;
 	if (!x->status && !x->is_body_too_large && n <= max - x->body.n) {
 		if (x->body.cap == 0) {
-			buf_reserve(&x->body, MAX(n, (size_t)MIN(x->framing.length, (uint64_t)BODY_FIRST)));
+			buf_reserve(&x->body, MAX(n, (size_t)MIN(x->head.framing.length, (uint64_t)BODY_FIRST)));
 		}
 		buf_add(&x->body, p, n);
 		return MHD_YES;
@@ -874,6 +813,9 @@ static enum MHD_Result exchange_receive(struct http_exchange *x, const char *p, 
 static enum MHD_Result exchange_run(struct http_exchange *x)
 {
 	struct http_server *s = server_of(x);
+	if (!x->status && x->refusal) {
+		return refuse(x);
+	}
 	if (!x->status) {
 		keeper_set_phase(&x->connection->kept, KEEPER_WORK, 0);
 		atomic_load_explicit(&x->wait, memory_order_acquire);
@@ -897,14 +839,13 @@ static void exchange_end(struct http_exchange *x, enum MHD_RequestTerminationCod
 	x->is_cut |= how != MHD_REQUEST_TERMINATED_COMPLETED_OK && !x->is_ended_by_closing;
 	http_set_alarm(x, 0);
 	close_stream(x);
+	x->connection->current = NULL;
+	inlet_finish(&x->connection->inlet);
 	keeper_set_phase(&x->connection->kept, KEEPER_IDLE, now_ms());
-	if (str_is(x->method, "HEAD")) {
+	if (str_is(x->head.method, "HEAD")) {
 		x->sent = 0;
 	}
 	count(&s->bytes_sent, x->sent);
-	if (!x->is_begun) {
-		count(&s->requests_invalid, 1);
-	}
 	if (x->is_announced) {
 		s->options.handler.on_done(s->options.handler.ctx, x);
 	}
@@ -936,11 +877,52 @@ static int on_finished(
 	return 0;
 }
 
+static ssize_t on_fetch(struct inlet *in, char *p, size_t n)
+{
+	struct connection *c = container_of(in, struct connection, inlet);
+	return c->session ? transport_tls_receive(c->session, p, n) : wire_receive_plain(&c->wire, p, n);
+}
+
+/* A head is there: the exchange begins. libmicrohttpd will ask for it when it has read its own. */
+static bool on_head(struct inlet *in, struct str text, unsigned status, const char *problem, struct http_framing *ret)
+{
+	struct connection *c = container_of(in, struct connection, inlet);
+	struct http_exchange *x = exchange_new(c);
+	x->refusal = status;
+	x->problem = problem;
+	if (!status) {
+		x->refusal = http_head_parse(
+			&x->head, &x->arena, arena_dup(&x->arena, text), c->server->options.max_header, &x->problem);
+	}
+	c->next = x;
+	*ret = x->head.framing;
+	return x->refusal == 0;
+}
+
+static void on_broken_body(struct inlet *in, unsigned status, const char *problem)
+{
+	struct connection *c = container_of(in, struct connection, inlet);
+	struct http_exchange *x = c->next ? c->next : c->current;
+	x->refusal = status;
+	x->problem = problem;
+}
+
+static const struct inlet_ops inlet_ops = {on_fetch, on_head, on_broken_body};
+
+static ssize_t on_receive(struct transport *t, void *p, size_t n)
+{
+	return inlet_read(&container_of(t, struct connection, transport)->inlet, p, n);
+}
+
+static ssize_t on_send_plain(struct transport *t, const void *p, size_t n)
+{
+	return wire_send_plain(&container_of(t, struct connection, transport)->wire, p, n);
+}
+
 static void prepare_tls(struct connection *c)
 {
 	c->identity = tls_files_identity(c->server->tls);
 	tls_identity_apply(c->identity, c->session);
-	c->wire = (struct wire){.fd = c->kept.fd, .session = c->session, .on_empty = on_empty};
 	wire_init(&c->wire);
 	gnutls_session_set_ptr(c->session, c);
 	gnutls_handshake_set_hook_function(c->session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST, on_finished);
@@ -951,14 +933,19 @@ static void prepare_tls(struct connection *c)
 static struct connection *connection_new(struct worker *w, struct MHD_Connection *mhd)
 {
 	struct http_server *s = w->server;
-	const union MHD_ConnectionInfo *info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+	gnutls_session_t session = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_GNUTLS_SESSION)->tls_session;
 	struct connection *c = mem_new(struct connection);
 	c->server = s;
 	c->worker = w;
 	c->mhd = mhd;
-	c->session = info ? info->tls_session : NULL;
+	c->session = s->tls ? session : NULL;
 	c->kept.fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-	arena_init_with(&c->peer_arena, POOL_MIN, c->peer_scratch, sizeof(c->peer_scratch));
+	c->wire = (struct wire){.fd = c->kept.fd, .session = c->session, .on_empty = on_empty};
+	c->transport =
+		(struct transport){.receive = on_receive, .send = c->session ? NULL : on_send_plain, .is_plain = !c->session};
+	transport_attach(&c->transport, session);
+	inlet_init(&c->inlet, &inlet_ops, s->options.max_header);
+	arena_init_with(&c->peer_arena, PEER_CEILING, c->peer_scratch, sizeof(c->peer_scratch));
 	if (c->session) {
 		prepare_tls(c);
 	}
@@ -977,6 +964,13 @@ static void connection_free(struct connection *c)
 	if (c->identity && !c->is_handshaken) {
 		count(&s->handshakes_failed, 1);
 	}
+	if (c->current) { /* libmicrohttpd forgot to say that it is over */
+		exchange_end(c->current, MHD_REQUEST_TERMINATED_WITH_ERROR);
+	}
+	if (c->next) {
+		exchange_free(c->next);
+	}
+	inlet_done(&c->inlet);
 	wire_done(&c->wire);
 	tls_identity_unref(c->identity);
 	verdict_done(&c->verdict);
@@ -1014,21 +1008,24 @@ static void on_connection(void *arg, struct MHD_Connection *mhd, void **context,
 	}
 }
 
-/* The request line is there: the only time the target is seen as it was sent. */
-static void *on_target(void *arg, const char *target, struct MHD_Connection *mhd)
+static struct connection *connection_at(struct MHD_Connection *mhd)
 {
-	(void)arg;
-	return exchange_new(MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context, target);
+	return MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
+/* What libmicrohttpd says of the request is what we told it. */
 static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url, const char *method,
 	const char *version, const char *upload, size_t *upload_n, void **context)
 {
 	struct http_exchange *x = *context;
 	(void)arg;
-	(void)mhd;
-	if (!x->is_begun) {
-		return exchange_begin(x, method, url, version);
+	(void)url;
+	(void)method;
+	(void)version;
+	if (!x) {
+		x = connection_at(mhd)->next;
+		*context = x;
+		return x ? exchange_begin(x) : MHD_NO;
 	}
 	if (x->is_head_waiting) {
 		return exchange_resume_head(x);
@@ -1045,8 +1042,10 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context, 
 {
 	(void)arg;
 	(void)mhd;
-	exchange_end(*context, how);
-	*context = NULL;
+	if (*context) {
+		exchange_end(*context, how);
+		*context = NULL;
+	}
 }
 
 /* Never asked: each session gets its own credentials before its handshake. But without it libmicrohttpd would not start. */
@@ -1210,19 +1209,17 @@ static int worker_open(struct worker *w, struct http_server *s, struct buf *err)
 {
 	const struct http_options *o = &s->options;
 	size_t connections = o->max_connections + KEEPER_LEAVING_MAX(o->max_connections) + 1;
-	size_t pool = MAX(o->max_header + POOL_ANSWER, (size_t)POOL_MIN);
 	struct MHD_OptionItem options[] = {
-		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)pool, NULL},
+		{MHD_OPTION_CONNECTION_MEMORY_LIMIT, POOL, NULL},
 		{MHD_OPTION_CONNECTION_LIMIT, (intptr_t)MIN(connections, (size_t)INT32_MAX), NULL},
 		{MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, w},
 		{MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, w},
-		{MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)on_target, w},
-		{s->tls ? MHD_OPTION_HTTPS_PRIORITIES : MHD_OPTION_END, 0, (void *)(uintptr_t)TLS_PRIORITIES},
+		{MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TLS_PRIORITIES},
 		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)(uintptr_t)no_certificate},
 		{MHD_OPTION_END, 0, NULL},
 	};
-	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
-		(s->tls ? MHD_USE_TLS : 0);
+	/* TLS also where there is none: then libmicrohttpd reads and writes through GnuTLS' calls, where our transport stands in. */
+	unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TLS;
 	w->server = s;
 	w->nudge = -1;
 	w->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_access, w, MHD_OPTION_ARRAY, options, MHD_OPTION_END);

@@ -102,7 +102,7 @@ void http_server_stats(struct http_server *s, struct http_stats *ret);
 
 /* The request. Slices live as long as the exchange. */
 struct str http_method(const struct http_exchange *x);
-struct str http_target(const struct http_exchange *x);                   /* raw: path and query as sent */
+struct str http_target(const struct http_exchange *x);                   /* path and query as sent */
 struct str http_header(const struct http_exchange *x, const char *name); /* first of that name, any case; empty when absent */
 size_t http_headers(const struct http_exchange *x, const struct http_header **ret); /* all, in order */
 struct str http_body(const struct http_exchange *x);                                /* complete only from on_request on */

@@ -98,24 +98,58 @@ static ssize_t send_pieces(struct wire *w, const giovec_t *pieces, size_t n)
 	return r < 0 || !w->held ? r : settle(w, (size_t)r);
 }
 
-static ssize_t on_push(gnutls_transport_ptr_t p, const giovec_t *pieces, int n)
+static ssize_t hold_or_send(struct wire *w, const giovec_t *pieces, size_t n)
 {
-	struct wire *w = p;
 	size_t total = 0;
-	for (int i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		total += pieces[i].iov_len;
 	}
 	bool will_follow = w->will_follow;
 	w->will_follow = false;
 	if (will_follow && !w->held && total <= HOLD_MAX) {
-		hold(w, pieces, (size_t)n, total);
+		hold(w, pieces, n, total);
 		return (ssize_t)total;
 	}
-	ssize_t r = send_pieces(w, pieces, (size_t)n);
+	return send_pieces(w, pieces, n);
+}
+
+static ssize_t on_push(gnutls_transport_ptr_t p, const giovec_t *pieces, int n)
+{
+	struct wire *w = p;
+	ssize_t r = hold_or_send(w, pieces, (size_t)n);
 	if (r < 0) {
 		gnutls_transport_set_errno(w->session, errno);
 	}
 	return r;
+}
+
+/* Plain. */
+
+static ssize_t code_of_errno(void)
+{
+	switch (errno) {
+	case EAGAIN:
+		return GNUTLS_E_AGAIN;
+	case EINTR:
+		return GNUTLS_E_INTERRUPTED;
+	case ECONNRESET:
+		return GNUTLS_E_PREMATURE_TERMINATION;
+	default:
+		return GNUTLS_E_PULL_ERROR;
+	}
+}
+
+ssize_t wire_receive_plain(struct wire *w, void *p, size_t n)
+{
+	ssize_t r = recv(w->fd, p, n, 0);
+	return r < 0 ? code_of_errno() : r;
+}
+
+ssize_t wire_send_plain(struct wire *w, const void *p, size_t n)
+{
+	giovec_t piece = {.iov_base = (void *)(uintptr_t)p, .iov_len = n};
+	ssize_t r = hold_or_send(w, &piece, 1);
+	return r < 0 ? code_of_errno() : r;
 }
 
 void wire_init(struct wire *w)

@@ -8,10 +8,11 @@
 
 #include "base/base.h"
 #include <gnutls/gnutls.h>
+#include <sys/types.h>
 
 struct wire {
 	int fd;
-	gnutls_session_t session;
+	gnutls_session_t session;         /* NULL: plain */
 	void (*on_empty)(struct wire *w); /* the socket has nothing to read; may be NULL */
 	bool will_follow;                 /* the next record is followed by another at once: set by the owner, cleared here */
 
@@ -25,6 +26,9 @@ struct wire {
 
 /* Becomes the transport of w->session, whose fd and session are set. Reading is for one thread; writing for one at a time. */
 void wire_init(struct wire *w);
+/* On a plain connection, likewise; with GnuTLS' codes. */
+ssize_t wire_receive_plain(struct wire *w, void *p, size_t n);
+ssize_t wire_send_plain(struct wire *w, const void *p, size_t n);
 void wire_done(struct wire *w); /* on the reading thread */
 
 #endif
