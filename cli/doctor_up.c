@@ -4,6 +4,7 @@
 #include "cli/doctor_etcd.h"
 #include "cli/doctor_fetch.h"
 #include "cli/doctor_files.h"
+#include "cli/etcd_flags.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,6 +78,15 @@ static bool is_running(const char *dir)
 	return access(proc, F_OK) == 0;
 }
 
+/* Mostly it is etcd that is away: its own, or one that somebody else runs. */
+static struct str readiness_mend(struct report *r, const char *dir)
+{
+	_cleanup_(mem_freep) char *log = mem_printf("%s/etcd.log", dir);
+	return access(log, F_OK) == 0 ? report_text(r, "tail " STR_FMT "    # mostly it is etcd that is away",
+						STR_ARG(shell_word(&r->arena, str_of(log))))
+				      : STR("annals doctor --etcd-servers=URL,...    # mostly it is etcd that is away");
+}
+
 static void check_server(struct report *r, const char *dir)
 {
 	_cleanup_(mem_freep) char *path = mem_printf("%s/kubeconfig", dir);
@@ -93,8 +103,7 @@ static void check_server(struct report *r, const char *dir)
 	} else {
 		doctor_fetch(client, "/readyz", &f);
 		bool is_ready = f.code == 200;
-		report_add(r, is_ready ? SEVERITY_OK : SEVERITY_ERROR, subject,
-			is_ready ? NO_MEND : report_text(r, "tail %s/etcd.log    # mostly it is etcd that is away", dir),
+		report_add(r, is_ready ? SEVERITY_OK : SEVERITY_ERROR, subject, is_ready ? NO_MEND : readiness_mend(r, dir),
 			is_ready ? "%s: ready%s" : "%s: not ready: %s", config.server, f.code ? "" : f.problem);
 		doctor_fetched_done(&f);
 		client_free(client);
@@ -104,11 +113,16 @@ static void check_server(struct report *r, const char *dir)
 
 static void check_running(struct report *r, const char *dir, int64_t now_s)
 {
-	_cleanup_(mem_freep) char *endpoint = mem_printf("unix://%s/etcd/client:0", dir);
+	_cleanup_(mem_freep) char *folder = mem_printf("%s/etcd", dir);
+	_cleanup_(mem_freep) char *endpoint = mem_printf("unix://%s/client:0", folder);
 	const char *const endpoints[] = {endpoint};
 	check_server(r, dir);
+	if (access(folder, F_OK) < 0) {
+		report_add(r, SEVERITY_SKIPPED, STR("etcd"), NO_MEND, "give --etcd-servers as annals up has them");
+		return;
+	}
 	doctor_check_etcd(
-		r, &(struct doctor_etcd){.endpoints = endpoints, .n_endpoints = 1, .prefix = "/annals", .now_s = now_s});
+		r, &(struct doctor_etcd){.endpoints = endpoints, .n_endpoints = 1, .prefix = ETCD_PREFIX, .now_s = now_s});
 }
 
 void doctor_check_up(struct report *r, const char *dir, int64_t now_s)

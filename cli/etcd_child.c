@@ -56,6 +56,12 @@ static const char *const etcd_arguments[] = {
 	NULL,
 };
 
+/* What helps where there is no etcd, or none that can be used. */
+#define GET                                                                           \
+	"install etcd 3.4 or later (Debian, Ubuntu: apt-get install etcd-server; or " \
+	"https://github.com/etcd-io/etcd/releases) "                                  \
+	"and name it with --etcd PATH, or use one that runs already with --etcd-servers URL"
+
 /* ---- finding it ---- */
 
 static bool is_program(const char *path)
@@ -104,9 +110,7 @@ static int find_binary(const char *path, char **ret, struct buf *err)
 	}
 	*ret = find_in_path("etcd");
 	if (!*ret) {
-		buf_adds(err,
-			"etcd is not in $PATH: install it (Debian, Ubuntu: apt-get install etcd-server), or name one with "
-			"--etcd PATH");
+		BUF_LITERAL(err, "etcd is not in $PATH: " GET);
 		return -ENOENT;
 	}
 	return 0;
@@ -291,6 +295,25 @@ static int launch_with_files(struct etcd_child *c, int log_fd, int null_fd)
 	return r;
 }
 
+/* What is found may still be no program for this machine. */
+static const struct {
+	int error;
+	const char *meaning;
+} exec_errors[] = {
+	{ENOEXEC, "it is no program for this machine"},
+	{ENOENT, "what it needs to run (its loader or interpreter) is not there"},
+	{EACCES, "it, or what it needs to run, may not be executed"},
+};
+
+static void explain_exec(int r, struct buf *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(exec_errors); i++) {
+		if (exec_errors[i].error == -r) {
+			buf_printf(err, ": %s. To go on, " GET, exec_errors[i].meaning);
+		}
+	}
+}
+
 int etcd_child_start(struct etcd_child *c, struct buf *err)
 {
 	int log_fd = openat(c->dir->fd, "etcd.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -304,6 +327,7 @@ int etcd_child_start(struct etcd_child *c, struct buf *err)
 	}
 	if (r) {
 		buf_printf(err, "cannot start %s: %s", c->binary, strerror(-r));
+		explain_exec(r, err);
 	}
 	return r;
 }
@@ -312,7 +336,7 @@ int etcd_child_start(struct etcd_child *c, struct buf *err)
 
 #define FULL "make room, then start annals again. Nothing that was acknowledged is lost."
 #define DAMAGED "etcd's data are damaged: put the folder etcd back from a backup, or move it away to start empty."
-#define STRANGE "This program does not know the flags of an etcd 3.4 or later."
+#define STRANGE "This program does not know the flags of an etcd 3.4 or later. To go on, " GET "."
 
 /* What etcd (or whatever --etcd names) says at its end, and what it means. The first row that is found counts. */
 static const struct {
@@ -328,6 +352,8 @@ static const struct {
 	{"version mismatch", DAMAGED},
 	{"file size too small", DAMAGED},
 	{"failed to find database snapshot file", DAMAGED},
+	{"unsupported platform",
+		"It does not run on this kind of machine unless ETCD_UNSUPPORTED_ARCH is set. To go on, " GET "."},
 	{"permission denied", "etcd may not write where it must: look at the owner and mode of the folder etcd."},
 	{"flag provided but not defined", STRANGE},
 	{"unknown flag", STRANGE},
@@ -391,12 +417,15 @@ static struct str find_last_words(struct str log)
 	return trace ? (struct str){found.p, (size_t)(trace - found.p)} : found;
 }
 
-/* A signal came from outside: then the log has nothing to say about it. */
+/* A signal came from outside: then the log has nothing to say about it. But SIGILL: a program for a newer processor. */
 static void explain(const struct etcd_child *c, int status, struct buf *why)
 {
 	if (WIFSIGNALED(status)) {
 		buf_printf(why, "etcd (%s) was ended by signal %d (%s).", c->binary, WTERMSIG(status),
 			strsignal(WTERMSIG(status)));
+		if (WTERMSIG(status) == SIGILL) {
+			BUF_LITERAL(why, " It needs another processor than this machine has. To go on, " GET ".");
+		}
 		return;
 	}
 	_cleanup_(buf_done) struct buf log;
@@ -405,9 +434,7 @@ static void explain(const struct etcd_child *c, int status, struct buf *why)
 	struct str words = find_last_words(buf_str(&log));
 	const char *meaning = find_meaning(words);
 	buf_printf(why, "etcd (%s) ended with status %d.", c->binary, WEXITSTATUS(status));
-	if (meaning) {
-		buf_printf(why, " %s", meaning);
-	}
+	buf_printf(why, " %s", meaning ? meaning : "Where it cannot be used at all, " GET ".");
 	if (words.n > 0) {
 		buf_printf(why, " Its last words (in %s/etcd.log):\n" STR_FMT, c->dir->path, STR_ARG(words));
 	}

@@ -4,7 +4,7 @@
 
 void etcd_flags_init(struct etcd_flags *f)
 {
-	*f = (struct etcd_flags){.prefix = "/annals"};
+	*f = (struct etcd_flags){.prefix = ETCD_PREFIX};
 }
 
 void etcd_flags_done(struct etcd_flags *f)

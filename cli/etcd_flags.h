@@ -9,10 +9,11 @@
 struct etcd_flags {
 	struct option_strings servers;
 	const char *cafile, *certfile, *keyfile;
-	const char *prefix; /* /annals, unless told otherwise */
+	const char *prefix; /* ETCD_PREFIX, unless told otherwise */
 };
 
 #define ETCD_FLAGS_MAX 5
+#define ETCD_PREFIX "/annals" /* where nothing else is said */
 void etcd_flags_init(struct etcd_flags *f);
 void etcd_flags_done(struct etcd_flags *f);
 /* Appends the rows to a table that has room for ETCD_FLAGS_MAX more; returns how many. */

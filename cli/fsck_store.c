@@ -89,7 +89,11 @@ int fsck_store_open_dir(struct fsck_store *s, const char *dir, const char *etcd,
 	struct buf why;
 	store_init(s);
 	if (access(data, F_OK) < 0) {
-		buf_printf(err, "%s is no directory of an annals up: there is no %s", dir, data);
+		buf_printf(err,
+			"%s is no directory of an annals up with an etcd of its own: there is no %s. For one with "
+			"--etcd-servers, "
+			"give these to fsck",
+			dir, data);
 		return -ENOENT;
 	}
 	buf_init(&why, 4096);

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/control.h"
 #include "cli/etcd_child.h"
+#include "cli/etcd_flags.h"
 #include "cli/instance.h"
 #include "cli/kubeconfig.h"
 #include "cli/port_owner.h"
@@ -24,6 +25,7 @@ enum {
 struct up_flags {
 	const char *data_dir, *etcd;
 	int64_t port;
+	struct etcd_flags etcd_flags; /* with servers: an etcd that is there already, and none of our own */
 	struct option_strings controllers;
 	struct common_flags common;
 };
@@ -35,7 +37,7 @@ struct up {
 	struct datadir dir;
 	char *cert_file, *key_file, *ca_file;
 	char *url;
-	struct etcd_child *etcd;
+	struct etcd_child *etcd; /* NULL: --etcd-servers */
 	struct instance *instance;
 	struct control *control;
 	bool is_announced;
@@ -48,9 +50,30 @@ struct up {
 
 /* ---- flags ---- */
 
+static int refuse(struct buf *err, const char *why)
+{
+	buf_adds(err, why);
+	return -EINVAL;
+}
+
+static int check_flags(struct up_flags *f, struct buf *err)
+{
+	if (f->etcd && f->etcd_flags.servers.n > 0) {
+		return refuse(err, "--etcd names an etcd to start, --etcd-servers one that runs already: give one of them");
+	}
+	if (f->etcd_flags.servers.n == 0 && strcmp(f->etcd_flags.prefix, ETCD_PREFIX) != 0) {
+		return refuse(err, "--etcd-prefix goes with --etcd-servers: nobody else uses an etcd of annals' own");
+	}
+	if (!controllers_check(f->controllers.v, f->controllers.n, err)) {
+		return -EINVAL;
+	}
+	int r = etcd_flags_check(&f->etcd_flags, err);
+	return r ? r : common_flags_check(&f->common, err);
+}
+
 static int parse_flags(const struct command *command, struct up_flags *f, int argc, char **argv)
 {
-	struct option options[5 + COMMON_FLAGS_MAX] = {
+	struct option options[5 + ETCD_FLAGS_MAX + COMMON_FLAGS_MAX] = {
 		{"data-dir", OPTION_STRING, &f->data_dir, "DIR",
 			"Certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by default.", 0, 0},
 		{"port", OPTION_INT, &f->port, "PORT", "Where to listen on 127.0.0.1; 0: any that is free.", 0, 65535},
@@ -60,13 +83,13 @@ static int parse_flags(const struct command *command, struct up_flags *f, int ar
 	};
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
+	etcd_flags_rows(&f->etcd_flags, options + options_count(options));
 	common_flags_rows(&f->common, options + options_count(options));
 	int r = command_parse(command, options, argc, argv);
 	if (r >= 0) {
 		return r;
 	}
-	bool is_fine = controllers_check(f->controllers.v, f->controllers.n, &err) && common_flags_check(&f->common, &err) == 0;
-	return is_fine ? -1 : command_misuse(command, &err);
+	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
 }
 
 /* ---- starting ---- */
@@ -98,6 +121,14 @@ static int open_etcd(struct up *u)
 	return r ? r : start_etcd(u);
 }
 
+/* Objects are where the etcd is: whoever has some in the directory may have meant those. */
+static void warn_of_other_data(struct up *u)
+{
+	if (faccessat(u->dir.fd, "etcd", F_OK, 0) == 0) {
+		fprintf(stderr, "annals up: what is in %s/etcd is not used with --etcd-servers\n", u->dir.path);
+	}
+}
+
 static void add_port_owner(struct up *u)
 {
 	BUF_LITERAL(&u->err, "; it is used by ");
@@ -109,12 +140,13 @@ static void add_port_owner(struct up *u)
 
 static int open_server(struct up *u)
 {
-	const char *endpoint = etcd_child_endpoint(u->etcd);
+	const char *endpoint = u->etcd ? etcd_child_endpoint(u->etcd) : NULL;
+	const struct storage_etcd_options own = {.endpoints = &endpoint, .n_endpoints = 1};
 	const struct instance_options options = {
 		.loop = &u->loop,
 		.flags = &u->flags->common,
-		.etcd = {.endpoints = &endpoint, .n_endpoints = 1},
-		.prefix = "/annals",
+		.etcd = u->etcd ? own : etcd_flags_options(&u->flags->etcd_flags),
+		.prefix = u->flags->etcd_flags.prefix,
 		.bind_address = "127.0.0.1",
 		.port = (uint16_t)u->flags->port,
 		.cert_file = u->cert_file,
@@ -137,7 +169,9 @@ static int open_server(struct up *u)
 static int start(struct up *u)
 {
 	int r = open_folder(u);
-	if (!r) {
+	if (!r && u->flags->etcd_flags.servers.n > 0) {
+		warn_of_other_data(u);
+	} else if (!r) {
 		r = open_etcd(u);
 	}
 	u->control = control_new(&u->dir, &u->flags->controllers);
@@ -161,7 +195,7 @@ static const char greeting[] =
 	"  (cd %s && curl --cacert ca.crt --cert admin.crt --key admin.key "
 	"%s/apis/annals.dev/v1/namespaces/default/controllerrevisions)\n"
 	"\n"
-	"Data and certificates are in %s. Ctrl-C stops annals; the next start takes the data up again.\n";
+	"%s in %s. Ctrl-C stops annals; the next start takes the data up again.\n";
 
 /* The directory as a shell takes it; mem_free. */
 static char *quoted_folder(const struct up *u)
@@ -183,7 +217,8 @@ static void announce(struct up *u)
 {
 	_cleanup_(mem_freep) char *folder = quoted_folder(u);
 	u->is_announced = true;
-	printf(greeting, u->url, folder, folder, u->url, u->dir.path);
+	printf(greeting, u->url, folder, folder, u->url, u->etcd ? "Data and certificates are" : "Certificates are",
+		u->dir.path);
 	fflush(stdout);
 }
 
@@ -239,7 +274,9 @@ static void do_chores(struct up *u)
 		return;
 	}
 	u->chores_at_ms = clock_mono_ms() + CHORES_MS;
-	etcd_child_trim_log(u->etcd);
+	if (u->etcd) {
+		etcd_child_trim_log(u->etcd);
+	}
 	if (certs_ensure(&u->dir, clock_wall_s(), &n_made, &u->err) ||
 		(n_made > 0 && kubeconfig_ensure(&u->dir, u->url, &u->err))) {
 		complain(u);
@@ -250,10 +287,16 @@ static void do_chores(struct up *u)
 
 static void show_patience(struct up *u)
 {
-	if (!u->is_announced && clock_mono_ms() - u->waiting_since_ms > PATIENCE_MS) {
-		fprintf(stderr, "annals up: still waiting for etcd; what it does is in %s/etcd.log\n", u->dir.path);
-		u->waiting_since_ms = clock_mono_ms();
+	if (u->is_announced || clock_mono_ms() - u->waiting_since_ms <= PATIENCE_MS) {
+		return;
 	}
+	if (u->etcd) {
+		fprintf(stderr, "annals up: still waiting for etcd; what it does is in %s/etcd.log\n", u->dir.path);
+	} else {
+		fprintf(stderr, "annals up: still waiting for etcd; annals doctor --etcd-servers %s ... says what is wrong\n",
+			u->flags->etcd_flags.servers.v[0]);
+	}
+	u->waiting_since_ms = clock_mono_ms();
 }
 
 static int64_t next_wake_ms(const struct up *u)
@@ -272,7 +315,7 @@ static int watch_over(struct up *u)
 		if (events & LOOP_STOP) {
 			return 0;
 		}
-		if ((events & LOOP_CHILD) && etcd_child_has_ended(u->etcd, &u->err)) {
+		if ((events & LOOP_CHILD) && u->etcd && etcd_child_has_ended(u->etcd, &u->err)) {
 			int r = etcd_ended(u);
 			if (r) {
 				return r;
@@ -299,7 +342,7 @@ static bool drain(struct up *u)
 		if (events & LOOP_STOP) {
 			return false;
 		}
-		if (events & LOOP_CHILD) {
+		if ((events & LOOP_CHILD) && u->etcd) {
 			etcd_child_has_ended(u->etcd, &u->err);
 		}
 	}
@@ -377,20 +420,23 @@ static int up(const struct up_flags *flags)
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct up_flags flags = {.port = 6443};
+	etcd_flags_init(&flags.etcd_flags);
 	common_flags_init(&flags.common);
 	int r = parse_flags(command, &flags, argc, argv);
 	r = r >= 0 ? r : up(&flags);
 	option_strings_done(&flags.controllers);
+	etcd_flags_done(&flags.etcd_flags);
 	common_flags_done(&flags.common);
 	return r;
 }
 
 const struct command command_up = {
 	.name = "up",
-	.usage = "[--data-dir DIR] [--port PORT] [--etcd PATH] [--controllers NAME,...] [flags]",
+	.usage = "[--data-dir DIR] [--port PORT] [--etcd PATH | --etcd-servers URL,...] [--controllers NAME,...] [flags]",
 	.summary = "everything on one machine: certificates, an etcd of its own, the API server, controllers",
 	.description = "Makes certificates and a kubeconfig, starts an etcd that only this server can talk to, and serves on "
 		       "127.0.0.1. A second start on\n"
-		       "the same data directory takes the data up again.",
+		       "the same data directory takes the data up again. With --etcd-servers it starts no etcd, and keeps the "
+		       "data in that one.",
 	.run = run,
 };

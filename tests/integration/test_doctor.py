@@ -238,6 +238,17 @@ def test_doctor__sees_an_annals_that_is_up(up):
     assert Findings(f"--data-dir={server.dir}").one("skipped", "annals up does not run on it")
 
 
+def test_doctor__sees_an_annals_that_is_up_on_another_etcd(up, etcd):
+    other = etcd()
+    server = up("--etcd-servers", other.endpoint)
+    seen = Findings(f"--data-dir={server.dir}")
+    assert seen.status == 0 and seen.one("ok", "the server: .*: ready") and seen.one("skipped", "etcd: give --etcd-servers")
+    assert Findings(f"--data-dir={server.dir}", f"--etcd-servers={other.endpoint}").one("ok", r"keys under /annals: \d+ objects")
+    other.stop()
+    mend = processes.retry_until(lambda: Findings(f"--data-dir={server.dir}").of("error", "not ready"), "it is not ready")[0]["mend"]
+    assert mend.startswith("annals doctor --etcd-servers=")
+
+
 def test_doctor__mends_the_directory_of_an_annals(up):
     server = up()
     assert server.stop() == 0

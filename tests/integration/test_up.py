@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import pathlib
+import shutil
 import signal
 import socket
 import stat
@@ -108,6 +109,63 @@ def test_odd_directory_is_no_obstacle(up, folder, name):
     assert run(["bash", "-c", export + '; test -r "$KUBECONFIG"']).returncode == 0
 
 
+# ---- on an etcd that is there ----
+
+
+def test_on_an_etcd_that_is_there_it_starts_none(up, etcd, folder, etcd_binary):
+    other = etcd(binary=etcd_binary)
+    (folder / "setpriv").symlink_to(shutil.which("setpriv"))  # of the test's own; no etcd
+    first = up("--etcd-servers", other.endpoint, "--etcd-prefix=/mine", env={**os.environ, "PATH": str(folder)}, dir=folder / "up")
+    made = first.post(REVISIONS, revision("kept"))
+    assert made.status == 201, made
+    assert first.etcd_pid == 0
+    assert "Certificates are in" in first.stdout.text
+    assert not (first.dir / "etcd").exists() and not (first.dir / "etcd.log").exists()
+    assert "/mine/objects/" in other.ctl("get", "/mine/", "--prefix", "--keys-only")
+    assert first.stop() == 0
+    assert is_alive(other.pid)
+
+    second = up("--etcd-servers", other.endpoint, "--etcd-prefix=/mine", dir=folder / "up")
+    assert second.get(REVISIONS + "/kept").json == made.json
+    retry_until(lambda: second.get(NAMESPACES + "/default").status == 200, "it is served")
+
+
+def test_controllers_run_there_too(up, etcd):
+    a = up("--etcd-servers", etcd().endpoint)
+    assert a.post(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gone"}}).status == 201
+    a.delete(NAMESPACES + "/gone")
+    retry_until(lambda: a.get(NAMESPACES + "/gone").status == 404, "the namespace is gone")
+
+
+def test_it_waits_for_an_etcd_that_comes_later(up, etcd, folder):
+    place = folder / "late"
+    a = up("--etcd-servers", f"unix://{place}/client:0", wait=False)
+    retry_until((a.dir / "kubeconfig").exists, "kubeconfig")
+    etcd(dir=place)
+    a.wait_announced()
+    assert a.get("/readyz").status == 200
+
+
+def test_data_that_are_not_used_are_told(up, etcd):
+    first = up()
+    assert first.stop() == 0
+    second = up("--etcd-servers", etcd().endpoint, dir=first.dir)
+    assert f"what is in {first.dir}/etcd is not used" in second.stderr.text
+
+
+@pytest.mark.parametrize("flags, why", [
+    (["--etcd=/usr/bin/etcd", "--etcd-servers=http://127.0.0.1:1"], "give one of them"),
+    (["--etcd-prefix=/mine"], "--etcd-prefix goes with --etcd-servers"),
+    (["--etcd-cafile=/x"], "go with --etcd-servers"),
+    (["--etcd-servers=http://127.0.0.1:1", "--etcd-certfile=/x"], "go together"),
+])
+def test_flags_that_do_not_go_together_are_refused(folder, flags, why):
+    done = run_up("--data-dir", folder / "data", "--port=0", *flags)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert not (folder / "data").exists()
+
+
 # ---- files ----
 
 
@@ -168,10 +226,42 @@ def test_taken_port_is_named_with_who_has_it(folder):
     assert "--port" in done.stderr
 
 
+WAYS_OUT = ["apt-get install etcd-server", "--etcd PATH", "--etcd-servers URL"]
+
+
+def assert_says_how_to_go_on(done):
+    assert done.returncode == 1
+    for way in WAYS_OUT:
+        assert way in done.stderr, done.stderr
+
+
 def test_missing_etcd_says_how_to_get_it(folder):
     done = run_up("--data-dir", folder / "data", "--port=0", env={**os.environ, "PATH": "/nonexistent"})
-    assert done.returncode == 1
-    assert "apt-get install etcd-server" in done.stderr
+    assert "etcd is not in $PATH" in done.stderr
+    assert_says_how_to_go_on(done)
+
+
+# What a package may have put there; each does as such an etcd would, or as the kernel would with it.
+UNUSABLE = {
+    "of another machine": (b"\x7fELF\x02\x01\x01" + bytes(57), "it is no program for this machine"),
+    "without its loader": (b"#!/nonexistent/loader\n", "what it needs to run"),
+    "too old": (b"#!/bin/sh\necho 'flag provided but not defined: -logger' >&2\nexit 2\n", "does not know the flags of an etcd 3.4"),
+    "unsupported": (b"#!/bin/sh\necho 'etcd on unsupported platform without ETCD_UNSUPPORTED_ARCH=arm64 set' >&2\nexit 1\n", "ETCD_UNSUPPORTED_ARCH"),
+    "of a newer processor": (b"#!/bin/sh\nkill -ILL $$\n", "another processor"),
+    "failing": (b"#!/bin/sh\necho 'something is wrong' >&2\nexit 1\n", "something is wrong"),
+}
+
+
+@pytest.mark.parametrize("what", UNUSABLE)
+def test_etcd_that_cannot_be_used_says_what_can(folder, what):
+    content, why = UNUSABLE[what]
+    program = folder / "etcd"
+    program.write_bytes(content)
+    program.chmod(0o755)
+    done = run_up("--data-dir", folder / "data", "--port=0", env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+    assert why in done.stderr
+    assert str(program) in done.stderr
+    assert_says_how_to_go_on(done)
 
 
 @pytest.mark.parametrize("path, why", [("/nonexistent/etcd", "No such file or directory"), (__file__, "not an executable file"), ("/tmp", "not an executable file")])
