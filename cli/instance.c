@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 250, WARN_AFTER_MS = 5000 };
+enum { RETRY_MS = 250, WARN_AFTER_MS = 5000, FLUSH_MS = 5000 };
 
 struct instance {
 	struct instance_options options;
@@ -25,6 +25,7 @@ struct instance {
 	pthread_t raiser, drainer;
 	bool has_raiser, has_drainer;
 	_Atomic bool is_ready, is_drained;
+	bool has_stragglers;  /* the drainer's until it is over */
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t wake;
 	bool is_stopping;
@@ -400,7 +401,7 @@ static void *drain(void *ctx)
 {
 	struct instance *i = ctx;
 	const struct common_flags *f = i->options.flags;
-	server_drain(i->server, f->shutdown_delay_ms, f->request_timeout_ms);
+	i->has_stragglers = !server_drain(i->server, f->shutdown_delay_ms, f->request_timeout_ms);
 	atomic_store(&i->is_drained, true);
 	loop_notify(i->options.loop);
 	return NULL;
@@ -414,10 +415,36 @@ void instance_drain(struct instance *i)
 	}
 	if (!i->has_drainer) {
 		i->has_drainer = pthread_create(&i->drainer, NULL, drain, i) == 0;
+		if (!i->has_drainer) {
+			drain(i);
+		}
 	}
 }
 
 bool instance_is_drained(const struct instance *i)
 {
-	return !i->has_drainer || atomic_load(&i->is_drained);
+	return atomic_load(&i->is_drained);
+}
+
+/* In the order of instance_free(), but for what connections may still ask for. */
+static void abandon(struct instance *i)
+{
+	log_warning("stop", "connections remain that do not end: leaving without them");
+	stop_raiser(i);
+	if (i->delegation) {
+		delegation_stop(i->delegation);
+	}
+	close_migrator(i);
+	agreement_leave(i->agreement);
+	server_flush_logs(i->server, clock_mono_ms() + FLUSH_MS);
+}
+
+bool instance_close(struct instance *i)
+{
+	if (i->has_stragglers) {
+		abandon(i);
+		return false;
+	}
+	instance_free(i);
+	return true;
 }

@@ -29,6 +29,9 @@ struct instance_options {
 /* 0, or -errno with a sentence in err; -EADDRINUSE where another process has the port. */
 int instance_new(struct instance **ret, const struct instance_options *options, struct buf *err);
 struct instance *instance_free(struct instance *i);
+/* When it is drained, frees it. False: there are connections that do not end, and stopping libmicrohttpd would abort. Then what is durable has
+ * been closed: the registration among the replicas is taken back, logs are written. Nothing is left to be done but _exit(). */
+bool instance_close(struct instance *i);
 
 uint16_t instance_port(const struct instance *i);
 bool instance_is_ready(const struct instance *i); /* every object has been read, and the namespaces of a new store exist */

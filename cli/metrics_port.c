@@ -2,7 +2,7 @@
 
 #include "server/http.h"
 
-enum { METRICS_MAX = 16 << 20, BODY_MAX = 4096 };
+enum { METRICS_MAX = 16 << 20, BODY_MAX = 4096, DRAIN_MS = 1000 };
 
 struct metrics_port {
 	struct http_server *http;
@@ -68,8 +68,10 @@ int metrics_port_new(
 struct metrics_port *metrics_port_free(struct metrics_port *p)
 {
 	if (p) {
-		http_server_free(p->http);
-		mem_free(p);
+		if (http_server_drain(p->http, DRAIN_MS)) { /* else it stays: the process is about to end */
+			http_server_free(p->http);
+			mem_free(p);
+		}
 	}
 	return NULL;
 }

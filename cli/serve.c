@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/deadline.h"
 #include "cli/delegation_flags.h"
 #include "cli/etcd_flags.h"
 #include "cli/instance.h"
@@ -160,10 +161,11 @@ static int open_instance(struct instance **ret, const struct serve_flags *f, con
 }
 
 /* Until the second signal at the latest: nothing that was acknowledged needs us any more. */
-static void wait_for_end(struct instance *i, struct loop *loop)
+static void wait_for_end(struct instance *i, struct loop *loop, const struct common_flags *f)
 {
 	while (!(loop_wait(loop, -1) & LOOP_STOP)) {
 	}
+	deadline_start(f->shutdown_delay_ms + f->request_timeout_ms);
 	log_info("stop", "draining");
 	instance_drain(i);
 	while (!instance_is_drained(i)) {
@@ -193,8 +195,10 @@ static int serve(const struct command *command, const struct serve_flags *f, con
 		log_warning("start", STR_FMT, STR_ARG(buf_str(&err)));
 	}
 	log_info("start", "listening on %s port %u", f->bind_address, instance_port(i));
-	wait_for_end(i, &loop);
-	instance_free(i);
+	wait_for_end(i, &loop, &f->common);
+	if (!instance_close(i)) {
+		_exit(EXIT_OK);
+	}
 	loop_done(&loop);
 	return EXIT_OK;
 }

@@ -2,6 +2,7 @@
 #include "cli/certs.h"
 #include "cli/command.h"
 #include "cli/control.h"
+#include "cli/deadline.h"
 #include "cli/etcd_child.h"
 #include "cli/etcd_flags.h"
 #include "cli/instance.h"
@@ -363,20 +364,18 @@ static void stop_etcd(struct up *u)
 }
 
 /* Controllers first, who would only be refused; etcd last: what is under way must find it. */
-static void stop(struct up *u)
+static void stop(struct up *u, int status)
 {
+	deadline_start(u->flags->common.shutdown_delay_ms + u->flags->common.request_timeout_ms);
 	if (u->control) {
 		control_stop(u->control);
 	}
-	bool is_patient = !u->instance || drain(u);
-	if (is_patient) {
-		u->instance = instance_free(u->instance);
-	}
+	bool is_over = !u->instance || (drain(u) && instance_close(u->instance));
 	if (u->etcd) {
 		stop_etcd(u);
 	}
-	if (!is_patient) {
-		_exit(EXIT_OK);
+	if (!is_over) {
+		_exit(status);
 	}
 	u->control = control_free(u->control);
 }
@@ -413,8 +412,9 @@ static int up(const struct up_flags *flags)
 	if (r) {
 		complain(&u);
 	}
-	stop(&u);
-	return r ? EXIT_FAILED : EXIT_OK;
+	int status = r ? EXIT_FAILED : EXIT_OK;
+	stop(&u, status);
+	return status;
 }
 
 static int run(const struct command *command, int argc, char **argv)

@@ -202,6 +202,11 @@ int accesslog_new(struct accesslog **ret, const char *path, enum log_format form
 	return 0;
 }
 
+void accesslog_flush(struct accesslog *l, int64_t until_ms)
+{
+	line_queue_flush(&l->queue, until_ms);
+}
+
 struct accesslog *accesslog_free(struct accesslog *l)
 {
 	if (l) {

@@ -18,6 +18,7 @@ struct accesslog_entry {
 
 int accesslog_new(struct accesslog **ret, const char *path, enum log_format format, struct buf *err); /* path "-": stderr */
 void accesslog_write(struct accesslog *l, const struct accesslog_entry *e);
+void accesslog_flush(struct accesslog *l, int64_t until_ms); /* when all has been written, or then (monotonic) */
 struct accesslog *accesslog_free(struct accesslog *l); /* flushes */
 
 #endif

@@ -60,6 +60,11 @@ int audit_new(struct audit **ret, const struct audit_options *options, struct bu
 	return 0;
 }
 
+void audit_flush(struct audit *a, int64_t until_ms)
+{
+	audit_log_flush(a->log, until_ms);
+}
+
 struct audit *audit_free(struct audit *a)
 {
 	if (a) {

@@ -18,6 +18,7 @@ enum { AUDIT_EVENT_MAX = 16 * 1024 * 1024 }; /* bytes; a longer one goes without
 
 /* 0 with NULL where not both files are given: nothing is audited, as upstream. Or -errno with a sentence in err. */
 int audit_new(struct audit **ret, const struct audit_options *options, struct buf *err);
+void audit_flush(struct audit *a, int64_t until_ms); /* when the log has been written, or then */
 struct audit *audit_free(struct audit *a);
 void audit_write_metrics(struct audit *a, struct buf *out); /* a may be NULL */
 

@@ -105,6 +105,11 @@ int audit_log_new(struct audit_log **ret, const struct audit_log_options *option
 	return 0;
 }
 
+void audit_log_flush(struct audit_log *l, int64_t until_ms)
+{
+	line_queue_flush(&l->queue, until_ms);
+}
+
 struct audit_log *audit_log_free(struct audit_log *l)
 {
 	if (l) {

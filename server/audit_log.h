@@ -25,6 +25,7 @@ bool audit_log_has_room(const struct audit_log *l);
 bool audit_log_append(struct audit_log *l, struct str line);
 void audit_log_count_lost(struct audit_log *l); /* the caller has given one up */
 uint64_t audit_log_lost(const struct audit_log *l);
+void audit_log_flush(struct audit_log *l, int64_t until_ms); /* as line_queue_flush() */
 struct audit_log *audit_log_free(struct audit_log *l); /* writes what waits */
 
 #endif

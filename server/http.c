@@ -1305,16 +1305,17 @@ void http_server_leave(struct http_server *s)
 	atomic_store_explicit(&s->is_leaving, true, memory_order_relaxed);
 }
 
-void http_server_drain(struct http_server *s, int64_t timeout_ms)
+bool http_server_drain(struct http_server *s, int64_t timeout_ms)
 {
 	int64_t until = now_ms() + timeout_ms;
 	atomic_store_explicit(&s->is_draining, true, memory_order_release);
 	keeper_drain(s->keeper);
 	wake_streams(s);
-	if (!keeper_wait_until_empty(s->keeper, until)) {
-		cut_what_is_left(s);
-		keeper_wait_until_empty(s->keeper, now_ms() + CUT_GRACE_MS);
+	if (keeper_wait_until_empty(s->keeper, until)) {
+		return true;
 	}
+	cut_what_is_left(s);
+	return keeper_wait_until_empty(s->keeper, now_ms() + CUT_GRACE_MS);
 }
 
 /* libmicrohttpd aborts when it is stopped with a suspended connection: so first there must be none at all, nor anyone waking one. */

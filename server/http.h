@@ -89,9 +89,9 @@ void http_server_set_trust(struct http_server *s, const struct trust *trust);
 void http_server_leave(struct http_server *s);
 /* Stops accepting; idle connections close; exchanges under way may finish; streams are asked to end (their `read` is called and sees
  * http_is_draining). Returns when all are done or after timeout_ms, then cuts what is left, except suspended exchanges: those wait for
- * their operation. Not from an HTTP thread. */
-void http_server_drain(struct http_server *s, int64_t timeout_ms);
-/* Drains with no time given, and waits until every suspended exchange has been woken. */
+ * their operation. False: 5 s after that there still are connections. Not from an HTTP thread. */
+bool http_server_drain(struct http_server *s, int64_t timeout_ms);
+/* Drains with no time given, and waits until every suspended exchange has been woken: for ever, where a drain has left some. */
 struct http_server *http_server_free(struct http_server *s);
 
 struct http_stats {

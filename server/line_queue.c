@@ -33,6 +33,8 @@ static void gather(struct line_queue *q)
 static bool take(struct line_queue *q, struct buf *ret)
 {
 	pthread_mutex_lock(&q->lock);
+	q->is_writing = false;
+	pthread_cond_broadcast(&q->idle);
 	while (q->queue.n == 0 && !q->is_closing) {
 		pthread_cond_wait(&q->wake, &q->lock);
 	}
@@ -40,6 +42,7 @@ static bool take(struct line_queue *q, struct buf *ret)
 	struct buf taken = q->queue;
 	q->queue = *ret;
 	*ret = taken;
+	q->is_writing = true;
 	pthread_mutex_unlock(&q->lock);
 	return ret->n > 0;
 }
@@ -63,6 +66,7 @@ static void discard(struct line_queue *q)
 {
 	buf_done(&q->queue);
 	pthread_cond_destroy(&q->wake);
+	pthread_cond_destroy(&q->idle);
 	pthread_mutex_destroy(&q->lock);
 }
 
@@ -71,12 +75,21 @@ int line_queue_open(struct line_queue *q, size_t max, int64_t gather_ms, void (*
 	*q = (struct line_queue){.max = max, .gather_ms = gather_ms, .write = write, .ctx = ctx};
 	pthread_mutex_init(&q->lock, NULL);
 	clock_cond_init(&q->wake);
+	clock_cond_init(&q->idle);
 	buf_init(&q->queue, max);
 	int r = -pthread_create(&q->writer, NULL, write_lines, q);
 	if (r) {
 		discard(q);
 	}
 	return r;
+}
+
+void line_queue_flush(struct line_queue *q, int64_t until_ms)
+{
+	pthread_mutex_lock(&q->lock);
+	while ((q->queue.n > 0 || q->is_writing) && clock_cond_wait(&q->idle, &q->lock, until_ms) == 0) {
+	}
+	pthread_mutex_unlock(&q->lock);
 }
 
 void line_queue_close(struct line_queue *q)

@@ -257,7 +257,7 @@ void server_set_trust(struct server *s, const struct trust *trust)
 	http_server_set_trust(s->http, trust);
 }
 
-void server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms)
+bool server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms)
 {
 	struct timespec delay = {.tv_sec = delay_ms / 1000, .tv_nsec = delay_ms % 1000 * 1000000};
 
@@ -265,7 +265,17 @@ void server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms)
 	http_server_leave(s->http);
 	while (delay_ms > 0 && nanosleep(&delay, &delay)) {
 	}
-	http_server_drain(s->http, timeout_ms);
+	return http_server_drain(s->http, timeout_ms);
+}
+
+void server_flush_logs(struct server *s, int64_t until_ms)
+{
+	if (s->audit) {
+		audit_flush(s->audit, until_ms);
+	}
+	if (s->accesslog) {
+		accesslog_flush(s->accesslog, until_ms);
+	}
 }
 
 struct server *server_free(struct server *s)

@@ -49,8 +49,11 @@ int server_new(struct server **ret, const struct server_options *options, struct
 uint16_t server_port(const struct server *s);
 /* Aggregated mode: whose client certificates to believe from the next request on, where http's options name no file. Any thread; copies. */
 void server_set_trust(struct server *s, const struct trust *trust);
-/* /readyz turns not ok at once (for load balancers), and answers end their connections; then after delay_ms stops accepting and drains. */
-void server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms);
+/* /readyz turns not ok at once (for load balancers), and answers end their connections; then after delay_ms stops accepting and drains. False:
+ * there are connections left, see http_server_drain(). */
+bool server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms);
+/* Until what has been said is in the audit log and the access log, or until_ms (monotonic): for a server that cannot be freed. */
+void server_flush_logs(struct server *s, int64_t until_ms);
 struct server *server_free(struct server *s);
 /* Standalone: creates the namespaces default, kube-system, kube-public, kube-node-lease where absent. Blocking; 0, or a storage_result with err. */
 int server_bootstrap(struct server *s, struct buf *err);

@@ -330,17 +330,22 @@ struct agreement *agreement_abandon(struct agreement *a)
 	return mem_free(a);
 }
 
-struct agreement *agreement_free(struct agreement *a)
+void agreement_leave(struct agreement *a)
 {
-	if (!a) {
-		return NULL;
-	}
 	stop(a);
-	assert(list_is_empty(&a->waits));
 	if (a->lease) {
 		struct storage_lease revoke = {.op.timeout_ms = REVOKE_TIMEOUT_MS, .id = a->lease};
 		storage_lease_revoke_wait(a->options.storage, &revoke);
 		storage_op_clear(&revoke.op);
 	}
+}
+
+struct agreement *agreement_free(struct agreement *a)
+{
+	if (!a) {
+		return NULL;
+	}
+	agreement_leave(a);
+	assert(list_is_empty(&a->waits));
 	return agreement_abandon(a);
 }

@@ -45,6 +45,8 @@ struct agreement_options {
 };
 
 struct agreement *agreement_new(const struct agreement_options *options); /* starts joining */
+/* Nothing is called back any more, and the registration is taken back; who still asks is told what was known last. */
+void agreement_leave(struct agreement *a);
 /* Takes the registration back: the others need not wait for its lease to end. Nobody waits or asks any more. */
 struct agreement *agreement_free(struct agreement *a);
 

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -10,6 +11,7 @@ import threading
 
 import pytest
 
+import processes
 from metrics import Metrics, under_way
 from objects import BETA, NAMESPACES, revision, revisions
 from processes import NO_CONTROLLERS, retry_until
@@ -331,6 +333,41 @@ def test_idle_connections_do_not_delay_the_end(etcd, serve):
         for event in watch:
             assert event["type"] == "ADDED"
     silent.close()
+
+
+UNGUARDED = pathlib.Path(processes.BIN).parent / "tests" / "broken" / "annals-unguarded"
+
+
+def leave_straggler(server):
+    """A connection that never ends, whatever anybody does."""
+    client = server.client
+    connection = client.connect()
+    connection.request("POST", PATH + "?fieldManager=never-woken", json.dumps(revision("b")), {"Content-Type": "application/json"})
+    retry_until(lambda: under_way(server, "mutating") == 1, "a request that hangs")
+    return connection
+
+
+def test_connection_that_never_ends_does_not_keep_the_server(folder, etcd, serve):
+    store = etcd()
+    log = folder / "access.log"
+    server = serve(store.endpoint, "--request-timeout=1s", f"--access-log={log}", binary=UNGUARDED, env={**os.environ, "ANNALS_UNGUARDED": "wake"})
+    retry_until(lambda: "/replicas/" in store.ctl("get", "/annals/", "--prefix", "--keys-only"), "the registration")
+    straggler = leave_straggler(server)
+    assert server.get("/version").status == 200
+    assert server.stop() == 0
+    assert "connections remain that do not end" in server.stderr.text
+    assert "path=/version" in log.read_text()
+    assert "/replicas/" not in store.ctl("get", "/annals/", "--prefix", "--keys-only")
+    straggler.close()
+
+
+def test_connection_that_never_ends_does_not_keep_its_etcd(up):
+    server = up("--request-timeout=1s", binary=UNGUARDED, env={**os.environ, "ANNALS_UNGUARDED": "wake"})
+    straggler, etcd_pid = leave_straggler(server), server.etcd_pid
+    assert server.stop() == 0
+    assert not processes.is_alive(etcd_pid)
+    assert "connections remain that do not end" in server.stderr.text
+    straggler.close()
 
 
 def test_streams_of_every_kind_end_cleanly(etcd, serve):
