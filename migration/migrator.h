@@ -30,7 +30,7 @@ struct migrator_options {
 	enum storage_migration mode;
 	int64_t rate;      /* objects a second; 0: no limit */
 	int64_t poll_ms;   /* between two looks when nothing is said; 0: 1,000 */
-	int64_t report_ms; /* between two StorageVersions of a kind that differ in numbers only; 0: 10,000 */
+	int64_t report_ms; /* at most, between two StorageVersions of a kind that differ in numbers only; 0: 10,000 */
 	/* For logs: one sentence. The migrator's thread. NULL: nothing. */
 	void (*on_notice)(void *ctx, bool is_trouble, struct str text);
 	void *ctx;

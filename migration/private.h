@@ -56,7 +56,8 @@ struct migrator {
 	int64_t tend_at_ms;                /* when to look at everything again */
 	int64_t wrote;                     /* the revision of our last write of a StorageVersion or StorageMigration */
 	bool is_unsure;                    /* whether the last one was carried out, or etcd is there */
-	int64_t reported_ms[KIND_COUNT_MAX];
+	int64_t reported_ms[KIND_COUNT_MAX],
+		report_wait_ms[KIND_COUNT_MAX]; /* when, and until the next one that is about numbers */
 	bool is_report_due[KIND_COUNT_MAX]; /* although only numbers have changed */
 	struct run run;
 };

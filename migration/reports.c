@@ -5,14 +5,26 @@
 #include "base/clock.h"
 #include "migration/version_plan.h"
 
-/* Numbers change with every object: they are not worth a write each time. */
+/* Numbers change with every object: they are not worth a write each time. After a quiet time the first change is told at once, then at
+ * intervals that double, up to report_ms: who has just begun sees what was done, and load costs one write for many. */
+static void note_report(struct migrator *m, const struct kind *k)
+{
+	int64_t now_ms = clock_mono_ms(), longest_ms = m->options.report_ms;
+	int64_t *wait_ms = &m->report_wait_ms[k->index];
+	bool was_quiet = *wait_ms == 0 || now_ms >= m->reported_ms[k->index] + 2 * longest_ms;
+
+	*wait_ms = MIN(was_quiet ? m->options.poll_ms : *wait_ms * 2, longest_ms);
+	m->reported_ms[k->index] = now_ms;
+	m->is_report_due[k->index] = false;
+}
+
 static bool is_worth_it(struct migrator *m, const struct kind *k, const struct json *status, const struct json *old)
 {
 	if (json_equal(status, old)) {
 		return false;
 	}
 	return !old || m->is_report_due[k->index] || version_status_is_news(status, old) ||
-		clock_mono_ms() >= m->reported_ms[k->index] + m->options.report_ms;
+		clock_mono_ms() >= m->reported_ms[k->index] + m->report_wait_ms[k->index];
 }
 
 static void report(struct migrator *m, const struct agreement_view *view, const struct kind *k, struct arena *a)
@@ -32,8 +44,7 @@ static void report(struct migrator *m, const struct agreement_view *view, const 
 	r.status =
 		version_status(view, k, common == view_common(view, k) ? common : NULL, &census, old_status, clock_wall_s(), a);
 	if (is_worth_it(m, k, r.status, old_status) && record_put(m, &r, a)) {
-		m->reported_ms[k->index] = clock_mono_ms();
-		m->is_report_due[k->index] = false;
+		note_report(m, k);
 	}
 }
 

@@ -83,6 +83,7 @@ struct world *world_new(struct storage *s, const char *version)
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->changed, NULL);
 	w->storage = s;
+	w->report_ms = 1;
 	w->cache =
 		cache_new(&(struct cache_options){.storage = s, .prefix = STR(WORLD_PREFIX), .on_state = on_cache, .ctx = w});
 	w->agreement = agreement_new(&(struct agreement_options){.storage = s,
@@ -109,7 +110,7 @@ void world_migrate(struct world *w, enum storage_migration mode, int64_t rate)
 		.mode = mode,
 		.rate = rate,
 		.poll_ms = POLL_MS,
-		.report_ms = 1,
+		.report_ms = w->report_ms,
 		.on_notice = on_notice,
 		.ctx = w});
 

@@ -25,6 +25,7 @@ struct world {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool has_changed;
+	int64_t report_ms;   /* the migrator's */
 	char notices[65536]; /* all that was said; under the lock */
 };
 

@@ -139,6 +139,25 @@ static bool lacks_toys(struct world *w, const void *ctx _unused_)
 }
 
 /* Of kinds that no live server knows; another one's are left alone. */
+static bool is_reported(struct world *w, const void *ctx _unused_)
+{
+	return version_status_of(w, "dependents.annals.dev") != NULL;
+}
+
+/* Though numbers are otherwise told hours apart. */
+static void test_migrator__says_soon_that_the_first_objects_have_come(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+
+	w->report_ms = INT64_C(3600000);
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	world_await(w, is_reported, NULL);
+	assert_int_equal(member_count(version_status_of(w, "dependents.annals.dev"), "storedObjects"), 0);
+	store_dependents(w, "v1", 0, 10);
+	world_await(w, says_all_are_v1, NULL);
+	world_free(w);
+}
+
 static void test_migrator__removes_versions_of_lost_kinds(void **state)
 {
 	struct world *w = world_new(*state, NULL);
@@ -640,6 +659,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		MIGRATOR_TEST(test_migrator__rewrites_what_is_stored_otherwise),
 		MIGRATOR_TEST(test_migrator__says_what_is_stored),
+		MIGRATOR_TEST(test_migrator__says_soon_that_the_first_objects_have_come),
 		MIGRATOR_TEST(test_migrator__removes_versions_of_lost_kinds),
 		MIGRATOR_TEST(test_migrator__manual_waits_to_be_asked),
 		MIGRATOR_TEST(test_migrator__off_says_so),
