@@ -442,13 +442,13 @@ static bool list_items_partial(struct buf *out, struct request *q, const struct 
 
 static bool list_items_table(struct buf *out, struct request *q, const struct listing *l, enum include_object include)
 {
+	const struct table_world world = request_table_world(q);
 	struct arena scratch;
 	bool ok = table_begin(out, q->route.kind, q->route.door, &q->media, list_metadata(q, l), true);
 
 	arena_init(&scratch, (size_t)16 << 20);
 	for (size_t i = 0; i < l->n_items && ok; i++) {
-		ok = table_row(out, q->route.kind, q->route.door, &q->media, include, l->items[i], i == 0,
-			q->server->options.cache, &scratch);
+		ok = table_row(out, q->route.kind, q->route.door, &q->media, include, l->items[i], i == 0, &world, &scratch);
 		arena_clear(&scratch);
 	}
 	arena_done(&scratch);

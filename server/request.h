@@ -146,6 +146,7 @@ struct str show_type(const struct kind *k, const struct door *d, struct arena *a
 /* An object as the door shows it, without kind and apiVersion: begins with `"metadata":`, ends with the closing brace. No copy where the
  * door shows the hub form; else made in the arena. */
 struct str show_body(const struct cached *o, const struct door *d, struct arena *a);
+struct table_world request_table_world(const struct request *q);
 /* The object in the client's form (plain, partial metadata, a Table of one row). */
 bool show_object(struct buf *out, struct request *q, const struct cached *o, enum include_object include);
 

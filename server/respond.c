@@ -134,6 +134,15 @@ struct str show_type(const struct kind *k, const struct door *d, struct arena *a
 	return arena_printf(a, "{\"kind\":\"%s\",\"apiVersion\":\"" STR_FMT "\",", k->kind, STR_ARG(version));
 }
 
+struct table_world request_table_world(const struct request *q)
+{
+	const struct kind *pods = kind_by_hub(STR(""), STR("pods"));
+
+	bool are_ours = pods && door_is_visible(&pods->doors[0], q->server->options.is_standalone);
+
+	return (struct table_world){.cache = q->server->options.cache, .pods = are_ours ? pods : NULL};
+}
+
 struct str show_body(const struct cached *o, const struct door *d, struct arena *a)
 {
 	struct json *hub, *shown;
@@ -158,11 +167,11 @@ struct str show_body(const struct cached *o, const struct door *d, struct arena 
 
 static bool show_table(struct buf *out, struct request *q, const struct cached *o, enum include_object include)
 {
+	const struct table_world world = request_table_world(q);
 	struct str meta = o->revision > 0 ? arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision) : STR("{}");
 
 	return table_begin(out, q->route.kind, q->route.door, &q->media, meta, true) &&
-		table_row(out, q->route.kind, q->route.door, &q->media, include, o, true, q->server->options.cache, q->a) &&
-		table_end(out);
+		table_row(out, q->route.kind, q->route.door, &q->media, include, o, true, &world, q->a) && table_end(out);
 }
 
 bool show_object(struct buf *out, struct request *q, const struct cached *o, enum include_object include)

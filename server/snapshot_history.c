@@ -1,11 +1,9 @@
 #include "server/snapshot_history.h"
 
 #include "api/members.h"
+#include "server/live.h"
 #include "server/versions.h"
 #include "server/write_references.h"
-
-/* What generated objects say of the revision they were made from: upstream's label, and that of seed 002. */
-static const char *const generated_labels[] = {"controller-revision-hash", "statefulset-template-revision"};
 
 static int selectable_index(const struct kind *k, const char *path)
 {
@@ -15,16 +13,6 @@ static int selectable_index(const struct kind *k, const char *path)
 		}
 	}
 	return FIELD_TERM_NAME;
-}
-
-static struct str label_of(const struct cached *o, const char *key)
-{
-	for (size_t i = 0; i < o->n_labels; i++) {
-		if (str_is(o->labels[i].key, key)) {
-			return o->labels[i].value;
-		}
-	}
-	return (struct str){NULL, 0};
 }
 
 /* ---- what one is ---- */
@@ -62,32 +50,6 @@ static struct snapshot_past read_past(const struct cached *o, int number_field, 
 
 /* ---- what needs it ---- */
 
-static bool is_labelled(struct cache_snapshot *pods, struct str ns, const char *key, struct str value)
-{
-	struct requirement requirement = {.op = SELECTOR_IN, .key = str_of(key), .values = &value, .n_values = 1};
-	struct label_selector selector = {&requirement, 1};
-	const struct cache_filter filter = {.ns = ns, .labels = &selector};
-	struct cache_iter it;
-
-	if (value.n == 0) {
-		return false;
-	}
-	cache_iter_init(&it, pods, &filter, STR(""));
-	return cache_iter_next(&it) != NULL;
-}
-
-/* By its name, as StatefulSets do; or by the hash that it has as a label itself, as DaemonSets do. */
-static bool is_generated_from(struct cache_snapshot *pods, const struct cached *o)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(generated_labels); i++) {
-		const char *key = generated_labels[i];
-		if (is_labelled(pods, o->ns, key, o->name) || is_labelled(pods, o->ns, key, label_of(o, key))) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void find_live(struct snapshot_history *h, struct request *q)
 {
 	const struct kind *k = kind_by_hub(STR(""), STR("pods"));
@@ -97,8 +59,8 @@ static void find_live(struct snapshot_history *h, struct request *q)
 	for (size_t i = 0; i < h->n; i++) {
 		struct snapshot_past *past = &h->past[i];
 		const struct cached *o = past->ctx;
-		past->is_live =
-			past->is_live || !knows_pods || is_generated_from(pods, o) || references_exist(q, o->kind, o->name);
+		past->is_live = past->is_live || !knows_pods || live_is_generated_from(pods, o) ||
+			references_exist(q, o->kind, o->name);
 	}
 }
 

@@ -1,9 +1,8 @@
 #include "server/table.h"
 
 #include "base/clock.h"
+#include "server/live.h"
 #include "server/request.h"
-
-enum { PATH_MAX_BYTES = 4096 }; /* of a computed field */
 
 int include_object_parse(enum include_object *ret, struct str param, struct status *st)
 {
@@ -89,66 +88,56 @@ bool table_begin(struct buf *out, const struct kind *kind, const struct door *do
 
 /* ---- rows ---- */
 
-static size_t count_of_kind(struct cache *cache, const struct kind *k, const struct object *o)
-{
-	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(cache, k);
-	_cleanup_(buf_done) struct buf path;
-	size_t n = 0;
-
-	buf_init(&path, PATH_MAX_BYTES);
-	for (const struct reference_field *f = NULL; s && (f = kind_reference_to(k, o->kind, f));) {
-		buf_clear(&path);
-		buf_printf(&path, "%s" STR_FMT, f->prefix, STR_ARG(o->meta.name));
-		n += cache_snapshot_count_computed(s, o->meta.ns, buf_str(&path));
-	}
-	return n;
-}
-
 /* null, where not all that may refer to it can be read. */
-static void add_referrers(struct buf *out, struct cache *cache, const struct object *o)
+static void add_referrers(struct buf *out, const struct table_world *world, const struct object *o)
 {
-	bool is_known = true;
 	size_t n = 0;
 
-	for (size_t i = 0; cache && i < kind_count(); i++) {
-		const struct kind *k = kind_at(i);
-		if (k->reference_fields) {
-			n += count_of_kind(cache, k, o);
-			is_known &= !cache_has_unknown(cache, k);
-		}
-	}
-	if (is_known) {
+	if (!world || live_count_referrers(world->cache, o->kind, o->meta.ns, o->meta.name, &n)) {
 		buf_add_int(out, (int64_t)n);
 	} else {
 		BUF_LITERAL(out, "null");
 	}
 }
 
-static void add_cells(
-	struct buf *out, const struct kind *kind, const struct door *door, const struct object *o, struct cache *cache)
+/* In the words of `kubectl annals history`. */
+static void add_liveness(struct buf *out, const struct table_world *world, const struct cached *cached)
+{
+	static const char *const words[] = {[LIVE_NO] = "no", [LIVE_YES] = "yes", [LIVE_UNKNOWN] = "<unknown>"};
+
+	json_encode_string(out, str_of(words[live_find(world->cache, cached, world->pods)]));
+}
+
+/* cached: the object's, or NULL with world. */
+static void add_cells(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
+	const struct cached *cached, const struct table_world *world)
 {
 	const char *separator = "[";
 	int64_t now_s = clock_wall_s();
 
 	for (size_t i = 0; i < kind->n_columns; i++) {
-		if (column_is_shown(&kind->columns[i], door)) {
-			buf_adds(out, separator);
-			if (kind->columns[i].cell) {
-				kind->columns[i].cell(o, now_s, out);
-			} else {
-				add_referrers(out, cache, o);
-			}
-			separator = ",";
+		const struct column *c = &kind->columns[i];
+		if (!column_is_shown(c, door)) {
+			continue;
 		}
+		buf_adds(out, separator);
+		if (!c->cell) {
+			add_referrers(out, world, o);
+		} else if (c->cell == column_write_live && world) {
+			add_liveness(out, world, cached);
+		} else {
+			c->cell(o, now_s, out);
+		}
+		separator = ",";
 	}
 	buf_adds(out, *separator == '[' ? "[]" : "]");
 }
 
 static void begin_row(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
-	struct cache *cache, bool is_first)
+	const struct cached *cached, const struct table_world *world, bool is_first)
 {
 	buf_adds(out, is_first ? "{\"cells\":" : ",{\"cells\":");
-	add_cells(out, kind, door, o, cache);
+	add_cells(out, kind, door, o, cached, world);
 	BUF_LITERAL(out, ",\"object\":");
 }
 
@@ -170,14 +159,14 @@ static void add_object(struct buf *out, const struct kind *kind, const struct do
 }
 
 bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
-	enum include_object include, const struct cached *o, bool is_first, struct cache *cache, struct arena *a)
+	enum include_object include, const struct cached *o, bool is_first, const struct table_world *world, struct arena *a)
 {
 	struct object *decoded;
 
 	if (cached_object(&decoded, o, a)) {
 		return false;
 	}
-	begin_row(out, kind, door, decoded, cache, is_first);
+	begin_row(out, kind, door, decoded, o, world, is_first);
 	add_object(out, kind, door, m, include, o, a);
 	return buf_addc(out, '}');
 }
@@ -185,7 +174,7 @@ bool table_row(struct buf *out, const struct kind *kind, const struct door *door
 bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
 	struct str object_json, bool is_first)
 {
-	begin_row(out, kind, door, o, NULL, is_first);
+	begin_row(out, kind, door, o, NULL, NULL, is_first);
 	buf_add_str(out, object_json);
 	return buf_addc(out, '}');
 }

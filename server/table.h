@@ -12,10 +12,15 @@ int include_object_parse(enum include_object *ret, struct str param, struct stat
 /* {"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{...},"columnDefinitions":[...] or null,"rows":[  (open) */
 bool table_begin(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
 	struct str metadata_json, bool with_columns);
-/* One row; a separator before it unless is_first. cache: to count who refers to it; NULL: nobody. a: scratch. False also when the object cannot
- * be decoded. */
+/* What cells ask about other objects. */
+struct table_world {
+	struct cache *cache;
+	const struct kind *pods; /* live_find()'s */
+};
+/* One row; a separator before it unless is_first. world NULL: there are no others. a: scratch. False also when the object cannot be
+ * decoded. */
 bool table_row(struct buf *out, const struct kind *kind, const struct door *door, const struct media *m,
-	enum include_object include, const struct cached *o, bool is_first, struct cache *cache, struct arena *a);
+	enum include_object include, const struct cached *o, bool is_first, const struct table_world *world, struct arena *a);
 /* A row of an object that is not cached, such as a bookmark's: object_json ("null" for none) goes into its `object`. */
 bool table_row_of(struct buf *out, const struct kind *kind, const struct door *door, const struct object *o,
 	struct str object_json, bool is_first);

@@ -75,11 +75,12 @@ static void watching_set_made(struct watching *w)
 
 static void watching_make_table(struct watching *w, const struct cached *o, struct arena *scratch)
 {
+	const struct table_world world = request_table_world(w->q);
 	struct request *q = w->q;
 	struct str meta = arena_printf(scratch, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision);
 
 	table_begin(&w->made, q->route.kind, q->route.door, &q->media, meta, !w->has_sent_columns);
-	table_row(&w->made, q->route.kind, q->route.door, &q->media, w->include, o, true, q->server->options.cache, scratch);
+	table_row(&w->made, q->route.kind, q->route.door, &q->media, w->include, o, true, &world, scratch);
 	table_end(&w->made);
 	w->has_sent_columns = true;
 }

@@ -114,7 +114,9 @@ static void write_size(const struct object *o, int64_t now_s, struct buf *out)
 static const struct column columns[] = {
 	COLUMN_NAME,
 	{"Controller", "string", "", "Controller of the object", 0, write_controller, false},
-	{"Revision", "string", "", "Revision indicates the revision of the state represented by Data.", 0, write_revision, false},
+	{"Revision", "string", "", "Revision indicates the revision of the state represented by Data.", 0, write_revision,
+		false},
+	{"Live", "string", "", "Whether a pod or a Dependent was made from it.", 0, column_write_live, true},
 	{"Size", "integer", "", "Size of the data in bytes.", 0, write_size, true},
 	COLUMN_AGE,
 };

@@ -13,8 +13,8 @@ from aggregated import ANNALS, KUBES_OWN
 OURS = ANNALS.kind
 
 
-DIGEST = [(r'"?annals\.dev/digest"?: "?\w+"?,?\s*', ""), (r"[ .]*f:annals\.dev/digest: \{\}\n", ""), (r"(REVISION +)SIZE +", r"\1"),
-          (r"(<none> +\d+ +)\d+ +(?=\d+[sm])", r"\1")]
+DIGEST = [(r'"?annals\.dev/digest"?: "?\w+"?,?\s*', ""), (r"[ .]*f:annals\.dev/digest: \{\}\n", ""), (r"(REVISION +)LIVE +SIZE +", r"\1"),
+          (r"(<none> +\d+ +)<unknown> +\d+ +(?=\d+[sm])", r"\1")]
 
 
 class Groups:

@@ -166,7 +166,7 @@ def test_table_of_one_and_of_many(annals, path, door):
     annals.post(path, revision("b", door=door))
     one, many = annals.get(path + "/a", headers=TABLE).json, annals.get(path, headers=TABLE).json
     names = [column["name"] for column in many["columnDefinitions"]]
-    assert names == ["Name", "Controller", "Revision"] + (["Size"] if door == ANNALS else []) + ["Age"]
+    assert names == ["Name", "Controller", "Revision"] + (["Live", "Size"] if door == ANNALS else []) + ["Age"]
     assert (one["kind"], one["apiVersion"]) == ("Table", "meta.k8s.io/v1")
     assert one["rows"][0] == many["rows"][0]
     assert many["rows"][0]["cells"][:3] == ["a", "<none>", 3]

@@ -73,7 +73,7 @@ def test_create_twice_is_refused(k):
 def test_get_prints_the_columns(k):
     k.create(revision=7)
     header, row = k("get", k.revisions).splitlines()
-    assert header.split() == ["NAME", "CONTROLLER", "REVISION"] + (["SIZE"] if "annals" in k.revisions else []) + ["AGE"]
+    assert header.split() == ["NAME", "CONTROLLER", "REVISION"] + (["LIVE", "SIZE"] if "annals" in k.revisions else []) + ["AGE"]
     assert row.split()[:3] == ["web-1", "<none>", "7"]
 
 

@@ -195,6 +195,32 @@ def test_table_counts_who_refers(server):
     assert server.get(f"{PROVIDERS}/p", **table).json["rows"][0]["cells"][1] == 1
 
 
+POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+
+
+def liveness(server):
+    """{name: what the column LIVE says}"""
+    shown = server.get(REVISIONS, headers=TABLE).json
+    at = [column["name"] for column in shown["columnDefinitions"]].index("Live")
+    return {row["cells"][0]: row["cells"][at] for row in shown["rows"]}
+
+
+def test_table_says_which_revisions_are_live(server):
+    """By what pods say that they were made from, as StatefulSets and DaemonSets write it, and by Dependents."""
+    for name, labels in (("by-name", {}), ("by-hash", {"controller-revision-hash": "h1"}), ("referred", {}), ("unused", {"controller-revision-hash": "h2"})):
+        assert server.post(REVISIONS, {"metadata": {"name": name, "labels": labels}, "revision": 1, "data": {"a": name}}).status == 201
+    everywhere = "/api/v1/namespaces/{}/pods"
+    for number, (namespace, label) in enumerate((("default", "by-name"), ("default", "h1"), ("kube-public", "h2"))):
+        made = server.post(everywhere.format(namespace), {"metadata": {"name": f"p{number}", "labels": {"controller-revision-hash": label}}, **POD})
+        assert made.status == 201
+    server.post(DEPENDENTS, dependent("d", {"kind": "ControllerRevision", "name": "referred"}))
+    assert liveness(server) == {"by-name": "yes", "by-hash": "yes", "referred": "yes", "unused": "no"}
+    assert server.delete(f"{everywhere.format('default')}/p0").status == 200
+    assert server.delete(f"{DEPENDENTS}/d").status == 200
+    assert liveness(server) == {"by-name": "no", "by-hash": "yes", "referred": "no", "unused": "no"}
+
+
 def test_watch_by_computed_field(server):
     version = server.get(DEPENDENTS).json["metadata"]["resourceVersion"]
     server.post(DEPENDENTS, dependent("other", "q"))

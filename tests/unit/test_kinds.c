@@ -49,6 +49,7 @@ static void test_revision__columns(void **state)
 	assert_cell(o, "Controller", "\"statefulset.apps/web\"");
 	assert_cell(o, "Revision", "3");
 	assert_cell(o, "Size", "7");
+	assert_cell(o, "Live", "\"\\u003cunknown\\u003e\"");
 	assert_cell(o, "Age", "\"5s\"");
 	assert_cell(world_decode(w, CR, "{}"), "Controller", "\"\\u003cnone\\u003e\"");
 	assert_cell(world_decode(w, CR, "{}"), "Age", "\"\\u003cunknown\\u003e\"");
