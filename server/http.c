@@ -6,6 +6,7 @@
 #include "server/http_head.h"
 #include "server/http_inlet.h"
 #include "server/http_keeper.h"
+#include "server/http_probe.h"
 #include "server/http_pump.h"
 #include "server/http_socket.h"
 #include "server/http_tls.h"
@@ -1260,6 +1261,50 @@ static int open_tls(struct http_server *s, struct buf *err)
 	return r ? r : client_trust_new(&s->trust, &trust, err);
 }
 
+/* Nobody has been here yet: the probe does not count. */
+static void reset_stats(struct http_server *s)
+{
+	_Atomic uint64_t *const counters[] = {
+		&s->connections_total, &s->handshakes_failed, &s->requests_total, &s->requests_invalid, &s->bytes_sent};
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++) {
+		atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+	}
+}
+
+static int probe_on(struct http_server *s, const int ends[2], struct buf *reason)
+{
+	const struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	keeper_admit(s->keeper, ends[0], (const struct sockaddr *)&nobody, sizeof(nobody));
+	int r = http_probe(ends[1], s->tls != NULL, reason);
+	shutdown(ends[1], SHUT_RDWR);
+	close(ends[1]);
+	keeper_wait_until_empty(s->keeper, INT64_MAX);
+	return r;
+}
+
+/* Through a pair of sockets: whatever the address, the network and the clients that are allowed. */
+static int probe(struct http_server *s, struct buf *err)
+{
+	int ends[2];
+	struct http_handler handler = s->options.handler;
+	_cleanup_(buf_done) struct buf reason;
+	buf_init(&reason, 1024);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0) {
+		int error = errno;
+		buf_printf(err, "no pair of sockets: %s", strerror(error));
+		return -error;
+	}
+	s->options.handler = http_probe_handler();
+	int r = probe_on(s, ends, &reason);
+	s->options.handler = handler;
+	reset_stats(s);
+	if (r < 0) {
+		buf_printf(err, "libmicrohttpd %s does not serve as it must (%.*s); versions 0.9.75 to 1.0.1 are known to",
+			MHD_get_version(), (int)reason.n, reason.p);
+	}
+	return r;
+}
+
 int http_server_new(struct http_server **ret, const struct http_options *options, struct buf *err)
 {
 	struct http_server *s = mem_new(struct http_server);
@@ -1278,6 +1323,9 @@ int http_server_new(struct http_server **ret, const struct http_options *options
 		open_keeper(s, listener);
 		s->pump = pump_new(o->threads);
 		r = open_workers(s, err);
+	}
+	if (r == 0) {
+		r = probe(s, err);
 	}
 	if (r < 0) {
 		http_server_free(s);

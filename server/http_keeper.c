@@ -456,6 +456,14 @@ static enum room make_room(struct keeper *k)
 }
 
 /* Most send their first bytes with the last of TCP's own. */
+void keeper_admit(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+{
+	pthread_mutex_lock(&k->lock);
+	k->n_accepted++;
+	pthread_mutex_unlock(&k->lock);
+	hand_on(k, fd, address, size);
+}
+
 static void welcome(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
 {
 	char byte;
@@ -463,10 +471,7 @@ static void welcome(struct keeper *k, int fd, const struct sockaddr *address, so
 		receive_guest(k, fd, address, size);
 		return;
 	}
-	pthread_mutex_lock(&k->lock);
-	k->n_accepted++;
-	pthread_mutex_unlock(&k->lock);
-	hand_on(k, fd, address, size);
+	keeper_admit(k, fd, address, size);
 }
 
 static void watch_listener(struct keeper *k)
@@ -609,12 +614,13 @@ bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms)
 static void sweep(struct keeper *k, bool is_draining)
 {
 	int64_t now = clock_mono_ms();
+	bool has_deadlines = atomic_load_explicit(&k->is_open, memory_order_relaxed);
 	send_late_guests_away(k, now - k->options.first_byte_ms);
 	pthread_mutex_lock(&k->lock);
 	for (enum keeper_standing i = 0; i < KEEPER_LEAVING; i++) {
 		list_for_each_safe(it, &k->rings[i].list) {
 			struct keeper_connection *c = list_entry(it, struct keeper_connection, link);
-			if (is_overdue(k, c, now) || (is_draining && is_resting(c))) {
+			if ((has_deadlines && is_overdue(k, c, now)) || (is_draining && is_resting(c))) {
 				cut(k, c);
 			}
 		}
