@@ -22,5 +22,7 @@ int yaml_to_json(struct buf *out, struct str yaml, struct yaml_limits limits, st
 
 /* Appends j as a YAML document, keys sorted as Go's yaml sorts them. False when out's ceiling was reached. */
 bool yaml_from_json(struct buf *out, const struct json *j);
+/* The same document for a terminal (visible.h): where it would have to be escaped, every string is ASCII. */
+bool yaml_from_json_visible(struct buf *out, const struct json *j);
 
 #endif

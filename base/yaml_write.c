@@ -1,5 +1,6 @@
 #include "base/yaml.h"
 
+#include "base/visible.h"
 #include "base/yaml_scalar.h"
 
 #include <stdlib.h>
@@ -272,7 +273,7 @@ static bool write_document(struct writer *w, const struct json *j)
 		emit(w, &event, yaml_stream_end_event_initialize(&event));
 }
 
-bool yaml_from_json(struct buf *out, const struct json *j)
+static bool write_yaml(struct buf *out, const struct json *j, bool is_unicode)
 {
 	struct writer w = {.out = out};
 
@@ -280,10 +281,29 @@ bool yaml_from_json(struct buf *out, const struct json *j)
 		abort(); /* out of memory: see base.h */
 	}
 	yaml_emitter_set_output(&w.emitter, on_output, &w);
-	yaml_emitter_set_unicode(&w.emitter, 1);
+	yaml_emitter_set_unicode(&w.emitter, is_unicode);
 	arena_init(&w.arena, SIZE_MAX / 2);
 	bool ok = write_document(&w, j);
 	arena_done(&w.arena);
 	yaml_emitter_delete(&w.emitter);
 	return ok && !out->is_over;
+}
+
+bool yaml_from_json(struct buf *out, const struct json *j)
+{
+	return write_yaml(out, j, true);
+}
+
+/* Escapes mean something between double quotes only, which libyaml sets where it may not write Unicode. */
+bool yaml_from_json_visible(struct buf *out, const struct json *j)
+{
+	size_t start = out->n;
+	if (!write_yaml(out, j, true)) {
+		return false;
+	}
+	if (visible_is((struct str){out->p + start, out->n - start})) {
+		return true;
+	}
+	buf_truncate(out, start);
+	return write_yaml(out, j, false);
 }

@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include "base/visible.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -46,15 +48,31 @@ int command_parse(const struct command *command, const struct option *options, i
 	return -1;
 }
 
+bool command_print(FILE *out, struct str text)
+{
+	_cleanup_(buf_done) struct buf shown;
+	buf_init(&shown, SIZE_MAX / 2);
+	visible_add_lines(&shown, text);
+	return fwrite(shown.p, 1, shown.n, out) == shown.n;
+}
+
+static void complain(const struct command *command, const struct buf *err)
+{
+	fprintf(stderr, "annals %s: ", command->name);
+	command_print(stderr, buf_str(err));
+	fputc('\n', stderr);
+}
+
 int command_fail(const struct command *command, const struct buf *err)
 {
-	fprintf(stderr, "annals %s: " STR_FMT "\n", command->name, STR_ARG(buf_str(err)));
+	complain(command, err);
 	return EXIT_FAILED;
 }
 
 int command_misuse(const struct command *command, const struct buf *err)
 {
-	fprintf(stderr, "annals %s: " STR_FMT "\nSee annals help %s.\n", command->name, STR_ARG(buf_str(err)), command->name);
+	complain(command, err);
+	fprintf(stderr, "See annals help %s.\n", command->name);
 	return EXIT_USAGE;
 }
 

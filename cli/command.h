@@ -7,6 +7,8 @@
 #include "base/log.h"
 #include "base/options.h"
 
+#include <stdio.h>
+
 /* What the process ends with. */
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
@@ -32,6 +34,9 @@ extern const struct command command_up, command_serve, command_controllers, comm
 
 /* Reads flags; positional arguments are refused. -1: go on; else what to end with, everything having been said. */
 int command_parse(const struct command *command, const struct option *options, int argc, char **argv);
+/* What objects, servers and files may have put into: no control character of it reaches a terminal (base/visible.h). False: it could
+ * not be written. */
+bool command_print(FILE *out, struct str text);
 /* Says why a command cannot go on, and returns EXIT_FAILED or EXIT_USAGE. */
 int command_fail(const struct command *command, const struct buf *err);
 int command_misuse(const struct command *command, const struct buf *err);

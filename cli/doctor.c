@@ -190,7 +190,7 @@ static int print(const struct command *command, struct report *r, bool is_json)
 	} else {
 		report_write_text(r, &out);
 	}
-	bool is_printed = !out.is_over && fwrite(out.p, 1, out.n, stdout) == out.n && fflush(stdout) == 0;
+	bool is_printed = !out.is_over && command_print(stdout, buf_str(&out)) && fflush(stdout) == 0;
 	buf_clear(&out);
 	if (!is_printed) {
 		buf_printf(&out, "cannot print what was found: %s", strerror(errno));

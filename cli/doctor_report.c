@@ -1,6 +1,7 @@
 #include "cli/doctor_report.h"
 
 #include "base/json.h"
+#include "base/visible.h"
 
 #include <ctype.h>
 
@@ -21,18 +22,16 @@ void report_done(struct report *r)
 	*r = (struct report){0};
 }
 
-/* In place: the text is the arena's. */
-static struct str make_printable(struct str s)
+/* In one line; and escaped, as the mend is when it is printed. */
+static struct str make_printable(struct report *r, struct str s)
 {
-	char *p = (char *)(uintptr_t)s.p;
-	for (size_t i = 0; i < s.n; i++) {
-		if (p[i] == '\n') {
-			p[i] = ' ';
-		} else if (iscntrl((unsigned char)p[i])) {
-			p[i] = '?';
-		}
+	_cleanup_(buf_done) struct buf shown;
+	buf_init(&shown, TEXT_MAX);
+	visible_add_lines(&shown, str_trim(s));
+	for (size_t i = 0; i < shown.n; i++) {
+		shown.p[i] = shown.p[i] == '\n' || shown.p[i] == '\t' ? ' ' : shown.p[i];
 	}
-	return str_trim(s);
+	return arena_dup(&r->arena, buf_str(&shown));
 }
 
 static void keep(struct report *r, struct finding f)
@@ -54,8 +53,7 @@ void report_add(struct report *r, enum severity severity, struct str subject, st
 	va_start(ap, format);
 	struct str found = arena_vprintf(&r->arena, format, ap);
 	va_end(ap);
-	subject = make_printable(arena_dup(&r->arena, subject));
-	keep(r, (struct finding){severity, r->part, subject, make_printable(found), mend});
+	keep(r, (struct finding){severity, r->part, make_printable(r, subject), make_printable(r, found), mend});
 }
 
 /* ---- as text ---- */

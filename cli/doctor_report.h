@@ -32,7 +32,7 @@ struct report {
 void report_init(struct report *r);
 void report_done(struct report *r);
 /* The mend must live as long as the report, whose arena has room for it. Control characters of the rest, which may be anybody's text,
- * are replaced. Findings beyond a thousand are counted and not kept. */
+ * are escaped. Findings beyond a thousand are counted and not kept. */
 void report_add(struct report *r, enum severity severity, struct str subject, struct str mend, const char *format, ...)
 	_printf_(5, 6);
 #define NO_MEND ((struct str){NULL, 0})

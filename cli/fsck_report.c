@@ -1,6 +1,7 @@
 #include "cli/fsck_report.h"
 
 #include "api/storage_version.h"
+#include "cli/command.h"
 
 enum { LINE_MAX_BYTES = 64 << 20 };
 
@@ -17,7 +18,7 @@ void fsck_report_done(struct fsck_report *r)
 
 static void flush(struct fsck_report *r)
 {
-	fwrite(r->line.p, 1, r->line.n, r->out);
+	command_print(r->out, buf_str(&r->line));
 	buf_clear(&r->line);
 }
 

@@ -37,7 +37,7 @@ int kubectl_refused(struct kubectl *k, int error, const struct answer *a)
 bool kubectl_print(struct kubectl *k, const struct json *value)
 {
 	if (strcmp(k->output, "yaml") == 0) {
-		yaml_from_json(&k->out, value);
+		yaml_from_json_visible(&k->out, value);
 		return true;
 	}
 	if (strcmp(k->output, "json") != 0) {
@@ -134,7 +134,9 @@ static void make_flags(struct kubectl *k, const struct kubectl_command *c, struc
 
 static int misuse(const struct kubectl_command *c, const struct buf *why)
 {
-	fprintf(stderr, "error: " STR_FMT "\nSee kubectl annals %s --help.\n", STR_ARG(buf_str(why)), c->name);
+	fputs("error: ", stderr);
+	command_print(stderr, buf_str(why));
+	fprintf(stderr, "\nSee kubectl annals %s --help.\n", c->name);
 	return EXIT_USAGE;
 }
 
@@ -211,7 +213,9 @@ static int parse_flags(struct kubectl *k, const struct kubectl_command *c, int a
 static int fail(const struct kubectl *k)
 {
 	bool is_from_server = str_starts(buf_str(&k->err), STR("from server"));
-	fprintf(stderr, "%s" STR_FMT "\n", is_from_server ? "Error " : "error: ", STR_ARG(buf_str(&k->err)));
+	fputs(is_from_server ? "Error " : "error: ", stderr);
+	command_print(stderr, buf_str(&k->err));
+	fputc('\n', stderr);
 	return EXIT_FAILED;
 }
 
@@ -220,7 +224,7 @@ static int work(struct kubectl *k, const struct kubectl_command *c, struct str n
 	if (connect_client(k) || kubectl_find(k, name) || c->run(k)) {
 		return fail(k);
 	}
-	bool is_printed = !k->out.is_over && fwrite(k->out.p, 1, k->out.n, stdout) == k->out.n && fflush(stdout) == 0;
+	bool is_printed = !k->out.is_over && command_print(stdout, buf_str(&k->out)) && fflush(stdout) == 0;
 	if (!is_printed) {
 		kubectl_fail(k, "cannot print the result");
 	}

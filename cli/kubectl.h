@@ -54,8 +54,8 @@ struct text_table {
 };
 /* One more row, to be filled in. */
 struct str *text_table_row(struct text_table *t);
-/* Columns three blanks apart, as kubectl does. */
-void text_table_write(const struct text_table *t, struct buf *out);
+/* Columns three blanks apart, as kubectl does; cells are escaped (base/visible.h), in the arena. */
+void text_table_write(const struct text_table *t, struct arena *a, struct buf *out);
 void text_table_done(struct text_table *t);
 /* How long ago, as kubectl shows it: 5m. */
 struct str age_text(struct arena *a, const struct json *object);

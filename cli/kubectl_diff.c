@@ -15,7 +15,7 @@ static void write_diff(struct kubectl *k, const struct revision *from, const str
 		names[i] = arena_printf(&k->arena, STR_FMT " revision %lld (" STR_FMT ")", STR_ARG(owner),
 			(long long)both[i]->number, STR_ARG(both[i]->name));
 		buf_init(&texts[i], DATA_MAX);
-		yaml_from_json(&texts[i], json_gets(both[i]->object, "data"));
+		yaml_from_json_visible(&texts[i], json_gets(both[i]->object, "data"));
 	}
 	line_diff(&k->out, buf_str(&texts[0]), buf_str(&texts[1]), names[0].p, names[1].p);
 	buf_done(&texts[0]);

@@ -104,7 +104,7 @@ static void write_table(struct kubectl *k, const struct revisions *revisions, co
 		row[4] = str_of(yes_no(i + 1 == revisions->n));
 		row[5] = cause.n ? cause : STR("<none>");
 	}
-	text_table_write(&t, &k->out);
+	text_table_write(&t, &k->arena, &k->out);
 	text_table_done(&t);
 }
 

@@ -1,8 +1,9 @@
 #include "api/members.h"
 #include "base/clock.h"
+#include "base/visible.h"
 #include "cli/kubectl.h"
 
-enum { GAP = 3 };
+enum { GAP = 3, CELL_MAX = 4 << 20 };
 
 struct str *text_table_row(struct text_table *t)
 {
@@ -23,8 +24,23 @@ static size_t width_of(const struct text_table *t, size_t column)
 	return width;
 }
 
-void text_table_write(const struct text_table *t, struct buf *out)
+/* Before widths are measured; and what has several lines stays in its row. */
+static void escape_cells(const struct text_table *t, struct arena *a)
 {
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, CELL_MAX);
+	for (size_t i = 0; i < t->n; i++) {
+		for (size_t c = 0; c < t->n_columns; c++) {
+			buf_clear(&text);
+			visible_add(&text, t->rows[i][c]);
+			t->rows[i][c] = arena_dup(a, buf_str(&text));
+		}
+	}
+}
+
+void text_table_write(const struct text_table *t, struct arena *a, struct buf *out)
+{
+	escape_cells(t, a);
 	size_t widths[TABLE_COLUMNS_MAX];
 	for (size_t c = 0; c < t->n_columns; c++) {
 		widths[c] = width_of(t, c) + GAP;

@@ -39,7 +39,7 @@ static void write_users(struct kubectl *k, const struct json *list)
 	if (t.n == 1) {
 		buf_adds(&k->out, "nothing uses it\n");
 	} else {
-		text_table_write(&t, &k->out);
+		text_table_write(&t, &k->arena, &k->out);
 	}
 	text_table_done(&t);
 }

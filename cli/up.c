@@ -225,7 +225,9 @@ static void announce(struct up *u)
 
 static void complain(struct up *u)
 {
-	fprintf(stderr, "annals up: " STR_FMT "\n", STR_ARG(buf_str(&u->err)));
+	fputs("annals up: ", stderr);
+	command_print(stderr, buf_str(&u->err));
+	fputc('\n', stderr);
 	buf_clear(&u->err);
 }
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 
 import pytest
+import yaml
 
 import processes
 
@@ -64,6 +65,56 @@ def test_history__shows_revisions_oldest_first(plugin, settings, annals, namespa
 def test_history__takes_every_name_of_a_kind(plugin, settings, name):
     listed = json.loads(plugin("history", name, "-o", "json").stdout)
     assert [item["metadata"]["name"] for item in listed["items"]] == ["settings-1", "settings-2"]
+
+
+# What moves the cursor, sets titles, answers as the keyboard would, and turns text around: as C0, as C1, in UTF-8.
+EVIL = "x\x1b]0;pwned\x07\x1b[2J\x9b31m\x7f\u202egnp.exe\u2066\r\nNAME  forged"
+SEEN = r"x\u001b]0;pwned\u0007\u001b[2J\u009b31m\u007f\u202egnp.exe\u2066\r\nNAME  forged"
+
+
+def is_obeyed(text):
+    """Whether a terminal would find anything in it but text and lines."""
+    return any(ord(c) < 0x20 and c not in "\n\t" or 0x7f <= ord(c) < 0xa0 or c in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" for c in text)
+
+
+@pytest.fixture
+def evil(annals, namespace):
+    """As settings, but whoever wrote it wants to be read in a terminal."""
+    owner = make(annals, namespace, "ConfigMap", "settings", version="v1", data={"color": EVIL})
+    for number in (1, 2):
+        make(annals, namespace, "ControllerRevision", f"settings-{number}", revision=number,
+             data={"data": {"color": f"{number}{EVIL}", EVIL: "y", "plain": f"{number} \u202egnp"}},
+             metadata={"ownerReferences": own(owner), "annotations": {"kubernetes.io/change-cause": EVIL}})
+    return owner
+
+
+def test_history__does_not_let_objects_speak_to_the_terminal(plugin, evil):
+    done = plugin("history", "cm/settings")
+    assert [line.split(None, 5)[5] for line in done.stdout.splitlines()[1:]] == [SEEN, SEEN]
+    assert not is_obeyed(done.stdout)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_history__keeps_what_is_escaped_in_other_forms(plugin, evil, form):
+    done = plugin("history", "cm/settings", "-o", form)
+    assert not is_obeyed(done.stdout)
+    read = json.loads(done.stdout) if form == "json" else yaml.safe_load(done.stdout)
+    assert [item["metadata"]["annotations"]["kubernetes.io/change-cause"] for item in read["items"]] == [EVIL, EVIL]
+    assert [item["data"]["data"]["plain"] for item in read["items"]] == ["1 \u202egnp", "2 \u202egnp"]
+
+
+def test_diff__does_not_let_objects_speak_to_the_terminal(plugin, evil):
+    done = plugin("diff", "cm/settings", "--revision=1")
+    assert done.returncode == 0 and "-" in done.stdout
+    assert not is_obeyed(done.stdout)
+    assert r"pwned" in done.stdout and r"\u202egnp" in done.stdout.lower()
+
+
+def test_messages__of_servers_do_not_speak_to_the_terminal(plugin, folder):
+    """A server may be anybody's."""
+    done = plugin("history", "cm/settings\x1b[2J\x9b")
+    assert done.returncode == 1 and done.stderr
+    assert not is_obeyed(done.stderr)
 
 
 def test_history__shows_what_is_live(plugin, settings, annals, namespace):

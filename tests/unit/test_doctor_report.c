@@ -49,8 +49,8 @@ static void test_report__control_characters_of_others_are_replaced(void **state 
 	struct report r;
 	report_init(&r);
 	report_add(&r, SEVERITY_OK, STR("a\033[2J"), NO_MEND, "x\033]0;y\007\nz\n");
-	assert_str(r.findings[0].subject, "a?[2J");
-	assert_str(r.findings[0].found, "x?]0;y? z");
+	assert_str(r.findings[0].subject, "a\\u001b[2J");
+	assert_str(r.findings[0].found, "x\\u001b]0;y\\u0007 z");
 	report_done(&r);
 }
 
