@@ -8,9 +8,9 @@
 
 /* ---- noting ---- */
 
-static void note(struct asked *a, struct question *q, int64_t at_most_ms, bool (*start)(struct asked *a))
+static void note(struct asked *a, struct question *q, struct arena *arena, int64_t at_most_ms, bool (*start)(struct asked *a))
 {
-	q->arena = a->arena;
+	q->arena = arena;
 	q->done = a->done;
 	q->ctx = a->ctx;
 	q->deadline_ms = MIN(a->deadline_ms, clock_mono_ms() + at_most_ms);
@@ -57,7 +57,7 @@ const struct token_question *asked_token(struct asked *a, struct str token)
 	if (!a->token) {
 		a->token = arena_new(a->arena, struct token_question);
 		a->token->token = token;
-		note(a, &a->token->base, QUESTION_MS, start_token);
+		note(a, &a->token->base, a->arena, QUESTION_MS, start_token);
 	}
 	return is_answered(a, &a->token->base) ? a->token : NULL;
 }
@@ -89,7 +89,7 @@ const struct access_question *asked_access(struct asked *a, const struct authz_a
 	fresh->q.what = *what;
 	fresh->next = a->accesses;
 	a->accesses = fresh;
-	note(a, &fresh->q.base, QUESTION_MS, start_access);
+	note(a, &fresh->q.base, a->arena, QUESTION_MS, start_access);
 	return NULL;
 }
 
@@ -105,7 +105,7 @@ const struct namespace_question *asked_namespace(struct asked *a, struct str nam
 	if (!a->ns) {
 		a->ns = arena_new(a->arena, struct namespace_question);
 		a->ns->name = name;
-		note(a, &a->ns->base, QUESTION_MS, start_namespace);
+		note(a, &a->ns->base, a->arena, QUESTION_MS, start_namespace);
 	}
 	return is_answered(a, &a->ns->base) ? a->ns : NULL;
 }
@@ -122,18 +122,12 @@ static bool start_validating(struct asked *a)
 	return a->delegates->ask_webhooks(a->delegates->ctx, &a->webhooks[WEBHOOKS_VALIDATING]->q);
 }
 
-static struct str text_of(const struct object *o, struct arena *a)
+static void write_text(struct buf *out, const struct object *o)
 {
-	struct buf out;
-
-	if (!o) {
-		return STR("");
+	buf_init(out, OBJECT_TEXT_MAX);
+	if (o) {
+		object_encode_stored(out, o, &o->kind->doors[0]);
 	}
-	buf_init(&out, OBJECT_TEXT_MAX);
-	object_encode_stored(&out, o, &o->kind->doors[0]);
-	struct str text = arena_dup(a, buf_str(&out));
-	buf_done(&out);
-	return text;
 }
 
 static bool would_ask(const struct asked *a, const struct webhook_question *what)
@@ -160,22 +154,35 @@ bool asked_has_webhooks(struct asked *a, const struct webhook_question *what)
 
 const struct webhook_question *asked_webhooks(struct asked *a, const struct webhook_question *what)
 {
-	struct asked_webhooks *before = a->webhooks[what->phase];
-	struct str object = text_of(what->object, a->arena), old = text_of(what->old, a->arena);
+	struct asked_webhooks *before = a->webhooks[what->phase], *fresh;
+	struct arena *arena = &a->by_phase[what->phase];
+	_cleanup_(buf_done) struct buf object, old;
 
-	if (before && str_eq(before->object, object) && str_eq(before->old, old)) {
+	write_text(&object, what->object);
+	write_text(&old, what->old);
+	if (before && str_eq(before->object, buf_str(&object)) && str_eq(before->old, buf_str(&old))) {
 		return is_answered(a, &before->q.base) ? &before->q : NULL;
 	}
-	struct asked_webhooks *fresh = arena_new(a->arena, struct asked_webhooks);
-	*fresh = (struct asked_webhooks){.q = *what, .object = object, .old = old};
+	arena_clear(arena);
+	fresh = arena_new(arena, struct asked_webhooks);
+	*fresh = (struct asked_webhooks){
+		.q = *what, .object = arena_dup(arena, buf_str(&object)), .old = arena_dup(arena, buf_str(&old))};
 	a->webhooks[what->phase] = fresh;
-	note(a, &fresh->q.base, WEBHOOKS_MS, what->phase == WEBHOOKS_MUTATING ? start_mutating : start_validating);
+	note(a, &fresh->q.base, arena, WEBHOOKS_MS, what->phase == WEBHOOKS_MUTATING ? start_mutating : start_validating);
 	return NULL;
 }
 
-void asked_begin_write(struct asked *a, struct arena *arena)
+void asked_begin_write(struct asked *a, struct arena *by_phase)
 {
-	a->arena = arena;
+	a->by_phase = by_phase;
 	a->webhooks[WEBHOOKS_MUTATING] = a->webhooks[WEBHOOKS_VALIDATING] = NULL;
 	a->passed[WEBHOOKS_MUTATING] = a->passed[WEBHOOKS_VALIDATING] = (struct asked_passed){0};
+}
+
+void asked_forget_webhooks(struct asked *a)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(a->webhooks); i++) {
+		a->webhooks[i] = NULL;
+		arena_done(&a->by_phase[i]);
+	}
 }

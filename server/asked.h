@@ -43,6 +43,7 @@ struct asked {
 	struct asked_access *accesses; /* the latest first */
 	struct namespace_question *ns;
 	struct asked_webhooks *webhooks[2]; /* of enum webhook_phase */
+	struct arena *by_phase;
 	struct asked_passed passed[2];
 };
 
@@ -55,8 +56,11 @@ const struct namespace_question *asked_namespace(struct asked *a, struct str nam
 bool asked_has_webhooks(struct asked *a, const struct webhook_question *what);
 /* Asked again whenever what they are to look at has changed. */
 const struct webhook_question *asked_webhooks(struct asked *a, const struct webhook_question *what);
-/* Another object is to be written: answers about the one before are of no use, and new ones go into this arena. */
-void asked_begin_write(struct asked *a, struct arena *arena);
+/* Another object is to be written: answers about the one before are of no use. Those of webhooks go into these two arenas, by phase: where one is
+ * asked anew, what it was asked before goes. */
+void asked_begin_write(struct asked *a, struct arena *by_phase);
+/* Forgets what webhooks have answered, and lets go of the memory. */
+void asked_forget_webhooks(struct asked *a);
 
 bool asked_is_noted(const struct asked *a); /* something must be asked first */
 

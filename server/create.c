@@ -14,6 +14,7 @@ struct creation {
 	struct object *sent;
 	bool is_generated;           /* the name is ours: another one may be tried */
 	unsigned generated;
+	struct str name;             /* once it was generated */
 };
 
 static enum decision create_exists(struct request *q, const struct write *w)
@@ -30,13 +31,40 @@ static void create_generate(struct request *q, struct creation *c)
 	c->sent->meta.name = STR("");
 	meta_generate_name(&c->sent->meta, q->a);
 	c->generated++;
-	write_rename(q, &c->write, c->sent->meta.name);
+	c->name = c->sent->meta.name = arena_dup(c->write.arena, c->sent->meta.name);
+	write_rename(q, &c->write, c->name);
+}
+
+static int create_read(struct request *q, struct creation *c, enum field_validation validation)
+{
+	struct body body;
+
+	return write_read_body(q, &body) || write_decode(q, &body, validation, NULL, &c->sent) || write_match_namespace(q, c->sent);
+}
+
+/* What was warned of when it was read for the first time has been said. */
+static int create_read_again(struct request *q, struct creation *c)
+{
+	if (!c->write.is_forgotten) {
+		return 0;
+	}
+	c->write.is_forgotten = false;
+	write_begin_reading(q);
+	int r = create_read(q, c, VALIDATE_IGNORE);
+	write_begin_deciding(q);
+	if (!r && c->is_generated) {
+		c->sent->meta.name = c->name;
+	}
+	return r;
 }
 
 static enum decision create_decide(struct request *q, struct write *w)
 {
 	struct creation *c = container_of(w, struct creation, write);
 
+	if (create_read_again(q, c)) {
+		return DECIDE_REFUSE;
+	}
 	if (w->present && c->is_generated && c->generated < GENERATE_ATTEMPTS_MAX) {
 		create_generate(q, c);
 	}
@@ -54,13 +82,14 @@ static void create_finish(struct request *q, struct write *w)
 
 static int create_parse(struct request *q, struct creation *c)
 {
-	struct body body;
-
-	if (write_options_parse(&c->options, &q->route.params, "CreateOptions", false, q->a, &q->st) || write_read_body(q, &body) ||
-	    write_decode(q, &body, c->options.field_validation, NULL, &c->sent) || write_match_namespace(q, c->sent)) {
+	if (write_options_parse(&c->options, &q->route.params, "CreateOptions", false, q->a, &q->st)) {
 		return 1;
 	}
-	return 0;
+	c->rules.manager = request_manager(q, c->options.field_manager);
+	if (!q->route.kind->is_answered) {
+		write_begin_reading(q);
+	}
+	return create_read(q, c, c->options.field_validation);
 }
 
 void verb_create(struct request *q)
@@ -72,7 +101,6 @@ void verb_create(struct request *q)
 		return;
 	}
 	q->is_dry_run = c->options.dry_run;
-	c->rules.manager = request_manager(q, c->options.field_manager);
 	if (q->route.kind->is_answered) {
 		(snapshot_is(q->route.kind) ? snapshot_answer : review_answer)(q, c->sent, c->rules.manager);
 		return;
@@ -81,8 +109,10 @@ void verb_create(struct request *q)
 	if (c->is_generated) {
 		meta_generate_name(&c->sent->meta, q->a);
 	}
+	c->name = arena_dup(http_arena(q->x), c->sent->meta.name);
 	c->write.has_generated_name = c->is_generated;
-	c->write.name = c->sent->meta.name;
+	c->write.name = c->name;
+	c->write.may_shed = true;
 	c->write.decide = create_decide;
 	c->write.finish = create_finish;
 	write_run(q, &c->write);

@@ -16,7 +16,9 @@ struct deletion {
 	const struct json *body; /* NULL: none */
 	/* Kinds that take time to stop go in two writes, as they do upstream: watchers are to see when it was deleted in what went. */
 	bool is_marking;       /* the first of them is decided */
-	struct object *marked; /* it was made; what it has stored */
+	struct str marked; /* it was made; what it has stored, with this revision and uid */
+	int64_t marked_revision;
+	struct str marked_uid;
 };
 
 /* ---- one object ---- */
@@ -140,8 +142,11 @@ static enum decision delete_decide_marked(struct request *q, struct write *w)
 	struct deletion *d = container_of(w, struct deletion, write);
 
 	d->is_marking = false;
-	if (!w->present || !str_eq(w->present->meta.uid, d->marked->meta.uid)) {
-		w->present = d->marked;
+	if (!w->present || !str_eq(w->present->meta.uid, d->marked_uid)) {
+		if (object_decode_stored(&w->present, q->route.kind, d->marked, d->marked_revision, q->a)) {
+			status_internal(&q->st, "the deleted object cannot be read");
+			return DECIDE_REFUSE;
+		}
 		return DECIDE_KEEP;
 	}
 	w->object = object_copy(w->present, q->a);
@@ -152,7 +157,7 @@ static enum decision delete_decide(struct request *q, struct write *w)
 {
 	struct deletion *d = container_of(w, struct deletion, write);
 
-	if (d->marked) {
+	if (d->marked.n > 0) {
 		return delete_decide_marked(q, w);
 	}
 	if (!w->present) {
@@ -173,8 +178,11 @@ static bool delete_goes_on(struct request *q, struct deletion *d)
 	if (!d->is_marking || d->write.decision != DECIDE_PUT || q->is_dry_run) {
 		return false;
 	}
-	d->marked = d->write.object;
-	write_go_on(q, &d->write);
+	struct write *w = &d->write;
+	d->marked = arena_dup(w->arena, w->stored);
+	d->marked_revision = w->revision;
+	d->marked_uid = arena_dup(w->arena, w->present->meta.uid);
+	write_go_on(q, w);
 	return true;
 }
 
@@ -272,11 +280,10 @@ struct collection {
 	bool is_stepping, has_stepped;
 };
 
-static void collection_cleanup(struct request *q, void *ctx)
+static void collection_cleanup(struct request *q _unused_, void *ctx)
 {
 	struct collection *c = ctx;
 
-	q->a = c->arena;
 	listing_done(&c->listing);
 	arena_done(&c->scratch);
 }
@@ -286,7 +293,7 @@ static enum decision collection_decide(struct request *q, struct write *w)
 	const struct deletion *d = container_of(w, struct deletion, write);
 
 	/* Somebody else was faster: then it is gone, which is what was asked for. */
-	return w->present || d->marked ? delete_decide(q, w) : DECIDE_KEEP;
+	return w->present || d->marked.n > 0 ? delete_decide(q, w) : DECIDE_KEEP;
 }
 
 static void collection_run(struct request *q, struct collection *c);
@@ -312,11 +319,12 @@ static bool collection_step(struct request *q, struct collection *c)
 
 	storage_op_clear(&q->txn.op);
 	q->has_txn = false;
+	write_end_turn(q); /* its key is there */
 	arena_clear(&c->scratch);
 	c->deletion.write = (struct write){
-		.name = o->name, .delete_options = c->deletion.body, .decide = collection_decide, .finish = collection_finish};
+		.arena = &c->scratch, .name = o->name, .delete_options = c->deletion.body, .decide = collection_decide, .finish = collection_finish};
 	c->deletion.is_marking = false;
-	c->deletion.marked = NULL;
+	c->deletion.marked = STR("");
 	c->is_stepping = true;
 	c->has_stepped = false;
 	write_run(q, &c->deletion.write);
@@ -332,6 +340,7 @@ static void collection_run(struct request *q, struct collection *c)
 		}
 	}
 	q->a = c->arena;
+	write_end_turn(q);
 	reply_listing(q, &c->listing);
 	c->listing = (struct listing){0};
 }
@@ -340,7 +349,6 @@ static void collection_found(struct request *q, struct listing *l)
 {
 	struct collection *c = container_of(l, struct collection, listing);
 
-	q->a = &c->scratch;
 	collection_run(q, c);
 }
 

@@ -131,6 +131,12 @@ void request_wait_answer(struct request *q, void (*next)(struct request *q))
 	request_began_waiting(q, next);
 }
 
+void request_wait_turn(struct request *q, void (*next)(struct request *q))
+{
+	q->is_queueing = true;
+	request_began_waiting(q, next);
+}
+
 static void request_lease_done(struct lease_wait *w)
 {
 	http_wake(container_of(w, struct request, lease)->x);
@@ -572,6 +578,10 @@ static void request_waited(struct request *q, int64_t ns)
 		asked_settle(&q->asked);
 		return;
 	}
+	if (q->is_queueing) {
+		q->is_queueing = false;
+		return;
+	}
 	timing_waited(q, ns, q->is_cache_waiter);
 	if (!q->is_cache_waiter) {
 		request_metrics_txn(q, ns);
@@ -643,6 +653,7 @@ void request_on_done(void *server, struct http_exchange *x)
 	if (q->has_txn) {
 		storage_op_clear(&q->txn.op);
 	}
+	request_end_write(q);
 	if (q->cleanup) {
 		q->cleanup(q, q->cleanup_ctx);
 	}

@@ -44,6 +44,7 @@ struct server {
 	struct audit *audit;                   /* may be NULL */
 	struct gzip_runs *gzip_runs;
 	struct leases *leases;                 /* for kinds that expire */
+	struct write_queue *write_queue;
 	struct str objects_prefix;             /* PREFIX/objects/ */
 	struct arena arena;                    /* what lives as long as the server */
 	const struct kind *namespaces;         /* standalone: the kind admission looks at */
@@ -61,7 +62,8 @@ enum request_class { CLASS_NONE, CLASS_READ, CLASS_WRITE, CLASS_WATCH };
 struct request {
 	struct server *server;
 	struct http_exchange *x;
-	struct arena *a;
+	struct arena *a;                       /* where things are made now: the exchange's arena, or one of a write's */
+	struct write_memory *writing;          /* write.c's; NULL: no write has begun */
 	struct route route;
 	struct user *user;                     /* NULL until authenticated */
 	struct media media;
@@ -85,7 +87,7 @@ struct request {
 	void *state;                           /* of the verb */
 	struct cache_wait wait;
 	bool is_cache_waiter; /* wait is under way, or over and not settled */
-	bool is_asking;
+	bool is_asking, is_queueing;
 	struct lease_wait lease;
 	struct agreement_wait versions;
 	struct storage_txn txn;
@@ -110,6 +112,8 @@ void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_
 void request_txn(struct request *q, void (*next)(struct request *q));
 /* After asked_start() has said that the answer is still to come. */
 void request_wait_answer(struct request *q, void (*next)(struct request *q));
+/* After write_turn_take() has said that it is not this request's turn. */
+void request_wait_turn(struct request *q, void (*next)(struct request *q));
 /* A lease for something that expires. Result: q->lease. */
 void request_wait_lease(struct request *q, void (*next)(struct request *q));
 /* Until the request's kind may be written. Result: q->versions. */
@@ -117,6 +121,8 @@ void request_wait_versions(struct request *q, void (*next)(struct request *q));
 /* The 503 or 504 for a wait or transaction that failed. is_write: the outcome may be unknown, and the answer says so. */
 void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write);
 
+/* Of a write: its turn and its memory (write.c). After this q->a may be gone. */
+void request_end_write(struct request *q);
 /* Runs when the exchange is over, however it ended. One per request. */
 void request_on_cleanup(struct request *q, void (*cleanup)(struct request *q, void *ctx), void *ctx);
 void request_warn(struct request *q, struct str text); /* a Warning header; text must live as long as the request */
@@ -135,8 +141,8 @@ void reply_text(struct request *q, unsigned code, struct str text);
 void reply_page_not_found(struct request *q);
 void reply_cached(struct request *q, unsigned code, const struct cached *o);   /* in the form the client asked for */
 void reply_object(struct request *q, unsigned code, const struct object *o);   /* one that is not in the cache (yet) */
-void reply_stored(
-	struct request *q, unsigned code, const struct object *o, struct str stored); /* likewise; stored: its stored text */
+/* Likewise, of its stored text alone. False: the client wants it in another form, and nothing was answered. */
+bool reply_stored(struct request *q, unsigned code, struct str stored, int64_t revision);
 void reply_json_buf(struct request *q, unsigned code, struct buf *text);       /* JSON text; takes its memory */
 void reply_buf(struct request *q, unsigned code, struct buf *b);               /* as it is, compressed if wanted; takes its memory */
 void reply_headers(struct request *q, struct str content_type);                /* Audit-Id, Cache-Control, Content-Type, Warning */

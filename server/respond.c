@@ -247,13 +247,13 @@ void reply_object(struct request *q, unsigned code, const struct object *o)
 	reply_cached(q, code, shown);
 }
 
-void reply_stored(struct request *q, unsigned code, const struct object *o, struct str stored)
+bool reply_stored(struct request *q, unsigned code, struct str stored, int64_t revision)
 {
-	struct str body = o->beyond ? STR("") : cached_body_of(o->kind, stored, o->mod_revision, q->a);
+	struct str body = cached_body_of(q->route.kind, stored, revision, q->a);
+	bool is_at_hand = body.n > 0 && is_plain(q, body);
 
-	if (body.n > 0 && is_plain(q, body)) {
+	if (is_at_hand) {
 		reply_plain(q, code, body);
-	} else {
-		reply_object(q, code, o);
 	}
+	return is_at_hand;
 }

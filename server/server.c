@@ -7,6 +7,7 @@
 #include "server/gzip_list.h"
 #include "server/process_metrics.h"
 #include "server/versions.h"
+#include "server/write_queue.h"
 #include "storage/keys.h"
 
 #define READS_DEFAULT 400
@@ -214,6 +215,7 @@ int server_new(struct server **ret, const struct server_options *options, struct
 	arena_init(&s->arena, (size_t)1 << 20);
 	server_set_defaults(s);
 	s->gzip_runs = gzip_runs_new(LIST_GZIP_BYTES);
+	s->write_queue = write_queue_new();
 	s->leases = leases_new(s->options.storage, s->options.event_ttl_s ? s->options.event_ttl_s : EVENT_TTL_S);
 	s->namespaces = s->options.is_standalone ? kind_by_hub(STR(""), STR("namespaces")) : NULL;
 	r = server_open_security(s, err);
@@ -291,6 +293,7 @@ struct server *server_free(struct server *s)
 	s->metrics = metrics_free(s->metrics);
 	s->gzip_runs = gzip_runs_free(s->gzip_runs);
 	s->leases = leases_free(s->leases);
+	s->write_queue = write_queue_free(s->write_queue);
 	s->authz = authz_free(s->authz);
 	s->authn = authn_free(s->authn);
 	arena_done(&s->arena);

@@ -11,8 +11,10 @@ struct update {
 	struct write_options options;
 	struct write_rules rules;
 	struct body body;                /* PUT */
+	struct object *sent;             /* what it says of an object that is not there yet */
 	enum patch_type patch_type;      /* PATCH */
-	struct json *patch;              /* NULL until the object was found */
+	struct json *patch;              /* once the object was found */
+	struct str repeated;             /* of an apply: media_repeated_keys() */
 	struct decode_report patch_strict; /* what is odd in it: said together with what is odd in the result */
 };
 
@@ -116,6 +118,34 @@ static enum decision update_create(struct request *q, struct update *u, struct o
 
 /* ---- PUT ---- */
 
+static int put_read(struct request *q, struct update *u, enum field_validation validation)
+{
+	write_begin_reading(q);
+	return write_read_body(q, &u->body) || write_decode(q, &u->body, validation, NULL, &u->sent) ||
+		write_match_namespace(q, u->sent) || write_match_name(q, u->sent);
+}
+
+/* Decoded once, but for doors that cannot express all that is stored. */
+static int put_sent(struct request *q, struct update *u, struct object **ret)
+{
+	const struct object *present = u->write.present;
+
+	if (u->write.is_forgotten) {
+		u->write.is_forgotten = false;
+		int r = put_read(q, u, VALIDATE_IGNORE);
+		write_begin_deciding(q);
+		if (r) {
+			return r;
+		}
+	}
+	if (present && q->route.door->to_hub) {
+		return write_decode(q, &u->body, VALIDATE_IGNORE, present, ret) || write_match_namespace(q, *ret);
+	}
+	*ret = object_copy(u->sent, q->a);
+	(*ret)->beyond = present ? present->beyond : NULL;
+	return 0;
+}
+
 static enum decision put_decide(struct request *q, struct write *w)
 {
 	struct update *u = container_of(w, struct update, write);
@@ -124,8 +154,7 @@ static enum decision put_decide(struct request *q, struct write *w)
 	if (!w->present && (q->route.sub || !q->route.kind->create_on_update)) {
 		return update_not_found(q, w);
 	}
-	if (write_decode(q, &u->body, u->options.field_validation, w->present, &sent) || write_match_namespace(q, sent) ||
-		update_check_uid(q, w, sent)) {
+	if (put_sent(q, u, &sent) || update_check_uid(q, w, sent)) {
 		return DECIDE_REFUSE;
 	}
 	if (!w->present) {
@@ -137,23 +166,18 @@ static enum decision put_decide(struct request *q, struct write *w)
 /* A body that is wrong in itself is told before anything is looked up. */
 static int put_parse(struct request *q, struct update *u)
 {
-	struct object *sent;
-	size_t n_warnings = q->n_warnings;
-
-	if (write_options_parse(&u->options, &q->route.params, "UpdateOptions", false, q->a, &q->st) || write_read_body(q, &u->body) ||
-	    write_decode(q, &u->body, u->options.field_validation, NULL, &sent) || write_match_namespace(q, sent) ||
-	    write_match_name(q, sent)) {
+	if (write_options_parse(&u->options, &q->route.params, "UpdateOptions", false, q->a, &q->st)) {
 		return 1;
 	}
-	q->n_warnings = n_warnings; /* what decoding warns of is said again when it is decided */
-	return 0;
+	u->rules.manager = request_manager(q, u->options.field_manager);
+	return put_read(q, u, u->options.field_validation);
 }
 
 static void update_run(struct request *q, struct update *u, enum decision (*decide)(struct request *q, struct write *w))
 {
 	q->is_dry_run = u->options.dry_run;
-	u->rules.manager = request_manager(q, u->options.field_manager);
 	u->write.name = q->route.name;
+	u->write.may_shed = !u->rules.is_applied;
 	u->write.decide = decide;
 	u->write.finish = update_finish;
 	write_run(q, &u->write);
@@ -228,7 +252,15 @@ static int patch_report(struct request *q, const struct update *u, const struct 
 /* The body is looked at only when the object is there (api/patch.h). */
 static int patch_read(struct request *q, struct update *u)
 {
-	return u->patch ? 0 : patch_parse(&u->patch, u->patch_type, http_body(q->x), BODY_JSON_LIMITS, q->a, &u->patch_strict, &q->st);
+	if (!u->write.is_forgotten) {
+		return 0;
+	}
+	u->patch_strict = (struct decode_report){0};
+	write_begin_reading(q);
+	int r = patch_parse(&u->patch, u->patch_type, http_body(q->x), BODY_JSON_LIMITS, q->a, &u->patch_strict, &q->st);
+	write_begin_deciding(q);
+	u->write.is_forgotten = r != 0;
+	return r;
 }
 
 /* kube decodes an object without apiVersion into a type that has no other members: they are unknown, and the name is gone with them.
@@ -295,27 +327,37 @@ static enum decision patch_decide(struct request *q, struct write *w)
 
 /* ---- server-side apply ---- */
 
-static int apply_read(struct request *q, struct update *u)
+static int apply_parse(struct request *q, struct update *u)
 {
 	static const char converting[] = "YAML: error converting YAML to JSON:";
-	struct str body = http_body(q->x), repeated;
+	struct str body = http_body(q->x);
 
-	if (u->patch) {
-		return 0;
-	}
 	if (media_parse_body(&u->patch, MEDIA_YAML, body, q->a, &q->st)) {
 		status_bad_request(&q->st, "error decoding %s " STR_FMT, converting, STR_ARG(q->st.message));
 		return 1;
 	}
-	repeated = media_repeated_keys(MEDIA_YAML, body, q->a);
-	if (repeated.n > 0 && u->options.field_validation == VALIDATE_STRICT) {
-		status_bad_request(&q->st, "error strict decoding %s " STR_FMT, converting, STR_ARG(repeated));
+	u->repeated = media_repeated_keys(MEDIA_YAML, body, q->a);
+	if (u->repeated.n > 0 && u->options.field_validation == VALIDATE_STRICT) {
+		status_bad_request(&q->st, "error strict decoding %s " STR_FMT, converting, STR_ARG(u->repeated));
 		return 1;
 	}
-	if (u->options.field_validation == VALIDATE_WARN) {
-		write_warn_repeated(q, repeated);
+	return 0;
+}
+
+static int apply_read(struct request *q, struct update *u)
+{
+	if (u->write.is_forgotten) {
+		write_begin_reading(q);
+		int r = apply_parse(q, u);
+		write_begin_deciding(q);
+		if (r) {
+			return r;
+		}
+		u->write.is_forgotten = false;
 	}
-	u->write.n_warnings = q->n_warnings;
+	if (u->options.field_validation == VALIDATE_WARN) {
+		write_warn_repeated(q, u->repeated);
+	}
 	return 0;
 }
 
@@ -369,6 +411,8 @@ void verb_patch(struct request *q)
 		reply_status(q);
 		return;
 	}
+	u->rules.manager = request_manager(q, u->options.field_manager);
+	u->write.is_forgotten = true; /* it is read when the object was found */
 	audited_sent_patch(q, http_body(q->x), u->rules.is_applied);
 	update_run(q, u, u->rules.is_applied ? apply_decide : patch_decide);
 }

@@ -1,20 +1,144 @@
 #include "server/write.h"
 
+#include "base/clock.h"
 #include "server/versions.h"
 #include "server/write_history.h"
 #include "server/write_references.h"
 #include "storage/keys.h"
 
-enum { STORED_CEILING = 64 * 1024 * 1024 };
+enum {
+	STORED_CEILING = 64 << 20,
+	ARENA_CEILING = 128 << 20,
+	WAIT_FOR_CACHE_MS = 10000,
+	KEPT_MAX = 128 << 10, /* bytes that are kept while etcd is asked, rather than made again from text */
+};
 
+static void write_begin(struct request *q);
 static void write_decide(struct request *q);
 static void write_with_lease(struct request *q);
+
+/* ---- memory ---- */
+
+static struct write_memory *write_memory(struct request *q)
+{
+	struct write_memory *m = q->writing;
+
+	if (!m) {
+		m = q->writing = arena_new(http_arena(q->x), struct write_memory);
+		for (size_t i = 0; i < WRITE_ARENAS; i++) {
+			arena_init(&m->arenas[i], ARENA_CEILING);
+		}
+		buf_init(&m->stored, STORED_CEILING);
+	}
+	return m;
+}
+
+void write_begin_reading(struct request *q)
+{
+	q->a = &write_memory(q)->arenas[WRITE_PARSED];
+}
+
+void write_begin_deciding(struct request *q)
+{
+	q->a = &q->writing->arenas[WRITE_DECISION];
+}
+
+static size_t write_memory_used(const struct write_memory *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < WRITE_ARENAS; i++) {
+		n += m->arenas[i].used;
+	}
+	return n;
+}
+
+/* What waits may wait for long. */
+static void write_forget_body(struct request *q, struct write *w)
+{
+	struct arena *parsed = &q->writing->arenas[WRITE_PARSED];
+
+	if (parsed->used > KEPT_MAX) {
+		arena_done(parsed);
+		w->is_forgotten = true;
+	}
+}
+
+/* Nothing of what was decided before is needed. */
+static void write_forget(struct request *q, struct write *w)
+{
+	struct write_memory *m = q->writing;
+
+	arena_clear(&m->arenas[WRITE_PRESENT]);
+	arena_clear(&m->arenas[WRITE_DECISION]);
+	arena_clear(&m->arenas[WRITE_PACKED]);
+	q->a = &m->arenas[WRITE_PRESENT];
+	q->n_warnings = w->n_warnings;
+	status_init(&q->st, q->a);
+	w->present = w->object = NULL;
+	w->is_packed = false;
+}
+
+static void write_drop(struct request *q)
+{
+	struct write_memory *m = q->writing;
+
+	for (size_t i = 0; i < WRITE_ARENAS; i++) {
+		arena_done(&m->arenas[i]);
+	}
+	buf_done(&m->stored);
+	q->a = http_arena(q->x);
+}
+
+/* Texts that a warning is made of last only as long as what they were read from. */
+static void write_keep_warnings(struct request *q, size_t from, struct arena *a)
+{
+	for (size_t i = from; i < q->n_warnings; i++) {
+		q->warnings[i] = arena_dup(a, q->warnings[i]);
+	}
+}
+
+/* ---- turns ---- */
+
+void write_end_turn(struct request *q)
+{
+	struct write_memory *m = q->writing;
+
+	if (m) {
+		write_turn_leave(q->server->write_queue, &m->turn, m->revision);
+		m->revision = 0;
+	}
+}
+
+void request_end_write(struct request *q)
+{
+	if (q->writing) {
+		write_end_turn(q);
+		write_drop(q);
+	}
+}
+
+static void write_refuse(struct request *q)
+{
+	write_end_turn(q);
+	reply_status(q);
+}
+
+/* Whoever has begun another write has another turn. */
+static void write_finish(struct request *q, struct write *w)
+{
+	q->a = w->arena;
+	w->finish(q, w);
+	if (http_status(q->x)) {
+		write_end_turn(q);
+	}
+}
 
 static struct str write_key(struct request *q, struct str ns, struct str name)
 {
 	const struct kind *k = q->route.kind;
 
-	return key_object(q->a, q->server->options.prefix, str_of(k->doors[0].group), str_of(k->resource), ns, name);
+	return key_object(((struct write *)q->state)->arena, q->server->options.prefix, str_of(k->doors[0].group), str_of(k->resource), ns, name);
 }
 
 /* ---- the present object ---- */
@@ -71,9 +195,15 @@ static int write_load_cached(struct request *q, struct write *w)
 
 int write_aim(struct request *q, struct write *w, struct str name, const struct cached *o)
 {
-	w->name = arena_dup(q->a, name);
+	w->name = arena_dup(w->arena, name);
 	w->key = write_key(q, request_ns(q), w->name);
 	return write_take_cached(q, w, o);
+}
+
+static void write_fail(struct request *q, enum storage_result r, const char *message, bool is_write)
+{
+	write_end_turn(q);
+	request_storage_failed(q, r, message, is_write);
 }
 
 static void write_reload(struct request *q)
@@ -81,15 +211,22 @@ static void write_reload(struct request *q)
 	struct write *w = q->state;
 
 	if (q->wait.result != STORAGE_OK) {
-		request_storage_failed(q, q->wait.result, q->wait.message, false);
+		write_fail(q, q->wait.result, q->wait.message, false);
 		return;
 	}
 	w->is_fresh = true;
 	if (write_load_cached(q, w)) {
-		reply_status(q);
+		write_refuse(q);
 		return;
 	}
 	write_decide(q);
+}
+
+static void write_wait_fresh(struct request *q, struct write *w)
+{
+	write_forget_body(q, w);
+	write_forget(q, w);
+	request_wait_fresh(q, write_reload);
 }
 
 /* ---- the transaction ---- */
@@ -144,6 +281,7 @@ static int write_take_present(struct request *q, struct write *w)
 	const struct storage_step *got = &w->failure[0];
 
 	w->is_fresh = true;
+	write_forget(q, w);
 	return write_take_stored(q, w, got->n_kvs > 0 ? &got->kvs[0] : NULL);
 }
 
@@ -151,7 +289,21 @@ static void write_conflict(struct request *q)
 {
 	status_conflict(&q->st, request_group(q), q->route.resource, ((struct write *)q->state)->name,
 			"the object has been modified; please apply your changes to the latest version and try again");
-	reply_status(q);
+	write_refuse(q);
+}
+
+/* As kube says it. Nothing was written. */
+static void write_too_late(struct request *q)
+{
+	status_set(&q->st, 504, REASON_TIMEOUT,
+		"Timeout: request did not complete within requested timeout - context deadline exceeded");
+	q->st.has_details = true;
+	write_refuse(q);
+}
+
+static bool is_too_late(const struct request *q)
+{
+	return clock_mono_ms() >= q->deadline_ms;
 }
 
 /* The object itself was as decided on, and the failure branch says what was not. */
@@ -173,20 +325,36 @@ static void write_doubt_ticket(struct request *q, const struct write *w)
 
 static void write_again(struct request *q, struct write *w)
 {
+	/* Another object may be what changed: the cache must see at least what the transaction saw. */
+	bool guards_others = w->guards_namespace || w->loses_protection || w->needed || w->extend;
+
 	write_doubt_ticket(q, w);
 	int r = (!w->extend && write_refuse_found(q, w)) || write_take_present(q, w);
 
 	storage_op_clear(&q->txn.op);
 	if (r) {
-		reply_status(q);
-	} else if (++w->attempts >= WRITE_ATTEMPTS_MAX) {
+		write_refuse(q);
+	} else if (is_too_late(q)) {
+		write_too_late(q);
+	} else if (++w->attempts >= WRITE_ATTEMPTS_MAX && guards_others) {
 		write_conflict(q);
-	} else if (w->guards_namespace || w->loses_protection || w->needed || w->extend) {
-		/* Another object may be what changed: the cache must see at least what the transaction saw. */
-		request_wait_fresh(q, write_reload);
+	} else if (guards_others) {
+		write_wait_fresh(q, w);
 	} else {
 		write_decide(q);
 	}
+}
+
+/* The object is too large for etcd only because of managedFields: without them, then. */
+static bool write_shed(struct request *q, struct write *w)
+{
+	if (q->txn.op.result != STORAGE_TOO_LARGE || !w->may_shed || w->sheds_managed_fields) {
+		return false;
+	}
+	w->sheds_managed_fields = true;
+	storage_op_clear(&q->txn.op);
+	write_begin(q);
+	return true;
 }
 
 static void write_txn_done(struct request *q)
@@ -199,8 +367,11 @@ static void write_txn_done(struct request *q)
 		request_wait_lease(q, write_with_lease);
 		return;
 	}
+	if (write_shed(q, w)) {
+		return;
+	}
 	if (q->txn.op.result != STORAGE_OK) {
-		request_storage_failed(q, q->txn.op.result, q->txn.op.message, true);
+		write_fail(q, q->txn.op.result, q->txn.op.message, !q->is_dry_run);
 		return;
 	}
 	if (!q->txn.succeeded) {
@@ -208,39 +379,127 @@ static void write_txn_done(struct request *q)
 		return;
 	}
 	if (q->is_dry_run) {
-		w->finish(q, w);
+		write_finish(q, w);
 		return;
 	}
-	w->revision = q->txn.op.revision;
-	if (w->decision == DECIDE_PUT) {
+	q->writing->revision = w->revision = q->txn.op.revision;
+	if (w->decision == DECIDE_PUT && w->object) {
 		w->object->mod_revision = w->revision;
 	}
-	w->finish(q, w);
+	write_finish(q, w);
+}
+
+/* ---- what is kept while etcd is asked ---- */
+
+static struct storage_compare *pack_compares(struct arena *a, const struct storage_compare *compares, size_t n)
+{
+	struct storage_compare *copies = arena_array(a, struct storage_compare, n);
+
+	for (size_t i = 0; i < n; i++) {
+		copies[i] = compares[i];
+		copies[i].key = arena_dup(a, compares[i].key);
+		copies[i].range_end = arena_dup(a, compares[i].range_end);
+		copies[i].value = arena_dup(a, compares[i].value);
+	}
+	return copies;
+}
+
+/* The object's value stays where it is. */
+static void pack_steps(struct arena *a, struct storage_step *steps, size_t n, struct str stored)
+{
+	for (size_t i = 0; i < n; i++) {
+		steps[i].key = arena_dup(a, steps[i].key);
+		steps[i].range_end = arena_dup(a, steps[i].range_end);
+		steps[i].value = steps[i].value.p == stored.p ? stored : arena_dup(a, steps[i].value);
+	}
+}
+
+static void pack_txn(struct storage_txn *t, const struct write *w, struct arena *a)
+{
+	struct storage_step *success = arena_array(a, struct storage_step, t->n_success);
+
+	memcpy(success, t->success, t->n_success * sizeof(*success));
+	pack_steps(a, success, t->n_success, w->stored);
+	pack_steps(a, t->failure, t->n_failure, w->stored);
+	t->compares = pack_compares(a, t->compares, t->n_compares);
+	t->success = success;
+}
+
+static struct object *pack_present(const struct object *o, struct arena *a)
+{
+	struct object *rest = o ? arena_new(a, struct object) : NULL;
+
+	if (rest) {
+		rest->kind = o->kind;
+		rest->mod_revision = o->mod_revision;
+		rest->meta.uid = arena_dup(a, o->meta.uid);
+	}
+	return rest;
+}
+
+/* A tree takes thirty times the room of its text, and etcd may take long. Trees are made again where they are needed: of what was stored, if the
+ * client wants it in a form that is not at hand; of the body, if the race is lost. */
+static void write_pack(struct request *q, struct write *w)
+{
+	struct write_memory *m = q->writing;
+	struct arena *a = &m->arenas[WRITE_PACKED];
+	bool may_answer = w->decision == DECIDE_PUT || !q->route.kind->delete_answers_object;
+
+	if (write_memory_used(m) <= KEPT_MAX || !may_answer || w->extend || q->route.kind->expires || q->is_dry_run) {
+		return;
+	}
+	pack_txn(&q->txn, w, a);
+	history_pack(&w->history, a);
+	write_keep_warnings(q, w->n_warnings, a);
+	w->present = pack_present(w->present, a);
+	w->has_beyond = w->object && w->object->beyond;
+	w->object = NULL;
+	w->is_packed = w->is_forgotten = true;
+	arena_done(&m->arenas[WRITE_PARSED]);
+	arena_done(&m->arenas[WRITE_PRESENT]);
+	arena_done(&m->arenas[WRITE_DECISION]);
+	asked_forget_webhooks(&q->asked);
+	q->a = a;
+	status_init(&q->st, a);
+}
+
+static void write_send(struct request *q, struct write *w, int64_t lease)
+{
+	write_build_txn(q, w, lease);
+	write_pack(q, w);
+	request_txn(q, write_txn_done);
+}
+
+struct object *write_object(struct request *q, struct write *w)
+{
+	if (w->is_packed && !w->object && w->decision == DECIDE_PUT) {
+		q->a = &q->writing->arenas[WRITE_DECISION];
+		object_decode_stored(&w->object, q->route.kind, w->stored, w->revision, q->a);
+	}
+	return w->object;
 }
 
 static void write_with_lease(struct request *q)
 {
 	if (q->lease.result != STORAGE_OK) {
-		request_storage_failed(q, q->lease.result, q->lease.message, false);
+		write_fail(q, q->lease.result, q->lease.message, false);
 		return;
 	}
-	write_build_txn(q, q->state, q->lease.id);
-	request_txn(q, write_txn_done);
+	write_send(q, q->state, q->lease.id);
 }
 
 static bool write_encode(struct request *q, struct write *w)
 {
-	struct buf out;
-	bool ok;
+	struct buf *out = &q->writing->stored;
 
-	buf_init(&out, STORED_CEILING);
-	ok = object_encode_stored(&out, w->object, w->ticket.version);
-	w->stored = ok ? arena_dup(q->a, buf_str(&out)) : STR("");
-	buf_done(&out);
-	if (!ok) {
+	buf_clear(out);
+	buf_reserve(out, MAX(w->present_text.n, http_body(q->x).n)); /* about as large */
+	if (!object_encode_stored(out, w->object, w->ticket.version)) {
 		status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "the object is too large to be stored");
+		return false;
 	}
-	return ok;
+	w->stored = buf_str(out);
+	return true;
 }
 
 /* ---- what is to stay as it is ---- */
@@ -283,16 +542,17 @@ static void write_carry_out(struct request *q, struct write *w)
 	timing_pass(q, STEP_ADMITTED);
 	history_note(q, w);
 	if (q->is_dry_run && w->history.n_free == 0) {
-		w->finish(q, w);
+		write_finish(q, w);
 		return;
 	}
 	w->ticket = (struct agreement_ticket){0}; /* a removal stores nothing */
+	w->stored = STR("");
 	if (w->decision == DECIDE_PUT) {
 		if (versions_take(q, &w->ticket, write_decide)) {
 			return;
 		}
 		if (!write_encode(q, w)) {
-			reply_status(q);
+			write_refuse(q);
 			return;
 		}
 	}
@@ -300,12 +560,13 @@ static void write_carry_out(struct request *q, struct write *w)
 		request_wait_lease(q, write_with_lease);
 		return;
 	}
-	write_build_txn(q, w, 0);
-	request_txn(q, write_txn_done);
+	write_send(q, w, 0);
 }
 
 static void write_decide_once(struct request *q, struct write *w)
 {
+	q->a = &q->writing->arenas[WRITE_DECISION];
+	arena_clear(q->a);
 	status_init(&q->st, q->a);
 	w->object = NULL;
 	w->guards_namespace = false;
@@ -316,6 +577,12 @@ static void write_decide_once(struct request *q, struct write *w)
 	}
 }
 
+static void write_answered(struct request *q)
+{
+	write_turn_set_asking(q->server->write_queue, &q->writing->turn, false);
+	write_decide(q);
+}
+
 static void write_decide(struct request *q)
 {
 	struct write *w = q->state;
@@ -324,70 +591,123 @@ static void write_decide(struct request *q)
 	write_decide_once(q, w);
 	while (asked_is_noted(&q->asked)) {
 		if (!asked_start(&q->asked)) {
-			request_wait_answer(q, write_decide);
+			write_turn_set_asking(q->server->write_queue, &q->writing->turn, true);
+			request_wait_answer(q, write_answered);
 			return;
 		}
 		write_decide_once(q, w);
 	}
 	needs_fresh = w->decision == DECIDE_REFUSE || w->decision == DECIDE_KEEP || q->is_dry_run;
 	if (needs_fresh && !w->is_fresh) {
-		request_wait_fresh(q, write_reload);
+		write_wait_fresh(q, w);
 	} else if (w->decision == DECIDE_REFUSE) {
-		reply_status(q);
+		write_refuse(q);
 	} else if (w->decision == DECIDE_KEEP) {
 		w->object = w->present;
-		w->finish(q, w);
+		write_finish(q, w);
 	} else {
 		write_carry_out(q, w);
 	}
 }
 
-void write_reply(struct request *q, unsigned code, const struct write *w)
+/* The answer is made: what it was made of need not wait until the client has taken it. */
+void write_reply(struct request *q, unsigned code, struct write *w)
 {
-	if (w->decision == DECIDE_PUT && !q->is_dry_run) {
-		reply_stored(q, code, w->object, w->stored);
-	} else {
-		reply_object(q, code, w->object);
+	bool is_stored = w->decision == DECIDE_PUT && !q->is_dry_run;
+	bool has_beyond = w->is_packed ? w->has_beyond : w->object->beyond != NULL;
+
+	write_begin_deciding(q);
+
+	if (!is_stored || has_beyond || !reply_stored(q, code, w->stored, w->revision)) {
+		reply_object(q, code, write_object(q, w));
 	}
+	write_end_turn(q);
+	write_drop(q);
 }
 
 void write_go_on(struct request *q, struct write *w)
 {
 	storage_op_clear(&q->txn.op);
-	w->present = w->object;
-	w->present_text = w->stored;
-	w->is_present_cached = false;
+	write_forget(q, w);
 	w->is_fresh = true;
 	w->attempts = 0;
-	write_decide(q);
+	w->is_present_cached = false;
+	if (write_set_present(q, w, arena_dup(q->a, w->stored), w->revision)) {
+		write_refuse(q);
+	} else {
+		write_decide(q);
+	}
 }
 
 void write_rename(struct request *q, struct write *w, struct str name)
 {
-	w->name = name;
-	w->key = write_key(q, request_ns(q), name);
+	w->name = arena_dup(w->arena, name);
+	w->key = write_key(q, request_ns(q), w->name);
 	w->present = NULL;
 	w->is_fresh = false;
 }
 
+static void write_begin(struct request *q)
+{
+	struct write *w = q->state;
+
+	write_forget(q, w);
+	if (write_load_cached(q, w)) {
+		write_refuse(q);
+		return;
+	}
+	/* Something that is not in the cache may just not have arrived there yet. */
+	if (!w->present && q->route.action != VERB_CREATE) {
+		write_wait_fresh(q, w);
+	} else {
+		write_decide(q);
+	}
+}
+
+static void write_wake(void *ctx)
+{
+	http_wake(ctx);
+}
+
+/* What the writer before has written need not have arrived in the cache: to decide without it would be for nothing. */
+static void write_take_turn(struct request *q)
+{
+	struct write *w = q->state;
+	struct write_turn *turn = &q->writing->turn;
+	int64_t after;
+
+	if (is_too_late(q) || http_was_cut(q->x)) {
+		write_too_late(q);
+	} else if (!write_turn_take(q->server->write_queue, turn, w->key, write_wake, q->x, &after)) {
+		write_forget_body(q, w);
+		request_wait_turn(q, write_take_turn);
+	} else if (after > cache_revision(q->server->options.cache)) {
+		request_wait_revision(q, after, WAIT_FOR_CACHE_MS, write_begin);
+	} else {
+		write_begin(q);
+	}
+}
+
 void write_run(struct request *q, struct write *w)
 {
+	struct write_memory *m = write_memory(q);
+
+	write_end_turn(q); /* of a write before it */
 	q->state = w;
+	w->arena = w->arena ? w->arena : http_arena(q->x);
+	q->a = w->arena;
+	write_keep_warnings(q, 0, q->a);
 	w->n_warnings = q->n_warnings;
-	asked_begin_write(&q->asked, q->a);
+	asked_begin_write(&q->asked, &m->arenas[WRITE_ASKED]);
 	if (!request_is_cache_ready(q)) {
 		return;
 	}
 	w->key = write_key(q, request_ns(q), w->name);
 	w->namespace_key = key_object(q->a, q->server->options.prefix, STR(""), STR("namespaces"), STR(""), request_ns(q));
-	if (write_load_cached(q, w)) {
-		reply_status(q);
-		return;
-	}
-	/* Something that is not in the cache may just not have arrived there yet. */
-	if (!w->present && q->route.action != VERB_CREATE) {
-		request_wait_fresh(q, write_reload);
+	/* A rehearsal writes nothing; a snapshot does not know yet what it writes. */
+	if (q->is_dry_run || w->name.n == 0) {
+		write_begin(q);
 	} else {
-		write_decide(q);
+		write_take_turn(q);
 	}
 }

@@ -7,6 +7,7 @@
 #define SERVER_WRITE_H
 
 #include "server/request.h"
+#include "server/write_queue.h"
 
 enum { HISTORY_LOOKS_MAX = 2 };
 
@@ -26,13 +27,33 @@ enum decision {
 	DECIDE_REMOVE,       /* remove the key; w->object is what the answer shows (or NULL) */
 };
 
+/* Memory of a write, which goes before the request does: while it waits for its turn or for etcd, what is large is let go of. */
+enum write_arena {
+	WRITE_PARSED,   /* what was read of the body */
+	WRITE_PRESENT,  /* the object as it is */
+	WRITE_DECISION, /* what one round of deciding makes */
+	WRITE_PACKED,   /* what is needed until etcd has answered */
+	WRITE_ASKED,    /* what webhooks were asked, and have answered; two, by phase */
+	WRITE_ARENAS = WRITE_ASKED + 2,
+};
+
+struct write_memory {
+	struct arena arenas[WRITE_ARENAS];
+	struct buf stored; /* the value being written */
+	int64_t revision;  /* of what was written in this turn; 0: nothing was */
+	struct write_turn turn;
+};
+
 struct write {
 	struct str name;                       /* of the object: key and look-ups */
 	struct object *present;                /* NULL: not there */
 	struct object *object;                 /* what decide made */
 	bool is_fresh;                         /* present was read after the request began */
+	bool is_forgotten;                     /* what was read of the body is gone: decide is to read it again */
+	bool is_packed, has_beyond;            /* object is gone, and of present only uid and mod_revision are left */
 	bool guards_namespace;                 /* the namespace must be as admission saw it, in the same transaction */
 	int64_t namespace_revision;            /* mod revision admission saw; 0: not there */
+	bool may_shed, sheds_managed_fields;   /* where the object is too large for etcd with them, as kube does (not for apply) */
 	unsigned attempts;
 	int64_t revision;                      /* of the transaction that succeeded; 0: none was made */
 	enum decision decision;
@@ -46,6 +67,7 @@ struct write {
 	 * fails it is read again. NULL: nothing. */
 	void (*extend)(struct request *q, struct write *w, struct storage_txn *txn);
 	/* private */
+	struct arena *arena;                   /* of what all attempts share */
 	struct str key, namespace_key, stored; /* stored: the value being written */
 	struct str present_text; /* what present was decoded from: what etcd has, or the cache's text in hub form */
 	bool is_present_cached, is_present_respelled; /* struct cached's */
@@ -58,13 +80,20 @@ struct write {
 	struct storage_step failure[1 + HISTORY_LOOKS_MAX + 1];
 };
 
-#define WRITE_ATTEMPTS_MAX 64
+#define WRITE_ATTEMPTS_MAX 64 /* where other objects are guarded, too; others go on for as long as the request may take */
 #define WRITE_OPERATIONS_MAX 128 /* etcd's --max-txn-ops */
 
+/* Before a body is read that may be read again: from now on what is made goes when the body is forgotten. */
+void write_begin_reading(struct request *q);
+void write_begin_deciding(struct request *q); /* within decide, when it has been read again */
 /* Runs until finish() or an error answer. w lives in the request's arena; q->state points to it. */
 void write_run(struct request *q, struct write *w);
+/* For finish where nothing is answered: others may write what was written. */
+void write_end_turn(struct request *q);
+/* For finish: what was written or removed, which may have to be read again. */
+struct object *write_object(struct request *q, struct write *w);
 /* For finish: answers w->object. */
-void write_reply(struct request *q, unsigned code, const struct write *w);
+void write_reply(struct request *q, unsigned code, struct write *w);
 /* For finish, when a version has been stored: that is what is there now, and decide says what comes of it. */
 void write_go_on(struct request *q, struct write *w);
 /* For decide: the object shall be this one, as it was seen; o NULL: nothing is there. 0, or 1 with q->st. */

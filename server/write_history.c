@@ -137,6 +137,14 @@ size_t history_looks(struct request *q, struct write *w, struct storage_step *ou
 	return h->n_free;
 }
 
+void history_pack(struct write_history *h, struct arena *a)
+{
+	for (size_t i = 0; i < h->n_free; i++) {
+		h->free[i] = arena_dup(a, h->free[i]);
+	}
+	h->digest = h->before.owner = h->after.owner = STR("");
+}
+
 /* ---- refusing ---- */
 
 /* The number's look is the last one; a state is looked for only where the owner changes. */

@@ -13,6 +13,8 @@ void history_note(struct request *q, struct write *w);
 size_t history_guards(struct request *q, struct write *w, struct storage_compare *out);
 size_t history_steps(struct request *q, struct write *w, struct storage_step *out);
 size_t history_looks(struct request *q, struct write *w, struct storage_step *out);
+/* Copies the texts of it that are needed afterwards. */
+void history_pack(struct write_history *h, struct arena *a);
 /* What the looks have found: 0; or 1 with 409 in q->st, which names the other revision. */
 int history_refuse(struct request *q, const struct write *w, const struct storage_step *looks);
 

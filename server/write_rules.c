@@ -25,7 +25,7 @@ static void write_prepare_create(struct request *q, struct write *w)
 	struct meta *m = &w->object->meta;
 
 	meta_prepare_create(w->object, request_ns(q), q->a);
-	w->uid = w->uid.n > 0 ? w->uid : m->uid;
+	w->uid = w->uid.n > 0 ? w->uid : arena_dup(w->arena, m->uid);
 	m->uid = w->uid;
 	m->creation_timestamp = write_now(q);
 }
@@ -308,6 +308,13 @@ static void write_own_fields(struct request *q, struct write *w, const struct wr
 	}
 }
 
+static void write_shed_fields(const struct write *w)
+{
+	if (w->sheds_managed_fields) {
+		w->object->meta.managed_fields = NULL;
+	}
+}
+
 static void create_validate(const struct object *o, struct field_errors *errors)
 {
 	const struct kind *k = o->kind;
@@ -362,6 +369,7 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 		o = w->object;
 		write_prepare_create(q, w);
 	}
+	write_shed_fields(w);
 	if (k->prepare_create) {
 		k->prepare_create(o, q->a);
 	}
@@ -435,6 +443,7 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 		update_keep_rest(q, w);
 		o = at.object = w->object;
 	}
+	write_shed_fields(w);
 	/* Upstream does so behind the admission of patches: whoever makes a duplicate comes to own the reference. */
 	if (rules->is_patch) {
 		write_dedup_owners(q, o, true);

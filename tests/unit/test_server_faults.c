@@ -12,6 +12,10 @@
 #define OBJECT(name, more)                                                                                     \
 	"{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":\"" name "\"" more \
 	"},\"data\":{\"a\":1},\"revision\":7}"
+#define UNIQUE "/apis/annals.dev/v1/namespaces/default/controllerrevisions"
+#define OWNED                                                                                                \
+	"{\"metadata\":{\"name\":\"new\",\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\"," \
+	"\"name\":\"o\",\"uid\":\"u\",\"controller\":true}]},\"data\":{\"a\":1},\"revision\":1}"
 #define OF_PRESENT ",\"resourceVersion\":\"$VERSION\""
 #define JSON "application/json"
 #define MERGE "application/merge-patch+json"
@@ -36,6 +40,7 @@ static const struct scenario scenarios[] = {
 	{"create", "POST", REVISIONS, JSON, OBJECT("new", ""), 201, CHANGES_ONE},
 	{"create_generated", "POST", REVISIONS, JSON, "{\"metadata\":{\"generateName\":\"g-\"},\"data\":{}}", 201, CHANGES_ONE},
 	{"create_dry", "POST", REVISIONS "?dryRun=All", JSON, OBJECT("new", ""), 201, CHANGES_NOTHING},
+	{"create_unique_dry", "POST", UNIQUE "?dryRun=All", JSON, OWNED, 201, CHANGES_NOTHING},
 	{"create_existing", "POST", REVISIONS, JSON, OBJECT("present", ""), 409, CHANGES_NOTHING},
 	{"create_nowhere", "POST", "/apis/apps/v1/namespaces/nowhere/controllerrevisions", JSON, OBJECT("new", ""), 404,
 		CHANGES_NOTHING},
@@ -242,6 +247,14 @@ static void check_shown(struct site *s, const struct scenario *sc, const struct 
 	fail_msg("stored is not what is shown: %.*s", STR_ARG(buf_str(&answer->body)));
 }
 
+/* What writes nothing has certainly written nothing. */
+static void check_certain(const struct scenario *sc, const struct answer *answer)
+{
+	if (sc->effect == CHANGES_NOTHING && str_contains(buf_str(&answer->body), STR("the outcome of the write is unknown"))) {
+		fail_msg("%s leaves open what has happened: %.*s", sc->name, STR_ARG(buf_str(&answer->body)));
+	}
+}
+
 /* Every object is shown as it is stored, and the same request is answered as if nothing had been. */
 static void check_life_goes_on(struct site *s, const struct scenario *sc)
 {
@@ -279,6 +292,7 @@ static bool try_fault(const struct scenario *sc, enum fault_kind kind, unsigned 
 			answer.status, STR_ARG(buf_str(&answer.body)));
 	}
 	check_shown(&s, sc, &answer, &after);
+	check_certain(sc, &answer);
 	answer_done(&answer);
 	check_life_goes_on(&s, sc);
 	site_close(&s);
