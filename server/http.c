@@ -41,7 +41,9 @@ enum {
 	SWALLOW_MAX = 256 << 10, /* of a body nobody wants, to keep the connection */
 	OVERFLOW_MAX = 64 << 20, /* of a body that is too large, to be able to say so: there is no answering in the middle */
 	OTHER_DESCRIPTORS = 512, /* lingering sockets, files, etcd, kube-apiserver */
-	CROWD = 128,             /* libmicrohttpd's MAX_EVENTS */
+	ANSWER_HEAD_MAX = 14
+		<< 10, /* of what is added to an answer's head, which lies in libmicrohttpd's pool: else there is no answer */
+	CROWD = 128,   /* libmicrohttpd's MAX_EVENTS */
 	PATIENCE_NS = 100000000, /* a client waits this long before it is worth asking whether it still does */
 	CUT_GRACE_MS = 5000,     /* for connections to notice that they have been cut */
 };
@@ -132,6 +134,7 @@ struct http_exchange {
 
 	unsigned status; /* 0: not answered */
 	struct answer_header *answer_headers, **answer_headers_end;
+	size_t answer_head_n;          /* bytes of them */
 	struct MHD_Response *response; /* until it is queued */
 	uint64_t sent;                 /* body bytes */
 	bool is_cut;
@@ -341,9 +344,11 @@ static bool has_control_byte(struct str s)
 
 void http_add_header(struct http_exchange *x, const char *name, struct str value)
 {
-	if (has_control_byte(value)) {
+	size_t size = strlen(name) + value.n + sizeof(": \r\n") - 1;
+	if (has_control_byte(value) || x->answer_head_n + size > ANSWER_HEAD_MAX) {
 		return;
 	}
+	x->answer_head_n += size;
 	struct answer_header *header = arena_new(&x->arena, struct answer_header);
 	header->name = name;
 	header->value = arena_dup(&x->arena, value).p;

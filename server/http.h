@@ -125,7 +125,7 @@ void http_suspend(struct http_exchange *x); /* in on_headers or on_request, befo
 void http_wake(struct http_exchange *x);
 
 /* The answer. Headers are given first; Content-Length or chunking, Date and Connection are http.c's business. */
-/* value is copied; one with a control byte in it is left out (nobody may add lines to a head). */
+/* value is copied; one with a control byte in it is left out (nobody may add lines to a head), and what comes when there are 14 KiB already. */
 void http_add_header(struct http_exchange *x, const char *name, struct str value);
 void http_reply(struct http_exchange *x, unsigned status,
 	struct str body); /* body is copied when small, else kept: must live in http_arena or be static */

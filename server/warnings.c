@@ -3,11 +3,13 @@
 #include "base/json.h"
 
 enum { TOTAL_MAX = 4096, ITEM_MAX = 256 }; /* characters */
+enum { LINES_MAX = 12 * 1024, LINE_COST = sizeof("Warning: \r\n") - 1 }; /* bytes */
 
 struct warnings {
 	struct str *headers;
 	size_t n;
 	size_t written; /* characters */
+	size_t bytes;   /* of lines */
 	bool is_cutting;
 	struct arena *arena;
 };
@@ -81,7 +83,11 @@ static bool warnings_add(struct warnings *w, struct str text)
 		return false;
 	}
 	w->written += length;
-	w->headers[w->n++] = header_of(shown, w->arena);
+	struct str header = header_of(shown, w->arena);
+	if (w->bytes + LINE_COST + header.n <= LINES_MAX) {
+		w->bytes += LINE_COST + header.n;
+		w->headers[w->n++] = header;
+	}
 	return true;
 }
 
@@ -105,7 +111,7 @@ size_t warnings_to_headers(const struct str **ret, const struct str *texts, size
 		}
 		/* From the first on again, cut. */
 		w.is_cutting = true;
-		w.n = w.written = 0;
+		w.n = w.written = w.bytes = 0;
 		for (size_t k = 0; k <= i; k++) {
 			if (texts[k].n > 0 && !is_repeated(texts, k)) {
 				warnings_add(&w, texts[k]);

@@ -33,6 +33,14 @@ static void say_hello(struct http_exchange *x)
 	http_reply(x, 200, STR("hello\n"));
 }
 
+static void say_headers(struct http_exchange *x)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		http_add_header(x, "X-Many", arena_printf(http_arena(x), "%095u", i));
+	}
+	http_reply(x, 200, http_body(x));
+}
+
 static void say_known(struct http_exchange *x)
 {
 	http_vouch(x);
@@ -272,6 +280,7 @@ static const struct {
 	{"/echo", echo},
 	{"/head/", echo},
 	{"/header", say_header},
+	{"/many", say_headers},
 	{"/known", say_known},
 	{"/nothing", say_nothing},
 	{"/who", say_peer},

@@ -1,6 +1,7 @@
 /* An application under the HTTP front end for its tests: a few targets, and a world that the test can move. Each test has its own.
  *
  *   /hello /target... /header /nothing /echo /who /inject /early    answered at once
+ *   /many                                                          a head that is as long as it may be
  *   /known                                                         answered at once; the client is vouched for
  *   /parts/COUNT/SIZE                                              COUNT pieces of SIZE bytes of a pattern
  *   /gate                                                          suspended until open_gate()

@@ -914,6 +914,31 @@ static void test_http__end_cuts_all_but_what_waits_for_its_operation(void **stat
 	client_close(&half);
 }
 
+/* After a head as long as it may be, and a body in pieces. */
+static void test_http__head_of_an_answer_that_is_too_long_is_cut_rather_than_lost(void **state _unused_)
+{
+	static char padding[30000];
+	struct client c;
+	struct answer a;
+	_cleanup_(buf_done) struct buf request;
+	start(NULL);
+	buf_init(&request, 1 << 20);
+	memset(padding, 'a', sizeof(padding));
+	buf_printf(&request, "POST /many HTTP/1.1\r\nHost: x\r\nX-Long: %.*s\r\nTransfer-Encoding: chunked\r\n\r\n",
+		(int)sizeof(padding), padding);
+	buf_printf(&request, "7530\r\n%.*s\r\n0\r\n\r\n", (int)sizeof(padding), padding);
+	dial(&c);
+	for (unsigned i = 0; i < 3; i++) {
+		client_send(&c, buf_str(&request));
+		assert_true(client_read_answer(&c, &a));
+		assert_int_equal(a.status, 200);
+		assert_int_equal(a.body.n, sizeof(padding));
+		assert_true(str_contains(a.head, STR("0000000100\r\n")) && a.head.n < 15 << 10);
+		answer_done(&a);
+	}
+	client_close(&c);
+}
+
 static void test_http__statistics_count(void **state _unused_)
 {
 	struct client c;
@@ -986,6 +1011,7 @@ int main(void)
 		CASE(test_http__leaving_server_sends_connections_away),
 		CASE(test_http__drained_server_takes_no_connection),
 		CASE(test_http__end_cuts_all_but_what_waits_for_its_operation),
+		CASE(test_http__head_of_an_answer_that_is_too_long_is_cut_rather_than_lost),
 		CASE(test_http__statistics_count),
 		CASE(test_http__port_in_use_is_said),
 	};

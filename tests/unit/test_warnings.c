@@ -49,6 +49,31 @@ static void test_warnings__that_cannot_be_headers_are_left_out(void **state _unu
 	arena_done(&s.arena);
 }
 
+/* Each is short, but its line is not; or each character is four bytes. */
+static void test_warnings__that_do_not_fit_into_a_head_are_left_out(void **state _unused_)
+{
+	enum { N = 1000, LINES_MAX = 12 * 1024 };
+	static const char *const ends[] = {"", "\xf0\x9f\x90\x9f\xf0\x9f\x90\x9f"};
+	struct str texts[N];
+	struct arena a;
+	struct scene s;
+
+	arena_init(&a, 1 << 20);
+	for (size_t k = 0; k < ARRAY_SIZE(ends); k++) {
+		size_t total = 0;
+		for (size_t i = 0; i < N; i++) {
+			texts[i] = arena_printf(&a, "%03zu%s", i, ends[k]);
+		}
+		make(&s, texts, N);
+		for (size_t i = 0; i < s.n; i++) {
+			total += strlen("Warning: \r\n") + s.headers[i].n;
+		}
+		assert_true(s.n > 100 && total <= LINES_MAX && total > LINES_MAX - 100);
+		arena_done(&s.arena);
+	}
+	arena_done(&a);
+}
+
 static void test_warnings__of_4096_characters_are_whole(void **state _unused_)
 {
 	struct arena a;
@@ -100,6 +125,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_warnings__are_quoted_and_said_once),
 		TEST(test_warnings__that_cannot_be_headers_are_left_out),
+		TEST(test_warnings__that_do_not_fit_into_a_head_are_left_out),
 		TEST(test_warnings__of_4096_characters_are_whole),
 		TEST(test_warnings__of_more_are_cut_from_the_first_on),
 		TEST(test_warnings__end_when_the_cut_ones_are_too_many),
