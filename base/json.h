@@ -100,6 +100,8 @@ int json_number_cmp(struct str a, struct str b);
 /* Writing. Both return false when b's ceiling was reached. */
 bool json_encode(struct buf *b, const struct json *j); /* compact, Go's escaping */
 bool json_encode_string(struct buf *b, struct str s);  /* quoted */
+/* In JSON that was added from `from` on, escapes U+007F to U+009F, which terminals may obey and JSON lets through. The meaning is the same. */
+bool json_escape_controls(struct buf *b, size_t from);
 /* As json.Marshal copies a RawMessage: blanks outside strings dropped, <, >, & and U+2028/9 in strings escaped. The text must be
  * valid JSON. */
 bool json_compact(struct buf *b, struct str text);

@@ -85,6 +85,43 @@ bool json_encode_string(struct buf *b, struct str s)
 	return buf_addc(b, '"');
 }
 
+/* How many bytes of p are such a character: 0 where it is none. */
+static size_t control_size(const char *p, const char *end)
+{
+	const unsigned char *c = (const unsigned char *)p;
+
+	return c[0] == 0x7f ? 1 : c[0] == 0xc2 && p + 1 < end && c[1] >= 0x80 && c[1] < 0xa0 ? 2 : 0;
+}
+
+static const char *find_control(const char *p, const char *end)
+{
+	while (p < end && control_size(p, end) == 0) {
+		p++;
+	}
+	return p;
+}
+
+/* They can only stand within strings, and each is its own last byte. */
+bool json_escape_controls(struct buf *b, size_t from)
+{
+	struct str all = buf_str(b);
+	const char *end = str_end(all), *p = find_control(all.p + from, end);
+	if (p == end) {
+		return !b->is_over;
+	}
+	_cleanup_(mem_freep) char *copy = mem_dup(p, (size_t)(end - p));
+	const char *copy_end = copy + (end - p);
+	buf_truncate(b, (size_t)(p - all.p));
+	for (const char *q = copy; q < copy_end;) {
+		size_t n = control_size(q, copy_end);
+		buf_printf(b, "\\u%04x", (unsigned char)q[n - 1]);
+		const char *next = find_control(q + n, copy_end);
+		buf_add(b, q + n, (size_t)(next - q) - n);
+		q = next;
+	}
+	return !b->is_over;
+}
+
 /* From behind the opening quote to behind the closing one. */
 static const char *compact_string(struct copier *c, const char *p, const char *end)
 {

@@ -38,7 +38,10 @@ static void add_printable(struct buf *line, struct str message)
 {
 	for (size_t i = 0; i < message.n; i++) {
 		unsigned char c = (unsigned char)message.p[i];
-		if (c < 0x20 || c == 0x7f) {
+		bool is_c1 = c == 0xc2 && i + 1 < message.n && (unsigned char)message.p[i + 1] >= 0x80 &&
+			(unsigned char)message.p[i + 1] < 0xa0;
+		if (c < 0x20 || c == 0x7f || is_c1) {
+			c = is_c1 ? (unsigned char)message.p[++i] : c;
 			buf_printf(line, "\\x%02x", c);
 		} else {
 			buf_addc(line, (char)c);
@@ -124,6 +127,7 @@ static void log_line(enum log_level level, const char *what, struct str message,
 		add_field(&line, &fields[i], is_json);
 	}
 	buf_adds(&line, is_json ? "}\n" : "\n");
+	json_escape_controls(&line, 0);
 	write_line(buf_str(&line));
 }
 

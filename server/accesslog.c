@@ -139,6 +139,7 @@ static void add_line(struct buf *out, const struct accesslog_entry *e, enum log_
 		add_column(out, &columns[i], e, format);
 	}
 	buf_adds(out, format == LOG_JSON ? "}\n" : "\n");
+	json_escape_controls(out, 0);
 }
 
 /* The writer is woken for the first line of many, not for each. */

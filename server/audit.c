@@ -149,7 +149,7 @@ static bool event_hand_over(struct audit *a, const struct audit_event *e, size_t
 
 	buf_init(&line, max);
 	buf_reserve(&line, MIN(max, LINE_USUAL + e->request_object.n + e->response_object.n));
-	return audit_event_encode(&line, e) && audit_log_append(a->log, buf_str(&line));
+	return audit_event_encode(&line, e) && json_escape_controls(&line, 0) && audit_log_append(a->log, buf_str(&line));
 }
 
 void audit_write(struct audit *a, const struct audit_event *e)

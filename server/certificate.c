@@ -4,8 +4,8 @@
 #define OID_UID "1.3.6.1.4.1.57683.2"
 
 enum {
-	MAX_ORGANIZATIONS = 64, /* groups of the user: a certificate with more is not an honest one */
-	MAX_NAME = 1024,        /* bytes */
+	MAX_ORGANIZATIONS = 512, /* groups of the user; GnuTLS looks for each from the beginning on */
+	MAX_NAME = 1024,         /* bytes */
 	TAG_UTF8 = 12,
 	TAG_PRINTABLE = 19,
 	TAG_IA5 = 22,
@@ -35,19 +35,24 @@ static struct str read_common_name(gnutls_x509_crt_t cert, struct arena *a)
 	return r == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE ? name : (struct str){NULL, 0};
 }
 
-static void read_organizations(gnutls_x509_crt_t cert, struct arena *a, struct http_peer *ret)
+/* All or none: a user with fewer groups would be another user. */
+static bool read_organizations(gnutls_x509_crt_t cert, struct arena *a, struct http_peer *ret)
 {
-	struct str organizations[MAX_ORGANIZATIONS];
+	struct str organizations[MAX_ORGANIZATIONS + 1];
 	size_t n = 0;
-	while (n < MAX_ORGANIZATIONS &&
-		read_name(cert, a, GNUTLS_OID_X520_ORGANIZATION_NAME, (unsigned)n, false, &organizations[n]) >= 0 &&
-		organizations[n].n > 0) {
-		n++;
+	int r = 0;
+	while (n < ARRAY_SIZE(organizations) && r >= 0) {
+		r = read_name(cert, a, GNUTLS_OID_X520_ORGANIZATION_NAME, (unsigned)n, false, &organizations[n]);
+		n += r >= 0;
+	}
+	if (r != GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE) {
+		return false;
 	}
 	struct str *copy = arena_array(a, struct str, n);
 	memcpy(copy, organizations, n * sizeof(*copy));
 	ret->organizations = copy;
 	ret->n_organizations = n;
+	return true;
 }
 
 static struct str fingerprint_of(const gnutls_datum_t *der, struct arena *a)
@@ -91,10 +96,12 @@ static bool read_uid(gnutls_x509_crt_t cert, struct arena *a, struct http_peer *
 		read_name(cert, a, OID_UID, 1, true, &other) == GNUTLS_E_REQUESTED_DATA_NOT_AVAILABLE;
 }
 
-bool certificate_read(gnutls_x509_crt_t cert, const gnutls_datum_t *der, struct arena *a, struct http_peer *ret)
+const char *certificate_read(gnutls_x509_crt_t cert, const gnutls_datum_t *der, struct arena *a, struct http_peer *ret)
 {
 	ret->common_name = read_common_name(cert, a);
-	read_organizations(cert, a, ret);
 	ret->fingerprint = fingerprint_of(der, a);
-	return read_uid(cert, a, ret);
+	if (!read_organizations(cert, a, ret)) {
+		return "The certificate has more than 512 organizations, or one that is longer than 1023 bytes.";
+	}
+	return read_uid(cert, a, ret) ? NULL : "The certificate has more than one uid, or one that is no text.";
 }

@@ -7,8 +7,8 @@
 
 #include <gnutls/x509.h>
 
-/* Fills in common name, uid, organizations and fingerprint, text in the arena. False when there is more than one uid, or one that is no
- * text, or is empty: then the certificate names no user. */
-bool certificate_read(gnutls_x509_crt_t cert, const gnutls_datum_t *der, struct arena *a, struct http_peer *ret);
+/* Fills in common name, uid, organizations and fingerprint, text in the arena. NULL; or a sentence that says why the certificate names no
+ * user: more than one uid, or one that is no text or empty; more organizations than are taken, or one that is too long. */
+const char *certificate_read(gnutls_x509_crt_t cert, const gnutls_datum_t *der, struct arena *a, struct http_peer *ret);
 
 #endif

@@ -213,9 +213,12 @@ static void judge(const struct verifier *v, struct chain *c, const gnutls_datum_
 	ret->is_front_proxy = as_front == 0;
 	if (as_user && as_front) {
 		describe_problem(ret, a, v->users.list ? as_user : as_front);
-	} else if (!certificate_read(c->certs[0], der, a, ret)) {
+		return;
+	}
+	const char *problem = certificate_read(c->certs[0], der, a, ret);
+	if (problem) {
 		ret->is_verified = false;
-		set_problem(ret, a, "The certificate has more than one uid, or one that is no text.");
+		set_problem(ret, a, problem);
 	}
 }
 

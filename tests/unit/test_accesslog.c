@@ -91,6 +91,19 @@ static void test_accesslog__client_cannot_start_a_line(void **state _unused_)
 	mem_free(line);
 }
 
+static void test_accesslog__client_cannot_steer_a_terminal(void **state _unused_)
+{
+	static const enum log_format formats[] = {LOG_TEXT, LOG_JSON};
+	for (size_t i = 0; i < ARRAY_SIZE(formats); i++) {
+		struct accesslog_entry e = entry;
+		e.user_agent = STR("a\xc2\x9b"
+				   "31m\x7f\x1b[0m\xc2\x80\xc2\xa0\xc3\x9b");
+		char *line = written(formats[i], &e, 1);
+		assert_non_null(strstr(line, "\"a\\u009b31m\\u007f\\u001b[0m\\u0080\xc2\xa0\xc3\x9b\""));
+		mem_free(line);
+	}
+}
+
 static void test_accesslog__long_values_are_cut(void **state _unused_)
 {
 	char agent[5000];
@@ -154,6 +167,7 @@ int main(void)
 		TEST(test_accesslog__json_line),
 		TEST(test_accesslog__query_is_left_out),
 		TEST(test_accesslog__client_cannot_start_a_line),
+		TEST(test_accesslog__client_cannot_steer_a_terminal),
 		TEST(test_accesslog__long_values_are_cut),
 		TEST(test_accesslog__cut_answers_say_so),
 		TEST(test_accesslog__every_line_is_written_or_counted),

@@ -388,6 +388,33 @@ static int open_trust_pki(void **state)
 	return 0;
 }
 
+static void make_member_of(unsigned n)
+{
+	pki_make(pki, &(struct pki_spec){.name = "member", .issuer = "ca", .common_name = "member", .n_groups = n});
+}
+
+static void test_trust__certificate_with_many_organizations_keeps_them_all(void **state _unused_)
+{
+	struct client c;
+	struct answer a;
+	start(&(struct http_options){.client_ca_file = ca_cert});
+	make_member_of(512);
+	visit_as(&c, "member");
+	client_get(&c, "/who", &a);
+	assert_true(str_starts(buf_str(&a.body), STR(USER "member o=group-0 o=group-1 ")));
+	assert_true(str_contains(buf_str(&a.body), STR(" o=group-511 problem=")));
+	answer_done(&a);
+	client_close(&c);
+}
+
+static void test_trust__certificate_with_too_many_organizations_names_nobody(void **state _unused_)
+{
+	start(&(struct http_options){.client_ca_file = ca_cert});
+	make_member_of(513);
+	assert_visitor_seen_as(
+		"member", "tls=1 sent=1 verified=0 front=0 cn=member problem=The certificate has more than 512 organizations");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +434,8 @@ int main(void)
 		CASE(test_trust__file_of_front_proxies_is_followed),
 		CASE(test_trust__files_must_be_there_at_the_start),
 		CASE(test_trust__changes_while_requests_run),
+		CASE(test_trust__certificate_with_many_organizations_keeps_them_all),
+		CASE(test_trust__certificate_with_too_many_organizations_names_nobody),
 	};
 	return cmocka_run_group_tests(tests, open_trust_pki, close_pki);
 }

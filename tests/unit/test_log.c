@@ -47,9 +47,9 @@ static void test_log__one_line_whatever_the_message(void **state _unused_)
 	struct capture c;
 	log_setup(LOG_TEXT, LOG_INFO);
 	capture_begin(&c);
-	log_info("etcd.connect", "a %s", "forged\nline\x1b[2J");
+	log_info("etcd.connect", "a %s", "forged\nline\x1b[2J\xc2\x9b\x7f");
 	size_t n = capture_end(&c, out, sizeof(out));
-	assert_non_null(strstr(out, " info    etcd.connect: a forged\\x0aline\\x1b[2J\n"));
+	assert_non_null(strstr(out, " info    etcd.connect: a forged\\x0aline\\x1b[2J\\x9b\\x7f\n"));
 	assert_ptr_equal(strchr(out, '\n'), out + n - 1);
 }
 

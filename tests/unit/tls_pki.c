@@ -71,6 +71,11 @@ static void set_names(gnutls_x509_crt_t cert, const struct pki_spec *spec)
 		assert_gnutls(gnutls_x509_crt_set_dn_by_oid(
 			cert, GNUTLS_OID_X520_ORGANIZATION_NAME, 0, name, (unsigned)strlen(name)));
 	}
+	for (unsigned i = 0; i < spec->n_groups; i++) {
+		char name[32];
+		int n = snprintf(name, sizeof(name), "group-%u", i);
+		assert_gnutls(gnutls_x509_crt_set_dn_by_oid(cert, GNUTLS_OID_X520_ORGANIZATION_NAME, 0, name, (unsigned)n));
+	}
 	const char *names[] = {spec->common_name, spec->second_name};
 	for (size_t i = 0; i < ARRAY_SIZE(names) && names[i]; i++) {
 		assert_gnutls(gnutls_x509_crt_set_dn_by_oid(

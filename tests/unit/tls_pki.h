@@ -9,6 +9,7 @@ struct pki_spec {
 	const char *issuer; /* whose files sign it; NULL: itself, and it is a CA */
 	const char *common_name, *second_name; /* the second may be NULL */
 	const char *organizations[3];
+	unsigned n_groups;             /* more organizations: group-0, group-1, ... */
 	bool is_server;                /* else for clients */
 	bool is_for_all;               /* says nothing of what it may be used for */
 	bool is_ca;                    /* also with an issuer */
