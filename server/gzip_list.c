@@ -21,7 +21,7 @@ enum {
 
 /* ---- runs ---- */
 
-/* Objects are immutable, and one of a kind at one revision under one name is one object. Collisions (2^-64, seeded) are not looked for. */
+/* Objects are immutable, and one of a kind at one revision of one history under one name is one object. Collisions (2^-64, seeded) are not looked for. */
 struct run_id {
 	uint64_t hash;
 	uint64_t text_n;
@@ -189,7 +189,7 @@ static struct str item_opening(size_t i)
 
 static uint64_t hash_add(uint64_t hash, const struct cached *o, uint64_t name_hash)
 {
-	uint64_t parts[] = {hash, name_hash, (uint64_t)o->revision, o->body.n};
+	uint64_t parts[] = {hash, name_hash, (uint64_t)o->revision, o->epoch, o->body.n};
 
 	return str_hash((struct str){(const char *)parts, sizeof(parts)});
 }

@@ -54,11 +54,16 @@ static void write_cache_metrics(void *ctx, struct buf *out)
 	exposition_counter(out, "annals_cache_events_total", "Events received from etcd.", (double)stats.n_events);
 	exposition_counter(
 		out, "annals_cache_reloads_total", "Times everything had to be read again.", (double)stats.n_reloads);
+	exposition_counter(out, "annals_cache_restores_total",
+		"Times etcd had been restored from a backup, and everything was given up and read again.",
+		(double)stats.n_restores);
 	exposition_counter(out, "annals_cache_undecodable_total", "Values that are no objects.", (double)stats.n_undecodable);
 	exposition_counter(out, "annals_read_index_rounds_total", "Quorum requests made for consistent reads.",
 		(double)stats.n_read_index_rounds);
 	exposition_counter(
 		out, "annals_read_index_fences_total", "Writes made to see the cache catch up.", (double)stats.n_fences);
+	exposition_counter(out, "annals_read_index_proofs_total", "Questions asked instead, where etcd took no such write.",
+		(double)stats.n_proofs);
 }
 
 static void write_list_metrics(void *ctx, struct buf *out)

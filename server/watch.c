@@ -250,6 +250,26 @@ static void watching_idle(struct watching *w)
 	http_set_alarm(w->q->x, w->options.allow_bookmarks ? MIN(w->ends_ms, w->bookmark_ms) : w->ends_ms);
 }
 
+static void watching_make_error(struct watching *w)
+{
+	struct request *q = w->q;
+
+	buf_clear(&w->made);
+	BUF_LITERAL(&w->made, "{\"type\":\"ERROR\",\"object\":");
+	json_encode(&w->made, status_to_json(&q->st, q->a));
+	BUF_LITERAL(&w->made, "}\n");
+	watching_set_made(w);
+}
+
+static void watching_make_expired(struct watching *w, int64_t from)
+{
+	struct request *q = w->q;
+
+	status_expired(&q->st, "too old resource version: %lld (%lld)", (long long)from,
+		(long long)cache_revision(q->server->options.cache));
+	watching_make_error(w);
+}
+
 static void watching_next_event(struct watching *w)
 {
 	enum watch_type type;
@@ -264,6 +284,10 @@ static void watching_next_event(struct watching *w)
 		break;
 	case CACHE_NEXT_LOST:
 		w->is_over = true;
+		break;
+	case CACHE_NEXT_RESTORED:
+		w->watcher = cache_watch_close(w->watcher);
+		watching_make_expired(w, w->shown_revision);
 		break;
 	}
 }
@@ -358,22 +382,14 @@ static void watching_stream(struct watching *w)
 /* A start that is gone, or has not come, is told inside the stream (surprises.md 36). */
 static void watching_error(struct watching *w)
 {
-	struct request *q = w->q;
-
-	BUF_LITERAL(&w->made, "{\"type\":\"ERROR\",\"object\":");
-	json_encode(&w->made, status_to_json(&q->st, q->a));
-	BUF_LITERAL(&w->made, "}\n");
-	watching_set_made(w);
+	watching_make_error(w);
 	watching_stream(w);
 }
 
 static void watching_too_old(struct watching *w, int64_t from)
 {
-	struct request *q = w->q;
-
-	status_expired(&q->st, "too old resource version: %lld (%lld)", (long long)from,
-		       (long long)cache_revision(q->server->options.cache));
-	watching_error(w);
+	watching_make_expired(w, from);
+	watching_stream(w);
 }
 
 static void watching_too_many(struct watching *w)

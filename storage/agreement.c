@@ -26,6 +26,19 @@ void agreement_lose(struct agreement *a)
 	a->trips[ERRAND_KEEP_ALIVE].not_before_ms = 0;
 }
 
+/* Our registration of old may be there, with the lease and the revision it had. But others that were made after the backup are not, and those who made
+ * them do not know; and what we know of revisions means nothing now. So all join again. */
+void agreement_forget(struct agreement *a)
+{
+	a->epoch++;
+	agreement_lose(a);
+	agreement_table_clear(&a->table);
+	a->is_loaded = false; /* the view stays until there is another one: choices point into it */
+	a->told_problem = 0;
+	memset(a->since, 0, sizeof(a->since));
+	a->trips[ERRAND_LOAD].not_before_ms = 0;
+}
+
 /* Others may have seen, or may yet see, a registration of ours that says anything: until we have made another one nothing is common, and none of what they
  * acknowledged counts any more. */
 void agreement_be_unsure(struct agreement *a)

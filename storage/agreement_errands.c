@@ -23,8 +23,34 @@ static struct agreement *agreement_of(struct storage_op *op, enum agreement_erra
 	return container_of(t - e, struct agreement, trips[0]);
 }
 
-/* Lock held. */
-static void trip_ends(struct agreement *a, enum agreement_errand e)
+/* Of what goes to the quorum; a lease's answer tells the revision of a member. */
+static bool is_ordered(enum agreement_errand e)
+{
+	return e != ERRAND_GRANT && e != ERRAND_KEEP_ALIVE;
+}
+
+/* Lock held. False: the answer is of another history than what is known here, and says nothing. */
+static bool trip_is_current(struct agreement *a, enum agreement_errand e)
+{
+	const struct agreement_trip *t = trip(a, e);
+	bool is_other = a->cluster && t->op.cluster && t->op.cluster != a->cluster;
+
+	if (t->op.result != STORAGE_OK || t->epoch != a->epoch) {
+		return t->epoch == a->epoch;
+	}
+	if (!is_other && !(is_ordered(e) && t->op.revision < t->floor)) {
+		return true;
+	}
+	a->cluster = t->op.cluster;
+	agreement_forget(a);
+	if (a->is_watching) {
+		storage_watch_cancel(a->options.storage, &a->watch);
+	}
+	return false;
+}
+
+/* Lock held. False: as trip_is_current(). */
+static bool trip_ends(struct agreement *a, enum agreement_errand e)
 {
 	struct agreement_trip *t = trip(a, e);
 	bool is_well = t->op.result == STORAGE_OK || t->op.result == STORAGE_LEASE_GONE;
@@ -39,6 +65,7 @@ static void trip_ends(struct agreement *a, enum agreement_errand e)
 		t->backoff_ms = MIN(t->backoff_ms * 2, (int64_t)BACKOFF_MAX_MS);
 		agreement_note_trouble(a, t->op.message[0] ? t->op.message : storage_result_name(t->op.result));
 	}
+	return trip_is_current(a, e);
 }
 
 static void busy(struct agreement *a)
@@ -75,7 +102,9 @@ static void on_events(struct storage_watch *w, const struct storage_event *event
 	struct agreement *a = container_of(w, struct agreement, watch);
 
 	pthread_mutex_lock(&a->lock);
-	agreement_table_apply(&a->table, events, n, revision);
+	if (a->is_loaded) {
+		agreement_table_apply(&a->table, events, n, revision);
+	}
 	bool is_over = a->table.is_overfull;
 	pthread_mutex_unlock(&a->lock);
 	if (is_over) {
@@ -93,7 +122,11 @@ static void on_watch_end(struct storage_watch *w, enum storage_result why, int64
 
 	pthread_mutex_lock(&a->lock);
 	a->is_watching = false;
-	trip(a, ERRAND_LOAD)->not_before_ms = why == STORAGE_COMPACTED ? 0 : a->now_ms() + RELOAD_MS;
+	if (why == STORAGE_RESTORED && a->is_loaded) {
+		agreement_forget(a);
+	}
+	bool is_gone = why == STORAGE_COMPACTED || !a->is_loaded;
+	trip(a, ERRAND_LOAD)->not_before_ms = is_gone ? 0 : a->now_ms() + RELOAD_MS;
 	pthread_mutex_unlock(&a->lock);
 	agreement_run(a);
 	idle(a);
@@ -106,6 +139,7 @@ static void watch_start(struct agreement *a)
 		.key = a->watched,
 		.range_end = a->watched_end,
 		.from_revision = a->table.revision + 1,
+		.cluster = a->cluster,
 		.on_events = on_events,
 		.on_end = on_watch_end,
 	};
@@ -120,8 +154,8 @@ static void on_load(struct storage_op *op)
 	struct storage_range *r = &trip(a, ERRAND_LOAD)->range;
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_LOAD);
-	if (op->result == STORAGE_OK) {
+	if (trip_ends(a, ERRAND_LOAD) && op->result == STORAGE_OK) {
+		a->cluster = op->cluster;
 		agreement_table_install(&a->table, r->kvs, r->n_kvs, r->has_more, op->revision);
 		a->is_loaded = true;
 		trip(a, ERRAND_LOAD)->not_before_ms = a->table.is_overfull ? a->now_ms() + RELOAD_MS : 0;
@@ -169,8 +203,7 @@ static void on_grant(struct storage_op *op)
 	struct agreement_trip *t = trip(a, ERRAND_GRANT);
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_GRANT);
-	if (op->result == STORAGE_OK) {
+	if (trip_ends(a, ERRAND_GRANT) && op->result == STORAGE_OK) {
 		a->lease = t->keep.id;
 		a->ttl_ms = t->keep.ttl_s * 1000;
 		lease_renewed(a, t);
@@ -199,8 +232,7 @@ static void on_keep_alive(struct storage_op *op)
 	struct agreement_trip *t = trip(a, ERRAND_KEEP_ALIVE);
 
 	pthread_mutex_lock(&a->lock);
-	bool is_ours = t->lease == a->lease;
-	trip_ends(a, ERRAND_KEEP_ALIVE);
+	bool is_ours = trip_ends(a, ERRAND_KEEP_ALIVE) && t->lease == a->lease;
 	if (is_ours && op->result == STORAGE_OK) {
 		lease_renewed(a, t);
 		agreement_note_trouble_over(a);
@@ -284,8 +316,7 @@ static void on_register(struct storage_op *op)
 	struct agreement_trip *t = trip(a, ERRAND_REGISTER);
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_REGISTER);
-	if (t->lease == a->lease) {
+	if (trip_ends(a, ERRAND_REGISTER) && t->lease == a->lease) {
 		register_answered(a, &t->txn);
 	}
 	finish(a, op);
@@ -336,7 +367,7 @@ static int64_t ack_wanted(struct agreement *a)
 
 static int64_t ack_ms(struct agreement *a)
 {
-	return a->lease && !a->table.is_overfull && ack_wanted(a) ? 0 : INT64_MAX;
+	return a->is_loaded && a->lease && !a->table.is_overfull && ack_wanted(a) ? 0 : INT64_MAX;
 }
 
 static void on_ack(struct storage_op *op)
@@ -345,11 +376,11 @@ static void on_ack(struct storage_op *op)
 	struct agreement_trip *t = trip(a, ERRAND_ACK);
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_ACK);
-	if (t->lease == a->lease && op->result == STORAGE_OK) {
+	bool is_ours = trip_ends(a, ERRAND_ACK) && t->lease == a->lease;
+	if (is_ours && op->result == STORAGE_OK) {
 		struct storage_kv kv = {.key = a->key_seen, .value = buf_str(&a->ack.value), .mod_revision = op->revision};
 		agreement_table_put(&a->table, &kv);
-	} else if (t->lease == a->lease && op->result == STORAGE_LEASE_GONE) {
+	} else if (is_ours && op->result == STORAGE_LEASE_GONE) {
 		agreement_lose(a);
 	}
 	finish(a, op);
@@ -396,8 +427,7 @@ static void on_doubt(struct storage_op *op)
 	struct agreement *a = agreement_of(op, ERRAND_DOUBT);
 
 	pthread_mutex_lock(&a->lock);
-	trip_ends(a, ERRAND_DOUBT);
-	if (op->result == STORAGE_OK) {
+	if (trip_ends(a, ERRAND_DOUBT) && op->result == STORAGE_OK) {
 		doubt_answered(a, &trip(a, ERRAND_DOUBT)->range);
 	}
 	finish(a, op);
@@ -441,6 +471,8 @@ void agreement_errand_run(struct agreement *a, enum agreement_errand e)
 	t->is_under_way = true;
 	t->sent_ms = a->now_ms();
 	t->lease = a->lease;
+	t->epoch = a->epoch;
+	t->floor = MAX(a->table.revision, a->mod);
 	busy(a);
 	errands[e].send(a);
 }

@@ -28,6 +28,8 @@ struct agreement_trip {
 	bool is_under_way;
 	int64_t not_before_ms, backoff_ms, sent_ms;
 	int64_t lease; /* the one it was sent for */
+	int64_t floor; /* the revision we knew of then */
+	uint32_t epoch;
 	union {
 		struct storage_op op; /* the others begin with one */
 		struct storage_range range;
@@ -64,6 +66,8 @@ struct agreement {
 	struct agreement_view *view; /* NULL until the first range has been read */
 	struct storage_watch watch;
 	bool is_loaded, is_watching; /* is_loaded: the table is, or was, what etcd had; it may be behind */
+	uint64_t cluster;            /* which etcd that was */
+	uint32_t epoch;              /* of its histories: of another one nothing counts */
 
 	int64_t lease, ttl_ms;
 	int64_t mod; /* of the own registration as far as we know; 0: none */
@@ -117,6 +121,8 @@ struct agreement *agreement_abandon(struct agreement *a);
 /* ---- lock held ---- */
 void agreement_lose(struct agreement *a);                                  /* the registration is gone */
 void agreement_be_unsure(struct agreement *a);
+void agreement_forget(struct agreement
+		*a); /* etcd has been restored from a backup: nothing is known any more, least of all our registration */
 int64_t agreement_errand_ms(struct agreement *a, enum agreement_errand e); /* when it is due; INT64_MAX: it is not */
 /* Runs it; lets go of the lock meanwhile. */
 void agreement_errand_run(struct agreement *a, enum agreement_errand e);

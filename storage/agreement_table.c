@@ -298,6 +298,14 @@ void agreement_table_done(struct agreement_table *t)
 	t->n = 0;
 }
 
+void agreement_table_clear(struct agreement_table *t)
+{
+	agreement_table_done(t);
+	t->revision = 0;
+	t->is_overfull = false;
+	t->is_changed = true;
+}
+
 void agreement_table_put(struct agreement_table *t, const struct storage_kv *kv)
 {
 	struct str id;

@@ -34,6 +34,7 @@ struct agreement_table {
 };
 
 void agreement_table_done(struct agreement_table *t);
+void agreement_table_clear(struct agreement_table *t); /* nothing is known any more */
 /* Everything below both prefixes, as it was at that revision. has_more: not quite. */
 void agreement_table_install(
 	struct agreement_table *t, const struct storage_kv *kvs, size_t n, bool has_more, int64_t revision);

@@ -172,9 +172,11 @@ void cache_stats(struct cache *c, const struct kind *kind_or_null, struct cache_
 		.n_watchers = atomic_load(&c->n_watchers),
 		.n_events = atomic_load(&c->n_events),
 		.n_reloads = atomic_load(&c->n_reloads),
+		.n_restores = atomic_load(&c->n_restores),
 		.n_undecodable = atomic_load(&c->n_undecodable),
 		.n_read_index_rounds = atomic_load(&c->n_rounds),
 		.n_fences = atomic_load(&c->n_fences),
+		.n_proofs = atomic_load(&c->n_proofs),
 	};
 	for (size_t i = 0; i < c->n_feeds; i++) {
 		if (!kind_or_null || c->feeds[i].kind == kind_or_null) {

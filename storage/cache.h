@@ -11,8 +11,9 @@
  *
  * Freshness: cache_read_index() makes a later look-up linearizable: one quorum request, shared by all who wait when it starts, names
  * etcd's revision; the wait ends when the cache has reached it. If the revision is not ours (other users of the same etcd), the
- * cache cannot see it in its watch: after a short wait it writes PREFIX/fence, whose event proves the distance covered. Progress
- * notifications are not used: they race before etcd 3.4.25 and 3.5.8 (limits.md 1).
+ * cache cannot see it in its watch: after a short wait it writes PREFIX/fence, whose event proves the distance covered. Where etcd does not
+ * take that write, for want of room say, the cache reads how many keys there are and which changed last, which proves that nothing else
+ * has changed (struct proof). Progress notifications are not used: they race before etcd 3.4.25 and 3.5.8.
  */
 #ifndef STORAGE_CACHE_H
 #define STORAGE_CACHE_H
@@ -46,6 +47,8 @@ struct cached {
 	const struct str *computed;   /* paths of its references (api/reference.h), sorted */
 	size_t n_computed;
 	bool is_deleting;
+	uint32_t
+		epoch; /* which of the histories that the cache has seen; within one, a kind, name and revision say what it is */
 	/* private: the rest is in the same allocation */
 	uint32_t size;                /* bytes of the allocation */
 	uint32_t revision_at;         /* of the digits of resourceVersion in body */
@@ -91,7 +94,9 @@ struct cache_options {
 
 struct cache *cache_new(const struct cache_options *options);    /* starts loading */
 struct cache *cache_free(struct cache *c);                       /* all watchers must be closed, all waits over */
-bool cache_is_ready(const struct cache *c);                      /* loaded once; stays true */
+/* Loaded; stays true, but where etcd has been restored from a backup: then it is false until everything has been loaded again. All watchers
+ * are ended meanwhile, revisions may be lower afterwards, and waits that know what they wait for end with STORAGE_UNAVAILABLE. */
+bool cache_is_ready(const struct cache *c);
 bool cache_is_connected(const struct cache *c);                  /* the watch stream is up */
 int64_t cache_revision(const struct cache *c);                   /* all events up to here are published */
 /* History before `revision` is not to be served any more (the store was compacted): watches and Exact lists from older get EXPIRED.
@@ -167,12 +172,13 @@ struct cache_watch_options {
 	void (*wake)(void *ctx);
 	void *ctx;
 };
-/* CACHE_OK, CACHE_EXPIRED (older than the window). A future revision is fine: events up to it are skipped. -EMFILE: max_watchers. */
+/* CACHE_OK, CACHE_EXPIRED (older than the window; or of a history that has been given up, which had come further than this one). A future revision is fine: events up to it are skipped. -EMFILE: max_watchers. */
 int cache_watch_open(struct cache *c, struct cache_watcher **ret, const struct cache_watch_options *options);
-enum cache_next { CACHE_NEXT_EVENT, CACHE_NEXT_NONE, CACHE_NEXT_LOST };
+enum cache_next { CACHE_NEXT_EVENT, CACHE_NEXT_NONE, CACHE_NEXT_LOST, CACHE_NEXT_RESTORED };
 /* The next event that concerns this watcher, by the 2x2 table (matched before? matches now?). *ret_object: what to show, a reference.
  * NONE: wake will be called; it never comes between two events of one revision, so a watch is best ended there: a client that takes
- * it up again behind the last event it saw then misses nothing. LOST: the watcher fell out of the window or history was lost: end it. Called by one thread at a time. */
+ * it up again behind the last event it saw then misses nothing. LOST: the watcher fell out of the window or history was lost: end it. RESTORED:
+ * what it was told is of a history that has been given up, and its revisions may mean something else by now: end it, and say so. Called by one thread at a time. */
 enum cache_next cache_watch_next(struct cache_watcher *w, enum watch_type *ret_type, struct cached **ret_object);
 /* All events up to here have been returned or did not concern this watcher: what a bookmark may say. Valid after NONE. */
 int64_t cache_watch_revision(const struct cache_watcher *w);
@@ -180,7 +186,7 @@ struct cache_watcher *cache_watch_close(struct cache_watcher *w); /* afterwards 
 
 struct cache_stats {
 	size_t n_objects, n_bytes, n_watchers, n_events_window;
-	uint64_t n_events, n_reloads, n_undecodable, n_read_index_rounds, n_fences;
+	uint64_t n_events, n_reloads, n_restores, n_undecodable, n_read_index_rounds, n_fences, n_proofs;
 };
 void cache_stats(struct cache *c, const struct kind *kind_or_null, struct cache_stats *ret);
 

@@ -31,7 +31,9 @@ struct cached *cache_decode(
 {
 	struct cached *o = cached_new(f->kind, rest, kv->value, kv->create_revision, kv->mod_revision);
 
-	if (!o) {
+	if (o) {
+		o->epoch = c->epoch;
+	} else {
 		const char *version = census_note(census, f->kind, rest, kv->value);
 
 		atomic_fetch_add(&c->n_undecodable, 1);
@@ -153,6 +155,7 @@ static void publish_commit(struct cache *c, struct cache_snapshot **fresh, int64
 			atomic_store(&c->feeds[i].has_unknown, c->feeds[i].shown_census.n_unknown > 0);
 		}
 	}
+	c->n_keys_shown = c->n_keys;
 	atomic_store(&c->revision, revision);
 	atomic_store(&c->is_ready, true);
 	pthread_mutex_unlock(&c->lock);
@@ -196,6 +199,15 @@ static int64_t compacted_by(const struct cache *c, const struct storage_event *e
 	return revision;
 }
 
+static void cache_count_key(struct cache *c, const struct storage_event *e)
+{
+	if (str_starts(e->kv.key, c->objects_key)) {
+		bool is_new = e->type == EVENT_PUT && e->kv.create_revision == e->kv.mod_revision;
+
+		c->n_keys += is_new - (e->type == EVENT_DELETE);
+	}
+}
+
 void cache_apply(struct cache *c, const struct storage_event *events, size_t n, int64_t revision)
 {
 	int64_t known = cache_revision(c), compacted = 0;
@@ -205,13 +217,14 @@ void cache_apply(struct cache *c, const struct storage_event *events, size_t n, 
 	}
 	for (size_t i = 0; i < n; i++) {
 		if (events[i].kv.mod_revision > known) {
+			cache_count_key(c, &events[i]);
 			cache_apply_object(c, &events[i]);
 			compacted = MAX(compacted, compacted_by(c, &events[i]));
 		}
 	}
 	cache_publish(c, revision);
 	if (compacted > 0) {
-		cache_forget(c, compacted);
+		cache_forget(c, MIN(compacted, revision));
 	}
 }
 
@@ -262,6 +275,9 @@ void cache_install(struct cache *c, int64_t revision)
 {
 	bool is_first = !cache_is_ready(c);
 
+	if (is_first) {
+		atomic_store(&c->forgotten, 0);
+	}
 	cache_forget(c, revision); /* first: nobody can become a watcher any more whom feed_lose() would miss */
 	for (size_t i = 0; i < c->n_feeds; i++) {
 		feed_install(&c->feeds[i]);

@@ -4,7 +4,9 @@ enum {
 	ROUND_TIMEOUT_MS = 5000,
 	FENCE_RETRY_MS = 250,
 	HOLD_MS = 2, /* of the next round, for readers that are still looking */
-	LATE_MS = 20, /* then the timer ends a hold that nobody else has ended; each time costs two switches */
+	PROOF_TIMEOUT_MS = 10000,
+	FENCE_AGAIN_MS = 5000, /* after etcd would not take one */
+	LATE_MS = 20,          /* then the timer ends a hold that nobody else has ended; each time costs two switches */
 };
 
 /* Several waits may end at once, each with its own result; their `done` runs when no lock is held. Lock held. */
@@ -25,7 +27,7 @@ static const char *result_message(enum storage_result r)
 	case STORAGE_TIMEOUT:
 		return "timed out waiting for etcd";
 	default:
-		return "etcd cannot be reached";
+		return "etcd cannot be reached, or is being read again";
 	}
 }
 
@@ -41,10 +43,24 @@ static void waits_finish(struct cache *c, struct list *over)
 	}
 }
 
+/* Up to which revision of etcd what is shown is the state, of all that is shown: see struct proof. Lock held. */
+static int64_t shown_until(const struct cache *c)
+{
+	const struct proof *p = &c->fresh.proof;
+	int64_t revision = cache_revision(c);
+	bool is_same = p->newest <= revision && p->n_keys == c->n_keys_shown;
+
+	return is_same ? MAX(revision, p->revision) : revision;
+}
+
 /* Lock held. */
 static void waits_end_satisfied(struct cache *c, struct list *over)
 {
-	int64_t revision = cache_revision(c);
+	int64_t revision = shown_until(c);
+
+	if (!cache_is_ready(c)) {
+		return;
+	}
 
 	list_for_each_safe(it, &c->fresh.waiting) {
 		struct cache_wait *w = list_entry(it, struct cache_wait, node);
@@ -104,6 +120,19 @@ void cache_fresh_advance(struct cache *c)
 	waits_finish(c, &over);
 }
 
+void cache_fresh_give_up(struct cache *c)
+{
+	struct list over = LIST_INIT(over);
+
+	pthread_mutex_lock(&c->lock);
+	c->fresh.proof = (struct proof){0};
+	list_for_each_safe(it, &c->fresh.waiting) {
+		wait_end(c, list_entry(it, struct cache_wait, node), STORAGE_UNAVAILABLE, &over);
+	}
+	pthread_mutex_unlock(&c->lock);
+	waits_finish(c, &over);
+}
+
 /* ---- rounds of the read index ---- */
 
 static void round_done(struct storage_op *op);
@@ -136,6 +165,7 @@ static bool round_prepare(struct cache *c)
 	}
 	list_splice(&f->asking, &f->joining);
 	f->is_asking = true;
+	f->round_floor = cache_revision(c);
 	c->n_busy++;
 	f->round = (struct storage_range){
 		.op = {.done = round_done, .timeout_ms = ROUND_TIMEOUT_MS},
@@ -183,6 +213,9 @@ static void round_done(struct storage_op *op)
 	enum storage_result result = op->result;
 	int64_t revision = op->revision;
 
+	if (!cache_check_history(c, op, c->fresh.round_floor)) {
+		result = STORAGE_UNAVAILABLE;
+	}
 	storage_op_clear(op);
 	pthread_mutex_lock(&c->lock);
 	c->fresh.is_asking = false;
@@ -229,12 +262,14 @@ static void fence_done(struct storage_op *op)
 	struct storage_txn *t = container_of(op, struct storage_txn, op);
 	struct cache *c = container_of(t, struct cache, fresh.fence);
 	bool has_failed = op->result != STORAGE_OK;
+	int64_t now_ms = clock_mono_ms();
 
 	storage_op_clear(op);
 	pthread_mutex_lock(&c->lock);
 	c->fresh.is_fencing = false;
 	if (has_failed) {
-		fence_mark_all(c, clock_mono_ms() + FENCE_RETRY_MS);
+		c->fresh.fence_not_before_ms = now_ms + FENCE_AGAIN_MS;
+		fence_mark_all(c, now_ms);
 	}
 	fence_plan(c);
 	pthread_mutex_unlock(&c->lock);
@@ -260,7 +295,67 @@ static void fence_write(struct cache *c)
 	pthread_mutex_lock(&c->lock);
 }
 
-/* One fence serves all who wait now. */
+/* ---- the proof ---- */
+
+static void proof_take(struct fresh *f, const struct storage_range *r)
+{
+	f->proof = (struct proof){
+		.revision = r->op.revision,
+		.newest = r->n_kvs > 0 ? r->kvs[0].mod_revision : r->changed_after,
+		.n_keys = r->count,
+	};
+}
+
+static void proof_done(struct storage_op *op)
+{
+	struct storage_range *r = container_of(op, struct storage_range, op);
+	struct cache *c = container_of(r, struct cache, fresh.asked);
+	struct fresh *f = &c->fresh;
+	struct list over = LIST_INIT(over);
+	bool is_ours = cache_check_history(c, op, r->changed_after) && op->result == STORAGE_OK && f->asked_epoch == c->epoch;
+	int64_t now_ms = clock_mono_ms();
+
+	pthread_mutex_lock(&c->lock);
+	f->is_fencing = false;
+	f->proof_not_before_ms = now_ms + now_ms - f->asked_ms;
+	if (is_ours) {
+		proof_take(f, r);
+		waits_end_satisfied(c, &over);
+	}
+	fence_mark_all(c, now_ms + FENCE_RETRY_MS);
+	fence_plan(c);
+	pthread_mutex_unlock(&c->lock);
+	storage_op_clear(op);
+	waits_finish(c, &over);
+	cache_idle(c);
+}
+
+/* Lock held; released while the store is called. */
+static void proof_ask(struct cache *c, int64_t now_ms)
+{
+	struct fresh *f = &c->fresh;
+
+	f->is_fencing = true;
+	f->asked_ms = now_ms;
+	f->asked_epoch = c->epoch;
+	f->asked = (struct storage_range){
+		.op = {.done = proof_done, .timeout_ms = PROOF_TIMEOUT_MS},
+		.key = c->objects_key,
+		.range_end = c->objects_end,
+		.changed_after = cache_revision(c),
+		.limit = 1,
+		.keys_only = true,
+	};
+	c->n_busy++;
+	atomic_fetch_add(&c->n_proofs, 1);
+	pthread_mutex_unlock(&c->lock);
+	storage_range(c->storage, &f->asked);
+	pthread_mutex_lock(&c->lock);
+}
+
+/* ---- one or the other ---- */
+
+/* One serves all who wait now. */
 static int64_t fence_tick(struct cache *c, int64_t now_ms)
 {
 	struct fresh *f = &c->fresh;
@@ -270,12 +365,20 @@ static int64_t fence_tick(struct cache *c, int64_t now_ms)
 	if (f->fence_at_ms == 0 || c->is_closing) {
 		return INT64_MAX;
 	}
+	bool is_refused = now_ms < f->fence_not_before_ms;
+	if (is_refused) {
+		f->fence_at_ms = MAX(f->fence_at_ms, f->proof_not_before_ms);
+	}
 	if (now_ms < f->fence_at_ms) {
 		return f->fence_at_ms;
 	}
 	f->fence_at_ms = 0;
 	fence_mark_all(c, INT64_MAX);
-	fence_write(c);
+	if (is_refused) {
+		proof_ask(c, now_ms);
+	} else {
+		fence_write(c);
+	}
 	return INT64_MAX;
 }
 

@@ -55,13 +55,20 @@ static struct cache *cache_of_watch(struct storage_watch *w)
 
 static void on_events(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision)
 {
-	cache_apply(cache_of_watch(w), events, n, revision);
+	struct cache *c = cache_of_watch(w);
+
+	if (!c->is_given_up) {
+		cache_apply(c, events, n, revision);
+	}
 }
 
 static void on_connection(struct storage_watch *w, bool is_connected, const char *message)
 {
 	struct cache *c = cache_of_watch(w);
 
+	if (c->is_given_up) {
+		return;
+	}
 	atomic_store(&c->is_connected, is_connected);
 	if (is_connected) {
 		c->load.backoff_ms = BACKOFF_FIRST_MS;
@@ -76,7 +83,13 @@ static void on_watch_end(struct storage_watch *w, enum storage_result why, int64
 	struct cache *c = cache_of_watch(w);
 
 	atomic_store(&c->is_connected, false);
-	if (why == STORAGE_COMPACTED) {
+	if (why == STORAGE_RESTORED && !c->is_given_up) {
+		cache_give_up(c);
+		cache_load_start(c);
+	} else if (c->is_given_up) {
+		c->is_given_up = false;
+		cache_load_start(c);
+	} else if (why == STORAGE_COMPACTED) {
 		cache_say(c, "etcd has compacted history up to %lld, which is needed from %lld on: loading everything again",
 			(long long)compact_revision, (long long)cache_revision(c));
 		atomic_fetch_add(&c->n_reloads, 1);
@@ -94,17 +107,23 @@ static void watch_start(struct cache *c)
 		.key = c->prefix_key,
 		.range_end = c->prefix_end,
 		.from_revision = cache_revision(c) + 1,
+		.cluster = c->cluster,
 		.on_events = on_events,
 		.on_state = on_connection,
 		.on_end = on_watch_end,
 	};
 	pthread_mutex_lock(&c->lock);
-	if (!c->is_closing) {
+	bool must_load = c->is_given_up;
+	c->is_given_up = false;
+	if (!c->is_closing && !must_load) {
 		c->n_busy++;
 		c->state = LOAD_WATCH;
 		storage_watch(c->storage, &c->watch);
 	}
 	pthread_mutex_unlock(&c->lock);
+	if (must_load) {
+		cache_load_start(c);
+	}
 }
 
 /* ---- loading ---- */
@@ -206,7 +225,10 @@ static void page_take(struct cache *c, const struct storage_range *r)
 	bool is_last = !r->has_more || r->n_kvs == 0;
 
 	if (c->load.revision == 0) {
+		cache_compare_history(c, &r->op);
 		c->load.revision = r->op.revision;
+		c->n_keys = r->count;
+		c->cluster = r->op.cluster;
 	}
 	if (!is_last) {
 		page_request_next(c, r);
@@ -246,6 +268,9 @@ static void page_done(struct storage_op *op)
 	struct cache *c = p->cache;
 	bool is_ok = op->result == STORAGE_OK, can_shrink = page_can_shrink(c, op);
 
+	/* Each page has to be of the store that the first one was of. */
+	bool is_other = is_ok && c->load.revision > 0 && (op->revision < c->load.revision || op->cluster != c->cluster);
+	is_ok &= !is_other;
 	if (is_ok) {
 		page_take(c, r);
 	} else if (!can_shrink) {

@@ -107,6 +107,7 @@ struct window {
 void window_init(struct window *w, size_t max_events, size_t max_bytes);
 void window_done(struct window *w);
 struct event *window_at(const struct window *w, uint64_t number);
+void window_clear(struct window *w);
 void window_append(struct window *w, struct event *e);           /* takes it */
 uint64_t window_after(const struct window *w, int64_t revision); /* number of the first event with a later revision */
 
@@ -176,8 +177,16 @@ struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_
 struct cached *cache_decode(
 	struct cache *c, const struct feed *f, struct census *census, struct str rest, const struct storage_kv *kv);
 void cache_apply(struct cache *c, const struct storage_event *events, size_t n, int64_t revision);
-/* Puts what has been loaded in the place of what was there, which becomes events. */
+/* Puts what has been loaded in the place of what was there. */
 void cache_install(struct cache *c, int64_t revision);
+
+/* ---- another history (cache_restore.c) ---- */
+
+/* Is what the store answered of the history that is shown? floor: the cache's revision when it was asked. False: all that is known is given up,
+ * everything is loaded again, and whoever waits is told. Completion thread, no lock held. */
+bool cache_check_history(struct cache *c, const struct storage_op *op, int64_t floor);
+void cache_compare_history(struct cache *c, const struct storage_op *op); /* the same, of what is about to be loaded */
+void cache_give_up(struct cache *c);
 
 /* ---- loading (cache_load.c) ---- */
 
@@ -206,26 +215,41 @@ void cache_load_start(struct cache *c); /* now, or once more */
 void feed_dispatch(struct feed *f);
 /* Events up to this revision are missing: ends the watchers that wanted any of them. Feed locked. */
 void feed_lose(struct feed *f, int64_t to);
+void feed_watchers_restored(struct feed *f); /* ends all of them. Feed locked */
 void feed_watchers_done(struct feed *f);
 
 /* ---- freshness (cache_fresh.c) ---- */
+
+/* What etcd said of all objects at one revision: how many keys they have, and which of those changed last, and when. A state of the cache that
+ * has as many, and has seen that change, is the state at that revision: each key there was last written before, so the cache has it, as it is;
+ * and as it has no more of them, it has no others. */
+struct proof {
+	int64_t revision, newest, n_keys; /* all 0: etcd has said nothing */
+};
 
 struct fresh {
 	struct list joining; /* waits for the next round of the read index */
 	struct list asking;  /* their round is under way */
 	struct list waiting; /* know their revision */
-	bool is_asking, is_fencing;
+	bool is_asking, is_fencing; /* is_fencing: or proving */
 	_Atomic unsigned n_looking; /* waits that have ended and are not settled: while there are, the next round is held */
 	int64_t hold_until_ms; /* but not longer */
 	struct storage_range round;
+	int64_t round_floor; /* the cache's revision when it began */
 	struct storage_txn fence;
 	struct storage_step fence_step;
 	int64_t fence_at_ms; /* when the timer will see whether one is needed; 0: not planned */
+	int64_t fence_not_before_ms; /* etcd has refused one: until then there are proofs instead */
+	struct storage_range asked;
+	uint32_t asked_epoch;
+	int64_t asked_ms, proof_not_before_ms; /* etcd spends at most half of its time on them */
+	struct proof proof;
 };
 
 void cache_fresh_init(struct cache *c);
 void cache_fresh_done(struct cache *c);
 void cache_fresh_advance(struct cache *c); /* the revision has grown: ends waits */
+void cache_fresh_give_up(struct cache *c); /* what was waited for will not come: ends all waits that know what it is */
 
 /* ---- the whole ---- */
 
@@ -240,6 +264,10 @@ struct cache {
 	/* the writer's */
 	struct load load;
 	struct storage_watch watch;
+	int64_t n_keys;   /* below PREFIX/objects/, known or not */
+	bool is_given_up; /* the watch goes on until it has ended, and tells nothing any more */
+	uint64_t cluster; /* what was loaded from; 0: it does not say */
+	uint32_t epoch;   /* of histories */
 
 	pthread_mutex_t lock;
 	pthread_cond_t idle; /* n_busy has become 0 */
@@ -253,10 +281,12 @@ struct cache {
 	pthread_cond_t timer_cond;
 	int64_t timer_at_ms; /* when it will wake by itself; INT64_MAX: never */
 
+	int64_t n_keys_shown;                /* as of revision */
 	_Atomic int64_t revision, forgotten; /* written under lock */
+	_Atomic int64_t lost;                /* how far a history had come that has been given up; 0: none has */
 	_Atomic bool is_ready, is_connected;
 	_Atomic size_t n_watchers;
-	_Atomic uint64_t n_events, n_reloads, n_undecodable, n_rounds, n_fences;
+	_Atomic uint64_t n_events, n_reloads, n_restores, n_undecodable, n_rounds, n_fences, n_proofs;
 };
 
 void cache_say(struct cache *c, const char *format, ...) _printf_(2, 3); /* on_state */

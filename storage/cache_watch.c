@@ -21,7 +21,7 @@ struct cache_watcher {
 	uint64_t next;         /* number of the next event to look at; armed: none before it concerns us */
 	int64_t from_revision; /* events up to here are not wanted */
 	int64_t revision;      /* see cache_watch_revision(), when not armed */
-	bool is_armed, is_lost;
+	bool is_armed, is_lost, is_restored;
 
 	/* of the thread that calls cache_watch_next() */
 	struct event *batch[BATCH_MAX];
@@ -165,6 +165,17 @@ void feed_lose(struct feed *f, int64_t to)
 	watchers_for_each(f, watcher_lose_before, &to);
 }
 
+static void watcher_restore(struct cache_watcher *w, const void *arg _unused_)
+{
+	w->is_restored = true;
+	watcher_lose(w);
+}
+
+void feed_watchers_restored(struct feed *f)
+{
+	watchers_for_each(f, watcher_restore, NULL);
+}
+
 /* ---- opening and closing ---- */
 
 static struct ns_watchers *home_get(struct feed *f, struct str ns)
@@ -196,9 +207,15 @@ static void watcher_leave(struct cache_watcher *w, struct feed *f)
 	}
 }
 
-/* Feed locked. */
+/* A future revision may be one that another replica has shown already; or one of a history that is gone. As long as this one has not come as far, that
+ * is what it is taken for: who lists again for nothing misses nothing. Feed locked. */
 static bool feed_has_history(const struct feed *f, int64_t from_revision)
 {
+	int64_t revision = cache_revision(f->cache);
+
+	if (from_revision > revision && revision <= atomic_load(&f->cache->lost)) {
+		return false;
+	}
 	return from_revision >= f->window.floor && from_revision >= atomic_load(&f->cache->forgotten);
 }
 
@@ -283,6 +300,9 @@ static enum cache_next watcher_refill(struct cache_watcher *w, struct feed *f)
 	if (w->is_armed) {
 		watcher_disarm(w, feed_dispatched_revision(f));
 		w->next = MAX(w->next, f->dispatched);
+	}
+	if (w->is_restored) {
+		return CACHE_NEXT_RESTORED;
 	}
 	if (w->is_lost || w->next < f->window.first) {
 		return CACHE_NEXT_LOST;

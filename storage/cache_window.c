@@ -82,11 +82,16 @@ static void window_drop(struct window *w)
 	event_unref(e);
 }
 
-void window_done(struct window *w)
+void window_clear(struct window *w)
 {
 	while (w->first < w->end) {
 		window_drop(w);
 	}
+}
+
+void window_done(struct window *w)
+{
+	window_clear(w);
 	w->ring = mem_free(w->ring);
 }
 

@@ -89,10 +89,12 @@ static void round_lost(struct round *r)
 static void round_won(struct round *r)
 {
 	struct compactor *c = r->c;
-	compactor_learn(c, r->compare.number + 1, r->txn.op.revision);
+	int64_t present = r->txn.op.revision;
+	compactor_learn(c, r->compare.number + 1, present);
 	storage_op_clear(&r->txn.op);
-	if (r->compact.at_revision == 0) {
-		round_end(r, STORAGE_OK, 0); /* the first round of all has seen no revision that is old enough */
+	/* The first round of all has seen no revision that is old enough; one that is to come was of a history that a backup has ended. */
+	if (r->compact.at_revision == 0 || r->compact.at_revision > present) {
+		round_end(r, STORAGE_OK, 0);
 		return;
 	}
 	r->compact.op.done = on_compact;

@@ -53,6 +53,11 @@ const ProtobufCMessage *etcd_encode_range(struct arena *a, const struct storage_
 	m->serializable = r->is_serializable;
 	m->keys_only = r->keys_only;
 	m->count_only = r->count_only;
+	if (r->changed_after > 0) {
+		m->min_mod_revision = r->changed_after + 1;
+		m->sort_order = ETCDSERVERPB__RANGE_REQUEST__SORT_ORDER__DESCEND;
+		m->sort_target = ETCDSERVERPB__RANGE_REQUEST__SORT_TARGET__MOD;
+	}
 	return &m->base;
 }
 
@@ -212,6 +217,12 @@ static int64_t header_revision(const Etcdserverpb__ResponseHeader *header)
 	return header ? header->revision : 0;
 }
 
+static void decode_header(struct storage_op *op, const Etcdserverpb__ResponseHeader *header)
+{
+	op->revision = header_revision(header);
+	op->cluster = header ? header->cluster_id : 0;
+}
+
 static void decode_kv(struct storage_kv *ret, const Mvccpb__KeyValue *m)
 {
 	*ret = (struct storage_kv){
@@ -240,7 +251,7 @@ enum storage_result etcd_decode_range(struct storage_op *op, struct str body)
 	if (!m) {
 		return STORAGE_ERROR;
 	}
-	op->revision = header_revision(m->header);
+	decode_header(op, m->header);
 	r->kvs = decode_kvs(&op->arena, m->kvs, m->n_kvs);
 	r->n_kvs = m->n_kvs;
 	r->has_more = m->more;
@@ -298,7 +309,7 @@ enum storage_result etcd_decode_txn(struct storage_op *op, struct str body)
 	if (!m) {
 		return STORAGE_ERROR;
 	}
-	op->revision = header_revision(m->header);
+	decode_header(op, m->header);
 	t->succeeded = m->succeeded;
 	struct storage_step *steps = m->succeeded ? t->success : t->failure;
 	size_t n = m->succeeded ? t->n_success : t->n_failure;
@@ -310,7 +321,7 @@ enum storage_result etcd_decode_compact(struct storage_op *op, struct str body)
 {
 	const Etcdserverpb__CompactionResponse *m =
 		message_unpack(&op->arena, &etcdserverpb__compaction_response__descriptor, body);
-	op->revision = m ? header_revision(m->header) : 0;
+	decode_header(op, m ? m->header : NULL);
 	return m ? STORAGE_OK : STORAGE_ERROR;
 }
 
@@ -321,10 +332,14 @@ enum storage_result etcd_decode_status(struct storage_op *op, struct str body)
 	if (!m) {
 		return STORAGE_ERROR;
 	}
-	op->revision = header_revision(m->header);
+	decode_header(op, m->header);
 	s->version = m->version;
 	s->db_size = m->dbsize;
 	s->leader = m->leader;
+	for (size_t i = 0; i < m->n_errors; i++) { /* "memberID:1 alarm:NOSPACE" */
+		s->has_nospace |= strstr(m->errors[i], "NOSPACE") != NULL;
+		s->has_corrupt |= strstr(m->errors[i], "CORRUPT") != NULL;
+	}
 	return STORAGE_OK;
 }
 
@@ -336,7 +351,7 @@ enum storage_result etcd_decode_grant(struct storage_op *op, struct str body)
 	if (!m) {
 		return STORAGE_ERROR;
 	}
-	op->revision = header_revision(m->header);
+	decode_header(op, m->header);
 	l->id = m->id;
 	l->ttl_s = m->ttl;
 	return STORAGE_OK;
@@ -350,7 +365,7 @@ enum storage_result etcd_decode_keep_alive(struct storage_op *op, struct str bod
 	if (!m) {
 		return STORAGE_ERROR;
 	}
-	op->revision = header_revision(m->header);
+	decode_header(op, m->header);
 	l->ttl_s = m->ttl;
 	return m->ttl > 0 ? STORAGE_OK : STORAGE_LEASE_GONE;
 }
@@ -359,7 +374,7 @@ enum storage_result etcd_decode_revoke(struct storage_op *op, struct str body)
 {
 	const Etcdserverpb__LeaseRevokeResponse *m =
 		message_unpack(&op->arena, &etcdserverpb__lease_revoke_response__descriptor, body);
-	op->revision = m ? header_revision(m->header) : 0;
+	decode_header(op, m ? m->header : NULL);
 	return m ? STORAGE_OK : STORAGE_ERROR;
 }
 
@@ -401,6 +416,7 @@ bool etcd_decode_watch(struct etcd_watch_answer *ret, struct arena *a, struct st
 	}
 	*ret = (struct etcd_watch_answer){
 		.revision = header_revision(m->header),
+		.cluster = m->header ? m->header->cluster_id : 0,
 		.is_progress = m->watch_id == -1 && !m->created && !m->canceled,
 		.is_created = m->created,
 		.is_canceled = m->canceled,

@@ -29,6 +29,7 @@ enum storage_result etcd_decode_revoke(struct storage_op *op, struct str body);
 /* One answer of a watch stream. */
 struct etcd_watch_answer {
 	int64_t revision; /* of the header */
+	uint64_t cluster;
 	bool is_progress; /* of all watches of the stream, and nothing else */
 	bool is_created;
 	bool is_canceled;

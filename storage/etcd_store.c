@@ -76,6 +76,7 @@ static void store_submit(struct storage *s, struct storage_op *op, const struct 
 	const ProtobufCMessage *request = trip->encode(&arena, op);
 	op->impl = (void *)(uintptr_t)trip;
 	op->revision = 0;
+	op->cluster = 0;
 	op->compact_revision = 0;
 	etcd_client_call(etcd_store(s)->client, &trip->method, request, op->timeout_ms, op_on_reply, op);
 	arena_done(&arena);

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000, REQUEST_SCRATCH = 1024 };
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000, REQUEST_SCRATCH = 1024, CHECK_TIMEOUT_MS = 5000 };
 
 struct etcd_watches {
 	struct etcd_client *client;
@@ -20,23 +20,56 @@ struct held {
 	size_t n;
 };
 
+/* What happened in one revision. Etcd forgets the deletions in the very revision it compacts at, and no puts: so they are told apart. */
+struct print {
+	int64_t revision; /* 0: nothing has been seen yet */
+	size_t n_puts, n_deletes;
+	uint64_t puts, deletes;
+};
+
+/* Is the history that etcd shows the one that was followed? A backup that is restored has another one, behind some revision, and says so nowhere:
+ * its id may be the same, and its revision may have come further than ours before we see it again. So whoever comes back has etcd show the last
+ * revision again that was delivered, and compares. Until then nothing is delivered. A quorum read of what changed then tells a member that lags
+ * behind from a history that has not come as far, or to something else. */
+enum proof {
+	PROOF_DONE,
+	PROOF_AWAITED, /* the last revision is still to be shown */
+	PROOF_ASKED,   /* there is none; the member is behind, and the quorum is being asked */
+};
+
+/* One key of the last revision. A history that has overtaken ours may show nothing there at all: so the quorum is asked for it, too. */
+struct witness {
+	struct buf key;
+	bool is_deleted;
+};
+
 struct watch {
 	struct list node;
 	struct etcd_watches *all;
-	struct storage_watch *owner;
+	struct storage_watch *owner; /* NULL: it has been told the end */
 	struct etcd_task cancel; /* posted at most once */
 	bool is_cancel_posted;   /* guarded by all->lock */
 
 	/* of the completion thread */
+	unsigned n_users;           /* of this struct: the owner, what is posted, what is asked */
 	struct etcd_task open;      /* posted at the start, scheduled afterwards */
 	struct etcd_stream *stream; /* NULL between two */
 	bool is_canceling;
+	bool is_leaving;       /* the stream: whatever still comes of it counts no more */
 	bool must_step_back;   /* see watch_start_revision() */
 	bool is_stepping_back; /* the stream is being left for that */
 	bool has_told_state, is_connected;
 	int64_t next_revision; /* all before it are delivered or unwanted; 0: not known yet, from now */
 	int64_t backoff_ms;
 	struct held held;
+	uint64_t cluster;       /* 0: not known */
+	struct print last;      /* delivered */
+	struct witness witness; /* of it */
+	enum proof proof;
+	bool is_checking, is_check_due;
+	int64_t check_at;          /* the revision that is asked for; 0: the present one */
+	struct etcd_task check;    /* once more */
+	const char *leave_message; /* why, where the status would not say it */
 	/* Why the stream is being left, if its messages say so rather than its status. */
 	bool must_end;
 	enum storage_result end_result;
@@ -47,11 +80,17 @@ struct watch {
 static const struct etcd_method method_watch = {
 	"/etcdserverpb.Watch/Watch", LANE_STREAMS, .is_read = true, .wants_leader = true};
 
-static struct watch *watch_free(struct watch *w)
+static const struct etcd_method method_range = {"/etcdserverpb.KV/Range", LANE_CALLS, .is_read = true};
+
+static void watch_unref(struct watch *w)
 {
+	if (--w->n_users > 0) {
+		return;
+	}
 	arena_done(&w->held.arena);
+	buf_done(&w->witness.key);
 	mem_free(w->end_message);
-	return mem_free(w);
+	mem_free(w);
 }
 
 static void watch_end(struct watch *w, enum storage_result why, int64_t compact_revision, const char *message)
@@ -59,15 +98,12 @@ static void watch_end(struct watch *w, enum storage_result why, int64_t compact_
 	struct storage_watch *owner = w->owner;
 	pthread_mutex_lock(&w->all->lock);
 	list_remove(&w->node);
-	bool is_cancel_under_way = w->is_cancel_posted && !w->is_canceling;
+	w->n_users += w->is_cancel_posted && !w->is_canceling; /* watch_cancel() is on its way */
 	pthread_mutex_unlock(&w->all->lock);
 
+	w->owner = NULL;
 	owner->on_end(owner, why, compact_revision, message);
-	if (is_cancel_under_way) {
-		w->owner = NULL; /* watch_cancel() frees it */
-	} else {
-		watch_free(w);
-	}
+	watch_unref(w);
 }
 
 static void watch_tell_state(struct watch *w, bool is_connected, const char *message)
@@ -80,19 +116,232 @@ static void watch_tell_state(struct watch *w, bool is_connected, const char *mes
 	}
 }
 
+/* What has been received already is still to come from it, and may be what etcd sent behind something that was missed. */
+static void watch_leave_stream(struct watch *w)
+{
+	w->is_leaving = true;
+	etcd_stream_cancel(w->stream);
+}
+
+/* For good; what the owner is told when the stream has ended. */
+static void watch_leave(struct watch *w, enum storage_result why, int64_t compact_revision, const char *message)
+{
+	w->must_end = true;
+	w->end_result = why;
+	w->end_compact_revision = compact_revision;
+	w->end_message = mem_strdup(message);
+	watch_leave_stream(w);
+}
+
+/* ---- whether it is the history that was followed ---- */
+
+static void watch_find_restored(struct watch *w)
+{
+	watch_leave(w, STORAGE_RESTORED, 0, "its history is not the one that was followed: a backup has been restored");
+}
+
+static void watch_settle(struct watch *w)
+{
+	w->proof = PROOF_DONE;
+	w->backoff_ms = BACKOFF_FIRST_MS;
+	watch_tell_state(w, true, "");
+}
+
+static void watch_ask(struct watch *w, int64_t at_revision);
+
+static void watch_find_compacted(struct watch *w, int64_t revision)
+{
+	watch_leave(w, STORAGE_COMPACTED, revision, "etcdserver: mvcc: required revision has been compacted");
+}
+
+/* The key of the last revision, as the quorum has it at that revision; of one that was deleted then, as it was before, too. */
+static void watch_take_witness(struct watch *w, const struct storage_range *r)
+{
+	bool is_there = r->n_kvs > 0, is_before = w->check_at < w->last.revision;
+	bool is_changed = is_there && r->kvs[0].mod_revision == w->last.revision;
+	bool is_as_known = w->witness.is_deleted ? is_there == is_before : is_changed;
+
+	if (!is_as_known) {
+		watch_find_restored(w);
+	} else if (w->witness.is_deleted && !is_before) {
+		watch_ask(w, w->check_at - 1);
+	}
+}
+
+static void watch_take_check(struct watch *w, const struct storage_range *r)
+{
+	bool is_other = w->cluster && r->op.cluster && r->op.cluster != w->cluster;
+
+	if (is_other || r->op.revision + 1 < w->next_revision) { /* which was there before the question */
+		watch_find_restored(w);
+	} else if (w->proof == PROOF_ASKED) {
+		watch_settle(w);
+	} else if (w->check_at > 0) {
+		watch_take_witness(w, r);
+	}
+}
+
+static void on_check(void *ctx, const struct etcd_reply *reply)
+{
+	struct watch *w = ctx;
+	struct storage_range answer = {.op.result = reply->result};
+	enum storage_result result = reply->result;
+
+	w->is_checking = false;
+	if (!w->owner || !w->stream || w->is_leaving || w->proof == PROOF_DONE) {
+		watch_unref(w); /* a later stream asks again */
+		return;
+	}
+	arena_init(&answer.op.arena, SIZE_MAX);
+	if (result == STORAGE_OK) {
+		result = etcd_decode_range(&answer.op, reply->body);
+	}
+	if (result == STORAGE_OK) {
+		watch_take_check(w, &answer);
+	} else if (result == STORAGE_FUTURE) {
+		watch_find_restored(w);
+	} else if (result == STORAGE_COMPACTED && w->check_at < w->last.revision) {
+		watch_find_compacted(w, w->last.revision); /* the stream cannot know: it begins behind that */
+	} else if (result == STORAGE_COMPACTED) {
+		/* the stream will say so, and up to where */
+	} else if (!w->is_check_due && result != STORAGE_CANCELED) {
+		w->is_check_due = true;
+		w->n_users++;
+		etcd_client_schedule(w->all->client, &w->check, BACKOFF_FIRST_MS);
+	}
+	arena_done(&answer.op.arena);
+	watch_unref(w);
+}
+
+/* The quorum, not the member that is followed. */
+static void watch_ask(struct watch *w, int64_t at_revision)
+{
+	char scratch[REQUEST_SCRATCH];
+	struct arena arena;
+	const struct storage_range range = {
+		.key = at_revision > 0 ? buf_str(&w->witness.key) : w->owner->key,
+		.at_revision = at_revision,
+		.keys_only = true,
+	};
+	w->is_checking = true;
+	w->check_at = at_revision;
+	w->n_users++;
+	arena_init_with(&arena, SIZE_MAX, scratch, sizeof(scratch));
+	const ProtobufCMessage *request = etcd_encode_range(&arena, &range.op);
+	etcd_client_call(w->all->client, &method_range, request, CHECK_TIMEOUT_MS, on_check, w);
+	arena_done(&arena);
+}
+
+static void watch_check(struct watch *w)
+{
+	if (!w->is_checking) {
+		watch_ask(w, w->proof == PROOF_AWAITED ? w->last.revision : 0);
+	}
+}
+
+static void watch_check_again(struct etcd_task *task)
+{
+	struct watch *w = container_of(task, struct watch, check);
+	w->is_check_due = false;
+	if (w->owner && w->stream && !w->is_leaving && w->proof != PROOF_DONE) {
+		watch_check(w);
+	}
+	watch_unref(w);
+}
+
+static void print_add(uint64_t *print, const struct storage_event *e)
+{
+	enum { LOOK_AT = 4096 }; /* bytes: what differs does so there, or in its size */
+	struct str start = {e->kv.value.p, MIN(e->kv.value.n, (size_t)LOOK_AT)};
+	uint64_t parts[] = {*print, str_hash(e->kv.key), e->kv.value.n, str_hash(start)};
+	*print = str_hash((struct str){(const char *)parts, sizeof(parts)});
+}
+
+/* Of events of one revision. */
+static struct print print_of(const struct storage_event *events, size_t n)
+{
+	struct print p = {.revision = events->kv.mod_revision};
+	for (size_t i = 0; i < n; i++) {
+		bool is_put = events[i].type == EVENT_PUT;
+		*(is_put ? &p.n_puts : &p.n_deletes) += 1;
+		print_add(is_put ? &p.puts : &p.deletes, &events[i]);
+	}
+	return p;
+}
+
+static bool prints_are_equal(const struct print *a, const struct print *b)
+{
+	return a->n_puts == b->n_puts && a->puts == b->puts && a->n_deletes == b->n_deletes && a->deletes == b->deletes;
+}
+
 /* ---- what the stream brings ---- */
+
+static size_t count_leading(const struct storage_event *events, size_t n, int64_t revision)
+{
+	size_t i = 0;
+	while (i < n && events[i].kv.mod_revision == revision) {
+		i++;
+	}
+	return i;
+}
+
+static size_t count_trailing(const struct storage_event *events, size_t n)
+{
+	size_t i = 0;
+	while (i < n && events[n - 1 - i].kv.mod_revision == events[n - 1].kv.mod_revision) {
+		i++;
+	}
+	return i;
+}
+
+/* False: these are not to be delivered, nor anything else of this stream. */
+static bool watch_prove(struct watch *w, const struct storage_event *events, size_t n)
+{
+	const struct print *known = &w->last;
+	size_t n_shown = count_leading(events, n, known->revision);
+	struct print shown = n_shown > 0 ? print_of(events, n_shown) : (struct print){.revision = known->revision};
+	if (prints_are_equal(&shown, known)) {
+		watch_settle(w);
+		return true;
+	}
+	bool may_be_compacted = shown.n_deletes == 0 && shown.n_puts == known->n_puts && shown.puts == known->puts;
+	if (may_be_compacted && shown.n_puts > 0) {
+		watch_settle(w);
+		return true;
+	}
+	if (may_be_compacted) {
+		watch_find_compacted(w, known->revision);
+	} else {
+		watch_find_restored(w);
+	}
+	return false;
+}
+
+static void watch_remember(struct watch *w, const struct storage_event *events, size_t n)
+{
+	size_t n_last = count_trailing(events, n);
+	const struct storage_event *last = events + n - n_last;
+	w->last = print_of(last, n_last);
+	w->witness.is_deleted = last->type == EVENT_DELETE;
+	buf_clear(&w->witness.key);
+	buf_add_str(&w->witness.key, last->kv.key);
+}
 
 /* Everything up to n goes out but what is known already; the rest is kept. */
 static void watch_deliver(struct watch *w, const struct storage_event *events, size_t n)
 {
+	if (w->is_leaving || (n > 0 && w->proof == PROOF_AWAITED && !watch_prove(w, events, n))) {
+		return;
+	}
 	while (n > 0 && events->kv.mod_revision < w->next_revision) {
 		events++;
 		n--;
 	}
 	if (n > 0) {
 		int64_t revision = events[n - 1].kv.mod_revision;
-		w->owner->on_events(w->owner, events, n, revision);
+		watch_remember(w, events, n);
 		w->next_revision = revision + 1;
+		w->owner->on_events(w->owner, events, n, revision);
 	}
 }
 
@@ -118,24 +367,6 @@ static void held_keep(struct held *h, const struct storage_event *events, size_t
 	h->n += n;
 }
 
-static size_t count_leading(const struct storage_event *events, size_t n, int64_t revision)
-{
-	size_t i = 0;
-	while (i < n && events[i].kv.mod_revision == revision) {
-		i++;
-	}
-	return i;
-}
-
-static size_t count_trailing(const struct storage_event *events, size_t n)
-{
-	size_t i = 0;
-	while (i < n && events[n - 1 - i].kv.mod_revision == events[n - 1].kv.mod_revision) {
-		i++;
-	}
-	return i;
-}
-
 /* etcd cuts a large answer anywhere, also within a revision. So the last revision of a fragment waits until the next one shows
  * where it ends; never more than one revision is held. */
 static void watch_take_events(struct watch *w, const struct storage_event *events, size_t n, bool is_fragment)
@@ -156,46 +387,49 @@ static void watch_take_events(struct watch *w, const struct storage_event *event
 	held_keep(h, events + n - n_waiting, n_waiting);
 }
 
-static void watch_leave_stream(struct watch *w)
+static void watch_take_creation(struct watch *w, const struct etcd_watch_answer *answer)
 {
-	etcd_stream_cancel(w->stream);
-}
-
-static void watch_take_creation(struct watch *w, int64_t revision)
-{
-	if (w->next_revision == 0) {
-		w->next_revision = revision + 1;
+	if (w->cluster && answer->cluster && answer->cluster != w->cluster) {
+		watch_find_restored(w);
+		return;
 	}
-	if (w->next_revision <= revision && !w->must_step_back) {
+	w->cluster = answer->cluster ? answer->cluster : w->cluster;
+	if (w->next_revision == 0) {
+		w->next_revision = answer->revision + 1;
+	}
+	if (w->next_revision <= answer->revision && !w->must_step_back) {
 		w->must_step_back = true;
 		w->is_stepping_back = true;
 		watch_leave_stream(w);
 		return;
 	}
-	w->backoff_ms = BACKOFF_FIRST_MS;
-	watch_tell_state(w, true, "");
+	bool has_last = w->last.revision > 0 && w->last.revision + 1 == w->next_revision;
+	bool is_known = w->owner->cluster || w->last.revision > 0; /* the place to begin at is no future of somebody's choice */
+	bool is_behind = is_known && answer->revision + 1 < w->next_revision;
+	w->proof = has_last ? PROOF_AWAITED : is_behind ? PROOF_ASKED : PROOF_DONE;
+	if (w->proof == PROOF_DONE) {
+		watch_settle(w);
+	} else {
+		watch_check(w);
+	}
 }
 
 static void watch_take_cancellation(struct watch *w, const struct etcd_watch_answer *answer)
 {
-	w->must_end = true;
-	w->end_result = answer->compact_revision > 0 ? STORAGE_COMPACTED : STORAGE_ERROR;
-	w->end_compact_revision = answer->compact_revision;
-	w->end_message = mem_strdup(answer->compact_revision > 0 ? "etcdserver: mvcc: required revision has been compacted"
-								 : answer->cancel_reason);
-	watch_leave_stream(w);
+	bool is_compacted = answer->compact_revision > 0;
+	watch_leave(w, is_compacted ? STORAGE_COMPACTED : STORAGE_ERROR, answer->compact_revision,
+		is_compacted ? "etcdserver: mvcc: required revision has been compacted" : answer->cancel_reason);
 }
 
 static void watch_take_answer(struct watch *w, const struct etcd_watch_answer *answer)
 {
-	bool is_leaving = w->must_end || w->is_canceling || w->is_stepping_back;
-	if (is_leaving || answer->is_progress) {
+	if (answer->is_progress) {
 		return;
 	}
 	if (answer->is_canceled) {
 		watch_take_cancellation(w, answer);
 	} else if (answer->is_created) {
-		watch_take_creation(w, answer->revision);
+		watch_take_creation(w, answer);
 	} else if (answer->n_events > 0 || w->held.n > 0) {
 		watch_take_events(w, answer->events, answer->n_events, answer->is_fragment);
 	}
@@ -205,11 +439,15 @@ static void watch_on_message(void *ctx, struct str body)
 {
 	struct watch *w = ctx;
 	struct arena arena;
+	if (w->is_leaving) {
+		return;
+	}
 	arena_init(&arena, SIZE_MAX);
 	struct etcd_watch_answer answer;
 	if (etcd_decode_watch(&answer, &arena, body)) {
 		watch_take_answer(w, &answer);
 	} else {
+		w->leave_message = "etcd sent what cannot be understood";
 		watch_leave_stream(w); /* asks again, from where this was */
 	}
 	arena_done(&arena);
@@ -229,7 +467,9 @@ static void watch_on_stream_end(void *ctx, enum storage_result why, const char *
 {
 	struct watch *w = ctx;
 	bool is_stepping_back = why == STORAGE_CANCELED && w->is_stepping_back;
-	w->is_stepping_back = false;
+	message = w->leave_message ? w->leave_message : message;
+	w->is_stepping_back = w->is_leaving = false;
+	w->leave_message = NULL;
 	w->stream = NULL;
 	held_clear(&w->held);
 	if (w->must_end) {
@@ -269,7 +509,7 @@ static void watch_cancel(struct etcd_task *task)
 {
 	struct watch *w = container_of(task, struct watch, cancel);
 	if (!w->owner) {
-		watch_free(w);
+		watch_unref(w);
 		return;
 	}
 	w->is_canceling = true;
@@ -308,6 +548,10 @@ void etcd_watch_start(struct etcd_watches *all, struct storage_watch *owner)
 	w->owner = owner;
 	w->open.run = watch_open;
 	w->cancel.run = watch_cancel;
+	w->check.run = watch_check_again;
+	buf_init(&w->witness.key, SIZE_MAX / 2);
+	w->n_users = 1;
+	w->cluster = owner->cluster;
 	w->next_revision = owner->from_revision;
 	w->backoff_ms = BACKOFF_FIRST_MS;
 	arena_init(&w->held.arena, SIZE_MAX);

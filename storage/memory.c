@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 /* etcd's --max-request-bytes and --max-txn-ops, as they are by default. */
 enum { REQUEST_MAX = 3 << 19, TXN_OPS_MAX = 128 };
@@ -35,6 +36,8 @@ struct memory {
 	bool is_ending; /* has seen is_closing */
 	bool is_manual; /* has no thread, and this for a time */
 	int64_t manual_ms;
+	uint64_t cluster;
+	atomic_bool is_full;
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
@@ -51,6 +54,10 @@ struct job {
 			enum storage_result (*execute)(struct memory *m, struct storage_op *op);
 		};
 		struct storage_watch *watch;
+		struct {
+			int64_t revision;
+			unsigned flags;
+		} restore;
 	};
 };
 
@@ -84,7 +91,13 @@ static enum storage_result fail_history(struct memory *m, struct storage_op *op,
 static enum storage_result execute_range(struct memory *m, struct storage_op *op)
 {
 	struct storage_range *r = container_of(op, struct storage_range, op);
-	struct mvcc_query query = {r->key, r->range_end, r->at_revision, r->limit, r->keys_only, r->count_only};
+	struct mvcc_query query = {.key = r->key,
+		.range_end = r->range_end,
+		.at_revision = r->at_revision,
+		.limit = r->limit,
+		.changed_after = r->changed_after,
+		.keys_only = r->keys_only,
+		.count_only = r->count_only};
 	struct mvcc_answer answer;
 	if (r->key.n == 0) {
 		return fail(op, STORAGE_ERROR, "etcdserver: key is not provided");
@@ -96,7 +109,7 @@ static enum storage_result execute_range(struct memory *m, struct storage_op *op
 	r->kvs = answer.kvs;
 	r->n_kvs = answer.n_kvs;
 	r->count = answer.count;
-	r->has_more = !r->count_only && answer.count > (int64_t)answer.n_kvs;
+	r->has_more = !r->count_only && answer.has_more;
 	return STORAGE_OK;
 }
 
@@ -228,6 +241,15 @@ static bool leases_exist(struct memory *m, const struct storage_step *steps, siz
 	return true;
 }
 
+static bool steps_put(const struct storage_step *steps, size_t n)
+{
+	size_t i = 0;
+	while (i < n && steps[i].kind != STEP_PUT) {
+		i++;
+	}
+	return i < n;
+}
+
 static void step_run(struct memory *m, struct storage_step *step, struct arena *a)
 {
 	struct mvcc_query query = {
@@ -270,6 +292,9 @@ static enum storage_result execute_txn(struct memory *m, struct storage_op *op)
 	if (!leases_exist(m, steps, n)) {
 		return fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
 	}
+	if (atomic_load(&m->is_full) && steps_put(steps, n)) {
+		return fail(op, STORAGE_UNKNOWN, "etcdserver: mvcc: database space exceeded");
+	}
 	for (size_t i = 0; i < n; i++) {
 		step_run(m, &steps[i], &op->arena);
 	}
@@ -293,6 +318,7 @@ static enum storage_result execute_status(struct memory *m, struct storage_op *o
 	s->version = "memory";
 	s->db_size = m->mvcc.size;
 	s->leader = 1;
+	s->has_nospace = atomic_load(&m->is_full);
 	return STORAGE_OK;
 }
 
@@ -398,12 +424,12 @@ static void watchers_notify(struct memory *m)
 	}
 }
 
-static void watcher_end(struct watcher *w)
+static void watcher_end(struct watcher *w, enum storage_result why, const char *message)
 {
 	struct storage_watch *owner = w->owner;
 	list_remove(&w->node);
 	mem_free(w);
-	owner->on_end(owner, STORAGE_CANCELED, 0, "canceled");
+	owner->on_end(owner, why, 0, message);
 }
 
 static void run_watch(struct memory *m, struct job *job)
@@ -433,9 +459,27 @@ static void run_cancel(struct memory *m, struct job *job)
 	list_for_each_safe(it, &m->watchers) {
 		struct watcher *w = list_entry(it, struct watcher, node);
 		if (w->owner == job->watch) {
-			watcher_end(w);
+			watcher_end(w, STORAGE_CANCELED, "canceled");
 			return;
 		}
+	}
+}
+
+static void watchers_restored(struct memory *m)
+{
+	struct list all = LIST_INIT(all);
+	list_splice(&all, &m->watchers);
+	while (!list_is_empty(&all)) {
+		watcher_end(list_entry(all.next, struct watcher, node), STORAGE_RESTORED, "a backup has been restored");
+	}
+}
+
+static void run_restore(struct memory *m, struct job *job)
+{
+	mvcc_rewind(&m->mvcc, job->restore.revision);
+	m->cluster += (job->restore.flags & RESTORE_OTHER_CLUSTER) != 0;
+	if (job->restore.flags & RESTORE_NOTICED) {
+		watchers_restored(m);
 	}
 }
 
@@ -449,6 +493,7 @@ static void run_op(struct memory *m, struct job *job)
 	op->compact_revision = 0;
 	op->result = m->is_ending ? fail(op, STORAGE_CANCELED, "the store is being closed") : job->execute(m, op);
 	op->revision = m->mvcc.revision;
+	op->cluster = m->cluster;
 	op->done(op);
 }
 
@@ -493,7 +538,7 @@ static void memory_turn(struct memory *m, struct list *jobs)
 	leases_expire(m);
 	jobs_run(m, jobs);
 	while (m->is_ending && !list_is_empty(&m->watchers)) {
-		watcher_end(list_entry(m->watchers.next, struct watcher, node));
+		watcher_end(list_entry(m->watchers.next, struct watcher, node), STORAGE_CANCELED, "canceled");
 	}
 }
 
@@ -609,6 +654,7 @@ static struct memory *memory_new(void)
 {
 	struct memory *m = mem_new(struct memory);
 	m->storage.ops = &memory_ops;
+	m->cluster = 1;
 	mvcc_init(&m->mvcc);
 	list_init(&m->leases);
 	list_init(&m->watchers);
@@ -616,6 +662,16 @@ static struct memory *memory_new(void)
 	pthread_mutex_init(&m->lock, NULL);
 	clock_cond_init(&m->changed);
 	return m;
+}
+
+void storage_memory_set_full(struct storage *s, bool is_full)
+{
+	atomic_store(&memory(s)->is_full, is_full);
+}
+
+void storage_memory_restore(struct storage *s, int64_t revision, unsigned flags)
+{
+	memory_post(s, (struct job){.run = run_restore, .restore = {revision, flags}});
 }
 
 struct storage *storage_memory_new(void)

@@ -10,4 +10,15 @@ struct storage *storage_memory_new(void);
 struct storage *storage_memory_new_manual(void);
 void storage_memory_run(struct storage *s, int64_t now_ms);
 
+/* As if a backup of that revision had been restored under everybody's feet. Leases stay. */
+enum {
+	RESTORE_NOTICED =
+		1, /* watches end with STORAGE_RESTORED; else they go on, and say nothing before the new history has come as far */
+	RESTORE_OTHER_CLUSTER = 2, /* it has another id */
+};
+void storage_memory_restore(struct storage *s, int64_t revision, unsigned flags);
+
+/* As etcd with the alarm NOSPACE: what puts is refused, what only deletes is not. */
+void storage_memory_set_full(struct storage *s, bool is_full);
+
 #endif

@@ -1,5 +1,7 @@
 #include "storage/mvcc.h"
 
+#include <stdlib.h>
+
 struct mvcc_key {
 	struct str key; /* of its newest change */
 	struct mvcc_change *newest;
@@ -109,6 +111,12 @@ static int64_t count_range(const struct mvcc *m, const struct mvcc_query *query,
 	return count;
 }
 
+static int compare_newest_first(const void *p, const void *q)
+{
+	const struct storage_kv *a = p, *b = q;
+	return (a->mod_revision < b->mod_revision) - (a->mod_revision > b->mod_revision);
+}
+
 enum storage_result mvcc_range(const struct mvcc *m, const struct mvcc_query *query, struct arena *a, struct mvcc_answer *ret)
 {
 	if (query->at_revision > m->revision) {
@@ -119,13 +127,24 @@ enum storage_result mvcc_range(const struct mvcc *m, const struct mvcc_query *qu
 	}
 	int64_t revision = query->at_revision > 0 ? query->at_revision : INT64_MAX;
 	int64_t count = count_range(m, query, revision);
-	size_t n = query->count_only ? 0 : (size_t)(query->limit > 0 ? MIN(query->limit, count) : count);
+	bool is_cut = query->limit > 0 && query->changed_after == 0;
+	size_t n = (size_t)(query->count_only ? 0 : is_cut ? MIN(query->limit, count) : count), n_found = 0, at = 0;
 	struct storage_kv *kvs = arena_array(a, struct storage_kv, n);
-	size_t at = 0;
 	for (size_t i = 0; i < n; i++) {
-		kvs[i] = kv_copy(next_kv(m, query->key, query->range_end, revision, &at), a, query->keys_only);
+		const struct storage_kv *kv = next_kv(m, query->key, query->range_end, revision, &at);
+		if (kv->mod_revision > query->changed_after) {
+			kvs[n_found++] = *kv;
+		}
 	}
-	*ret = (struct mvcc_answer){.kvs = kvs, .n_kvs = n, .count = count};
+	if (query->changed_after > 0) {
+		qsort(kvs, n_found, sizeof(*kvs), compare_newest_first);
+	}
+	size_t n_kvs = query->limit > 0 ? MIN(n_found, (size_t)query->limit) : n_found;
+	for (size_t i = 0; i < n_kvs; i++) {
+		kvs[i] = kv_copy(&kvs[i], a, query->keys_only);
+	}
+	*ret = (struct mvcc_answer){
+		.kvs = kvs, .n_kvs = n_kvs, .has_more = n_kvs < n_found || (is_cut && (int64_t)n < count), .count = count};
 	return STORAGE_OK;
 }
 
@@ -268,4 +287,25 @@ enum storage_result mvcc_compact(struct mvcc *m, int64_t at_revision)
 	m->n_keys = n_kept;
 	m->compacted = at_revision;
 	return STORAGE_OK;
+}
+
+void mvcc_rewind(struct mvcc *m, int64_t revision)
+{
+	size_t n = 0;
+	m->n_log = mvcc_log_since(m, revision + 1);
+	for (size_t i = 0; i < m->n_keys; i++) {
+		struct mvcc_key *key = &m->keys[i];
+		while (key->newest && key->newest->event.kv.mod_revision > revision) {
+			struct mvcc_change *undone = key->newest;
+			key->newest = undone->older;
+			m->size -= (int64_t)change_size(undone);
+			mem_free(undone);
+		}
+		if (key->newest) {
+			key->key = key->newest->event.kv.key;
+			m->keys[n++] = *key;
+		}
+	}
+	m->n_keys = n;
+	m->revision = revision;
 }

@@ -34,11 +34,13 @@ struct mvcc_query {
 	struct str key, range_end;
 	int64_t at_revision; /* 0: newest, uncommitted changes included */
 	int64_t limit;       /* 0: all */
+	int64_t changed_after; /* as in struct storage_range */
 	bool keys_only, count_only;
 };
 struct mvcc_answer {
 	struct storage_kv *kvs; /* copies in the arena */
 	size_t n_kvs;
+	bool has_more; /* the limit left some out */
 	int64_t count; /* in the whole range */
 };
 /* STORAGE_OK, STORAGE_COMPACTED, STORAGE_FUTURE. */
@@ -53,6 +55,9 @@ bool mvcc_commit(struct mvcc *m); /* false: nothing was changed, and the revisio
 
 /* STORAGE_OK, STORAGE_COMPACTED, STORAGE_FUTURE. */
 enum storage_result mvcc_compact(struct mvcc *m, int64_t at_revision);
+
+/* Whatever came behind that revision has never been. It is not to be below what is compacted. */
+void mvcc_rewind(struct mvcc *m, int64_t revision);
 
 /* Where in the log the changes from that revision on begin. */
 size_t mvcc_log_since(const struct mvcc *m, int64_t revision);

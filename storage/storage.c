@@ -14,6 +14,7 @@ static const struct result_row {
 	[STORAGE_LEASE_GONE] = {"LeaseGone", true},
 	[STORAGE_CANCELED] = {"Canceled", false},
 	[STORAGE_ERROR] = {"Error", true},
+	[STORAGE_RESTORED] = {"Restored", true},
 };
 
 const char *storage_result_name(enum storage_result r)

@@ -24,15 +24,16 @@ struct storage;
 /* Outcome of an operation. */
 enum storage_result {
 	STORAGE_OK = 0,
-	STORAGE_COMPACTED,    /* the wanted revision is gone; compact_revision says up to where */
-	STORAGE_FUTURE,       /* the wanted revision has not happened yet */
-	STORAGE_TOO_LARGE,    /* the store refuses the request's size; nothing happened. `message` has its text */
-	STORAGE_UNAVAILABLE,  /* certainly not executed: no connection, no leader; any failed trip of a read */
-	STORAGE_TIMEOUT,      /* deadline passed. A write may have happened */
-	STORAGE_UNKNOWN,      /* connection lost with the write under way, or etcd's quota reached: it may have happened */
-	STORAGE_LEASE_GONE,   /* lease unknown or expired */
-	STORAGE_CANCELED,     /* by storage_free or storage_watch_cancel */
-	STORAGE_ERROR,        /* anything else; `message` tells */
+	STORAGE_COMPACTED,   /* the wanted revision is gone; compact_revision says up to where */
+	STORAGE_FUTURE,      /* the wanted revision has not happened yet */
+	STORAGE_TOO_LARGE,   /* the store refuses the request's size; nothing happened. `message` has its text */
+	STORAGE_UNAVAILABLE, /* certainly not executed: no connection, no leader; any failed trip of a read */
+	STORAGE_TIMEOUT,     /* deadline passed. A write may have happened */
+	STORAGE_UNKNOWN,     /* connection lost with the write under way, or etcd's quota reached: it may have happened */
+	STORAGE_LEASE_GONE,  /* lease unknown or expired */
+	STORAGE_CANCELED,    /* by storage_free or storage_watch_cancel */
+	STORAGE_ERROR,       /* anything else; `message` tells */
+	STORAGE_RESTORED, /* of a watch: the store's history is not the one that was followed. A backup was put in its place */
 };
 const char *storage_result_name(enum storage_result r);
 /* False where a write may have been carried out all the same. */
@@ -51,6 +52,7 @@ struct storage_op {
 	/* result */
 	enum storage_result result;
 	int64_t revision;     /* of the store when it answered (header) */
+	uint64_t cluster;     /* which store that was; 0: it does not say */
 	int64_t compact_revision; /* STORAGE_COMPACTED: 0 when unknown */
 	const char *message;  /* for people, NUL-terminated; lives until storage_op_clear; never NULL after done */
 	/* implementation */
@@ -66,11 +68,13 @@ struct storage_range {
 	int64_t limit;        /* 0: all */
 	bool keys_only, count_only;
 	bool is_serializable; /* answer from one member, perhaps stale */
+	/* Only keys last written behind this revision, the last one first; 0: all, by key. Etcd looks at every key of the range for it. */
+	int64_t changed_after;
 	/* result */
 	struct storage_kv *kvs;
 	size_t n_kvs;
 	bool has_more;        /* limit cut the answer */
-	int64_t count;        /* in the whole range, whatever the limit */
+	int64_t count;        /* in the whole range, whatever the limit and changed_after */
 };
 
 enum storage_compare_target { COMPARE_VERSION, COMPARE_CREATE, COMPARE_MOD, COMPARE_VALUE, COMPARE_LEASE };
@@ -138,6 +142,7 @@ struct storage_status {
 	const char *version;  /* of the server, "3.4.23" */
 	int64_t db_size;      /* bytes */
 	uint64_t leader;      /* member id; 0: none */
+	bool has_nospace, has_corrupt; /* alarms */
 };
 
 struct storage_lease {
@@ -159,12 +164,14 @@ struct storage_watch {
 	/* request */
 	struct str key, range_end;
 	int64_t from_revision;  /* first revision wanted, to be above what is compacted; 0: from now */
+	uint64_t cluster;       /* where that was learnt (storage_op); 0: not known */
 	/* All events of one or more whole revisions, ascending: a revision is never split over two calls. revision is the last one's. */
 	void (*on_events)(struct storage_watch *w, const struct storage_event *events, size_t n, int64_t revision);
-	/* The stream is open (again) or has been interrupted; for /readyz and logs. May be NULL. */
+	/* The stream is open (again), and shows the history that was followed so far; or it has been interrupted. May be NULL. */
 	void (*on_state)(struct storage_watch *w, bool is_connected, const char *message);
 	/* The watch is over and will not call again: STORAGE_COMPACTED (from_revision or resume point compacted),
-	 * STORAGE_CANCELED (asked for), STORAGE_ERROR. The struct may be reused or freed from within. */
+	 * STORAGE_RESTORED (whatever was known of the store is void), STORAGE_CANCELED (asked for), STORAGE_ERROR. The struct may be
+	 * reused or freed from within. */
 	void (*on_end)(struct storage_watch *w, enum storage_result why, int64_t compact_revision, const char *message);
 	/* implementation */
 	void *impl;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
-# kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd and etcdctl v3.6.16, helm v3.21.4, kube-storage-version-migrator; and
+# kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd, etcdctl and etcdutl v3.6.16, helm v3.21.4, kube-storage-version-migrator; and
 # fetches its definitions and cert-manager's. Minutes the first time; what is there in the right version stays. Then the tests written in Go, which
 # client-go, controller-runtime and Kubernetes' own library for revisions are part of.
 set -eu
@@ -16,6 +16,7 @@ kubectl                  kube  ./kubectl             k8s.io/client-go
 sample-apiserver         sample  k8s.io/sample-apiserver  k8s.io/sample-apiserver
 etcd                     etcd  .                     go.etcd.io/etcd/server/v3
 etcdctl                  etcd  ./etcdctl             go.etcd.io/etcd/etcdctl/v3
+etcdutl                  etcd  go.etcd.io/etcd/etcdutl/v3  go.etcd.io/etcd/etcdutl/v3
 helm                     helm  helm.sh/helm/v3/cmd/helm  helm.sh/helm/v3
 storage-version-migrator  migrator  .  sigs.k8s.io/kube-storage-version-migrator
 "

@@ -271,6 +271,36 @@ static void contract_free__ends_what_is_under_way(struct contract *c)
 	mem_free(ops);
 }
 
+/* How the newest change of a range is found, and how many keys it has, in one question. */
+static void contract_range__of_later_changes_has_the_last_one_first(struct contract *c)
+{
+	put_letters(c, "abcd");
+	int64_t before = contract_revision(c);
+	contract_put(c, "c", "y");
+	contract_delete(c, "d");
+	contract_put(c, "a", "y");
+	struct storage_range *r = range_of_prefix(c);
+	r->changed_after = before;
+	r->keys_only = true;
+	storage_range_wait(c->s, r);
+	assert_result(&r->op, STORAGE_OK);
+	assert_string_equal(names(c, r), "ac");
+	assert_int_equal(r->count, 3);
+	storage_op_clear(&r->op);
+	r->limit = 1;
+	storage_range_wait(c->s, r);
+	assert_string_equal(names(c, r), "a");
+	assert_int_equal(r->count, 3);
+	assert_true(r->has_more);
+	storage_op_clear(&r->op);
+	r->changed_after = contract_revision(c);
+	storage_range_wait(c->s, r);
+	assert_int_equal(r->n_kvs, 0);
+	assert_int_equal(r->count, 3);
+	assert_false(r->has_more);
+	storage_op_clear(&r->op);
+}
+
 static const struct contract_case cases[] = {
 	CASE(contract_range__of_nothing_is_empty),
 	CASE(contract_range__finds_a_key_with_its_numbers),
@@ -287,6 +317,7 @@ static const struct contract_case cases[] = {
 	CASE(contract_range__keys_and_values_are_any_bytes),
 	CASE(contract_range__operation_may_be_used_again),
 	CASE(contract_range__pages_at_one_revision_add_up),
+	CASE(contract_range__of_later_changes_has_the_last_one_first),
 	CASE(contract_range__status_names_the_server),
 	CASE(contract_free__ends_what_is_under_way),
 };

@@ -231,6 +231,52 @@ static void compact(struct world *w, int64_t revision)
 	}
 }
 
+struct question {
+	struct etcd_task task;
+	struct world *world;
+	struct str key; /* in the world's arena */
+	int64_t at_revision;
+	void (*done)(void *ctx, const struct etcd_reply *reply);
+	void *ctx;
+};
+
+/* What the key was then, or how far etcd is. */
+static void answer_question(struct etcd_task *task)
+{
+	struct question *q = container_of(task, struct question, task);
+	struct world *w = q->world;
+	Etcdserverpb__RangeResponse m = ETCDSERVERPB__RANGE_RESPONSE__INIT;
+	Etcdserverpb__ResponseHeader header = ETCDSERVERPB__RESPONSE_HEADER__INIT;
+	Mvccpb__KeyValue kv = MVCCPB__KEY_VALUE__INIT, *kvs[] = {&kv};
+	const struct change *found = NULL;
+	for (size_t i = 0; i < w->n_changes && w->changes[i].revision <= q->at_revision; i++) {
+		found = str_eq(key_text(w, w->changes[i].key), q->key) ? &w->changes[i] : found;
+	}
+	header.revision = w->revision;
+	m.header = &header;
+	kv.mod_revision = found ? found->revision : 0;
+	m.kvs = kvs;
+	m.n_kvs = found && !found->is_delete;
+	_cleanup_(mem_freep) uint8_t *body = mem_alloc(etcdserverpb__range_response__get_packed_size(&m) + 1);
+	size_t n = etcdserverpb__range_response__pack(&m, body);
+	bool is_compacted = q->at_revision > 0 && q->at_revision < w->compacted;
+	bool is_future = q->at_revision > w->revision;
+	enum storage_result result = is_future ? STORAGE_FUTURE : is_compacted ? STORAGE_COMPACTED : STORAGE_OK;
+	q->done(q->ctx, &(struct etcd_reply){.result = result, .message = "", .body = {(const char *)body, n}});
+	mem_free(q);
+}
+
+void etcd_client_call(struct etcd_client *c, const struct etcd_method *method _unused_, const ProtobufCMessage *request,
+	int64_t timeout_ms _unused_, void (*done)(void *ctx, const struct etcd_reply *reply), void *ctx)
+{
+	const Etcdserverpb__RangeRequest *m = container_of(request, const Etcdserverpb__RangeRequest, base);
+	struct world *w = container_of(c, struct world, client);
+	struct question *q = mem_new(struct question);
+	*q = (struct question){.task.run = answer_question, .world = w, .at_revision = m->revision, .done = done, .ctx = ctx};
+	q->key = arena_dup(&w->arena, (struct str){(const char *)m->key.data, m->key.len});
+	etcd_client_post(c, &q->task);
+}
+
 /* ---- the store ---- */
 
 struct answer {
@@ -326,6 +372,9 @@ static void settle(struct world *w)
 	struct etcd_task *task;
 	while ((task = take_task(&w->client))) {
 		task->run(task);
+		if (w->client.stream && w->client.stream->is_canceled) {
+			stream_end(w, STORAGE_CANCELED);
+		}
 		if (w->is_truthful && w->client.stream && !w->client.stream->is_created) {
 			send_creation(w);
 		}

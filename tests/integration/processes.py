@@ -398,23 +398,34 @@ class Up(Server):
 class Etcd(Process):
     """An etcd for `annals serve`, on Unix sockets in a directory of its own, whose path must be short."""
 
-    def __init__(self, directory, binary=None):
+    def __init__(self, directory, binary=None, socket_name="client", flags=()):
         self.dir = pathlib.Path(directory)
         self.dir.mkdir(parents=True, exist_ok=True)
-        for name in ("client:0", "peer:0"):
+        for name in (f"{socket_name}:0", "peer:0"):
             (self.dir / name).unlink(missing_ok=True)
         env = {name: value for name, value in os.environ.items() if not name.startswith("ETCD_")}
-        super().__init__([binary or etcd_binaries()[0], "--name=test", "--data-dir=data", "--listen-client-urls=unix://client:0",
-                          "--advertise-client-urls=unix://client:0", "--listen-peer-urls=unix://peer:0",
+        super().__init__([binary or etcd_binaries()[0], "--name=test", "--data-dir=data", f"--listen-client-urls=unix://{socket_name}:0",
+                          f"--advertise-client-urls=unix://{socket_name}:0", "--listen-peer-urls=unix://peer:0",
                           "--initial-advertise-peer-urls=unix://peer:0", "--initial-cluster=test=unix://peer:0",
-                          "--heartbeat-interval=20", "--election-timeout=100", "--logger=zap", "--log-outputs=stderr"],
+                          "--heartbeat-interval=20", "--election-timeout=100", "--logger=zap", "--log-outputs=stderr", *flags],
                          env=env, cwd=self.dir)
-        self.endpoint = f"unix://{self.dir}/client:0"
+        self.endpoint = f"unix://{self.dir}/{socket_name}:0"
         if not self.stderr.wait(r"serving client traffic insecurely"):
             raise AssertionError(f"etcd ended with {self.wait()}:\n{self.stderr.text}")
 
     def ctl(self, *arguments, input=None):
         return run(["etcdctl", "--endpoints", self.endpoint, *arguments], env={**os.environ, "ETCDCTL_API": "3"}, input=input, check=True).stdout
+
+    def save(self, path):
+        """A backup of now."""
+        self.ctl("snapshot", "save", str(path))
+
+    def restore(self, backup, *flags, tool=("etcdctl",)):
+        """Takes the place of what was there; to be started again. As docs/operations.md says it."""
+        assert self.popen.poll() is not None, "it is running"
+        shutil.rmtree(self.dir / "data")
+        run([*tool, "snapshot", "restore", backup, "--data-dir", self.dir / "data", "--name=test", "--initial-cluster=test=unix://peer:0",
+             "--initial-advertise-peer-urls=unix://peer:0", *flags], env={**os.environ, "ETCDCTL_API": "3"}, check=True)
 
 
 class Certificates:

@@ -411,6 +411,57 @@ static void test_agreement__a_doubt_is_looked_into(void **state)
 
 #define CASE(f) cmocka_unit_test_setup_teardown(f, open_store, free_store)
 
+/* ---- etcd is restored from a backup ---- */
+
+/* The backup knows the first replica, and not the second. */
+static void restore_below(struct storage *memory, unsigned flags, bool are_asked)
+{
+	struct replica first, second;
+
+	replica_start(&first, memory, NULL, LEASE_S);
+	replica_wait_common(&first, "v1");
+	int64_t backup = put(memory, "/other/user", "x", 0);
+	replica_start(&second, memory, NULL, LEASE_S);
+	replica_wait_count(&first, 2);
+	replica_wait_common(&second, "v1");
+	while (put(memory, "/other/user", "x", 0) < backup + 100) {
+	}
+	storage_memory_restore(memory, backup, flags);
+	if (are_asked) {
+		assert_string_equal(replica_write(&second), "v1");
+	}
+	replica_wait_notice(&second, "is gone, joining again");
+	replica_wait_count(&second, 2);
+	replica_wait_common(&second, "v1");
+	assert_string_equal(replica_write(&second), "v1");
+	assert_string_equal(replica_write(&first), "v1");
+	if (!are_asked) {
+		replica_wait_count(&first, 2);
+		replica_wait_common(&first, "v1");
+	}
+	replica_stop(&first);
+	replica_stop(&second);
+}
+
+static void test_agreement__all_join_again_when_etcd_is_restored(void **state)
+{
+	struct storage *memory = storage_memory_new();
+
+	(void)state;
+	restore_below(memory, RESTORE_NOTICED, false);
+	storage_free(memory);
+}
+
+/* Its write is refused; where the registration is looked for, the revision says why it is not there. */
+static void test_agreement__whom_a_backup_does_not_know_notices(void **state)
+{
+	struct storage *memory = storage_memory_new();
+
+	(void)state;
+	restore_below(memory, 0, true);
+	storage_free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,6 +482,8 @@ int main(void)
 		CASE(test_agreement__joins_again_when_its_registration_is_gone),
 		CASE(test_agreement__makes_good_what_somebody_else_has_written_for_it),
 		CASE(test_agreement__a_doubt_is_looked_into),
+		CASE(test_agreement__all_join_again_when_etcd_is_restored),
+		CASE(test_agreement__whom_a_backup_does_not_know_notices),
 	};
 	return cmocka_run_group_tests_name("agreement", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "tests/unit/gate.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -230,7 +231,7 @@ static void test_cache_fresh__a_fence_covers_revisions_of_others(void **state)
 	assert_int_equal(stats_of(f).n_fences, 20);
 }
 
-static void test_cache_fresh__a_lost_fence_is_written_again(void **state)
+static void test_cache_fresh__a_proof_stands_in_for_a_lost_fence(void **state)
 {
 	struct fixture *f = *state;
 	start(f, (struct cache_options){.fence_after_ms = 1});
@@ -238,7 +239,92 @@ static void test_cache_fresh__a_lost_fence_is_written_again(void **state)
 	storage_fault_arm(f->fault, FAULT_REFUSE, 2); /* round, fence */
 	assert_int_equal(world_wait_fresh(f->cache, LONG_MS), STORAGE_OK);
 	assert_true(storage_fault_has_fired(f->fault));
-	assert_int_equal(stats_of(f).n_fences, 2);
+	assert_int_equal(stats_of(f).n_fences, 1);
+	assert_int_equal(stats_of(f).n_proofs, 1);
+}
+
+/* ---- a store that takes no writes ---- */
+
+static size_t n_shown(struct fixture *f)
+{
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(f->cache, &widget);
+	return cache_snapshot_count(s, STR(""));
+}
+
+static void start_full(struct fixture *f)
+{
+	world_put(f->memory, &widget, "a/x", "", "red");
+	world_put(f->memory, &widget, "a/y", "", "red");
+	start(f, (struct cache_options){.fence_after_ms = 1});
+}
+
+static void test_cache_fresh__a_store_without_room_is_read_all_the_same(void **state)
+{
+	struct fixture *f = *state;
+	start_full(f);
+	world_put_raw(f->memory, "/other/user", "x");
+	storage_memory_set_full(f->memory, true);
+	int64_t revision = cache_revision(f->cache);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(world_wait_fresh(f->cache, LONG_MS), STORAGE_OK);
+	}
+	assert_int_equal(stats_of(f).n_fences, 1); /* refused, and not tried again at once */
+	assert_true(stats_of(f).n_proofs >= 1);
+	assert_int_equal(cache_revision(f->cache), revision);
+}
+
+/* What is gone leaves no key: only the number of keys shows it. */
+static void test_cache_fresh__a_proof_waits_for_deletions(void **state)
+{
+	struct fixture *f = *state;
+	struct pending p;
+	start_full(f);
+	storage_memory_set_full(f->memory, true);
+	gate_close(f->gate);
+	world_delete(f->memory, &widget, "a/x");
+	pending_start(&p, f, LONG_MS);
+	while (stats_of(f).n_proofs < 2) {
+		sched_yield();
+	}
+	assert_false(pending_is_over(&p));
+	gate_open(f->gate);
+	assert_int_equal(pending_end(&p), STORAGE_OK);
+	assert_int_equal(n_shown(f), 1);
+}
+
+static void test_cache_fresh__a_proof_waits_for_changes(void **state)
+{
+	struct fixture *f = *state;
+	struct pending p;
+	start_full(f);
+	gate_close(f->gate);
+	world_put(f->memory, &widget, "a/x", "", "blue");
+	world_delete(f->memory, &widget, "a/y");
+	world_put(f->memory, &widget, "a/z", "", "blue"); /* as many as there were */
+	storage_memory_set_full(f->memory, true);
+	pending_start(&p, f, LONG_MS);
+	while (stats_of(f).n_proofs < 2) {
+		sched_yield();
+	}
+	assert_false(pending_is_over(&p));
+	gate_open(f->gate);
+	assert_int_equal(pending_end(&p), STORAGE_OK);
+	assert_int_equal(n_shown(f), 2);
+}
+
+/* Keys that are of no kind, or no objects, are counted, too. */
+static void test_cache_fresh__a_proof_counts_what_is_not_shown(void **state)
+{
+	struct fixture *f = *state;
+	world_put_raw(f->memory, WORLD_PREFIX "/objects/no.such.group/things/a", "?");
+	start_full(f);
+	world_put_raw(f->memory, WORLD_PREFIX "/objects/no.such.group/things/b", "?");
+	world_put_raw(f->memory, WORLD_PREFIX "/objects/test.annals.dev/widgets/a/broken", "?");
+	world_put(f->memory, &widget, "a/y", "", "blue");
+	world_put_raw(f->memory, "/other/user", "x");
+	storage_memory_set_full(f->memory, true);
+	assert_int_equal(world_wait_fresh(f->cache, LONG_MS), STORAGE_OK);
+	assert_true(stats_of(f).n_proofs >= 1);
 }
 
 static void test_cache_wait_revision__future_times_out_and_costs_one_fence(void **state)
@@ -424,7 +510,11 @@ int main(void)
 		FRESH_TEST(test_cache_fresh__who_never_settles_is_waited_for_once),
 		FRESH_TEST(test_cache_fresh__late_joiners_see_writes_made_before_them),
 		FRESH_TEST(test_cache_fresh__a_fence_covers_revisions_of_others),
-		FRESH_TEST(test_cache_fresh__a_lost_fence_is_written_again),
+		FRESH_TEST(test_cache_fresh__a_proof_stands_in_for_a_lost_fence),
+		FRESH_TEST(test_cache_fresh__a_store_without_room_is_read_all_the_same),
+		FRESH_TEST(test_cache_fresh__a_proof_waits_for_deletions),
+		FRESH_TEST(test_cache_fresh__a_proof_waits_for_changes),
+		FRESH_TEST(test_cache_fresh__a_proof_counts_what_is_not_shown),
 		FRESH_TEST(test_cache_wait_revision__future_times_out_and_costs_one_fence),
 		FRESH_TEST(test_cache_fresh__waits_end_by_their_deadline),
 		FRESH_TEST(test_cache_fresh__without_etcd_it_says_so),
