@@ -260,7 +260,7 @@ void judge_etcd_disk(struct report *r, struct str subject, const struct etcd_met
 		return;
 	}
 	double ms = m->fsync_s / m->syncs * 1000;
-	bool is_slow = ms > SLOW_SYNC_MS;
+	bool is_slow = ms > (double)SLOW_SYNC_MS;
 	report_add(r, is_slow ? SEVERITY_WARNING : SEVERITY_OK, subject,
 		is_slow ? STR("etcd --data-dir=DIR    # on a local SSD that nothing else writes to") : NO_MEND,
 		"since it started, its disk has taken %.2f ms for an fsync on average%s", ms,

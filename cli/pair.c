@@ -21,7 +21,7 @@ void pair_done(struct pair *p)
 	if (p->key) {
 		gnutls_x509_privkey_deinit(p->key);
 	}
-	*p = (struct pair){NULL};
+	*p = (struct pair){.crt = NULL};
 }
 
 /* ---- names ---- */

@@ -202,13 +202,15 @@ void mvcc_put(struct mvcc *m, struct str key, struct str value, int64_t lease)
 	bool is_known = at < m->n_keys && str_eq(m->keys[at].key, key);
 	struct mvcc_key *entry = is_known ? &m->keys[at] : key_insert(m, at, key);
 	const struct mvcc_change *before = entry->newest;
-	bool is_alive = before && before->event.type == EVENT_PUT;
+	/* Something to read in either case: gcc 14 reads a version before it has looked whether there is one. */
+	static const struct storage_kv never;
+	const struct storage_kv *was = before && before->event.type == EVENT_PUT ? &before->event.kv : &never;
 
 	struct mvcc_change *change = change_new(key, value);
 	struct storage_kv *kv = &change->event.kv;
 	change->event.type = EVENT_PUT;
-	kv->create_revision = is_alive ? before->event.kv.create_revision : m->revision + 1;
-	kv->version = is_alive ? before->event.kv.version + 1 : 1;
+	kv->create_revision = was->version > 0 ? was->create_revision : m->revision + 1;
+	kv->version = was->version + 1;
 	kv->lease = lease;
 	key_add_change(m, entry, change);
 }
