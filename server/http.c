@@ -1266,6 +1266,13 @@ static int open_tls(struct http_server *s, struct buf *err)
 	return r ? r : client_trust_new(&s->trust, &trust, err);
 }
 
+/* libmicrohttpd knows addresses of the Internet only. */
+void http_server_admit(struct http_server *s, int fd)
+{
+	const struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	keeper_admit(s->keeper, fd, (const struct sockaddr *)&nobody, sizeof(nobody));
+}
+
 /* Nobody has been here yet: the probe does not count. */
 static void reset_stats(struct http_server *s)
 {
@@ -1278,8 +1285,7 @@ static void reset_stats(struct http_server *s)
 
 static int probe_on(struct http_server *s, const int ends[2], struct buf *reason)
 {
-	const struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	keeper_admit(s->keeper, ends[0], (const struct sockaddr *)&nobody, sizeof(nobody));
+	http_server_admit(s, ends[0]);
 	int r = http_probe(ends[1], s->tls != NULL, reason);
 	shutdown(ends[1], SHUT_RDWR);
 	close(ends[1]);
@@ -1303,7 +1309,11 @@ static int probe(struct http_server *s, struct buf *err)
 	int r = probe_on(s, ends, &reason);
 	s->options.handler = handler;
 	reset_stats(s);
-	if (r < 0) {
+	if (r == -EPROTO) {
+		buf_printf(err,
+			"no TLS client can connect with the certificate %s (%.*s): does its key usage allow signatures?",
+			s->options.cert_file, (int)reason.n, reason.p);
+	} else if (r < 0) {
 		buf_printf(err, "libmicrohttpd %s does not serve as it must (%.*s); versions 0.9.75 to 1.0.1 are known to",
 			MHD_get_version(), (int)reason.n, reason.p);
 	}

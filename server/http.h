@@ -81,6 +81,8 @@ struct http_options {
 /* 0, or -errno with a sentence in err: port in use, unreadable or mismatched certificate... */
 int http_server_new(struct http_server **ret, const struct http_options *options, struct buf *err);
 uint16_t http_server_port(const struct http_server *s);
+/* Serves a connection that did not come by the listener; takes its descriptor, which must not block. Any thread. */
+void http_server_admit(struct http_server *s, int fd);
 /* Whom to believe where no file says it: counts from the next request on, also on connections that are there. Any thread; copies. What is
  * garbage believes nobody, and on_notice is told. */
 void http_server_set_trust(struct http_server *s, const struct trust *trust);

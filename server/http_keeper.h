@@ -91,7 +91,7 @@ struct keeper_options {
 struct keeper *keeper_new(const struct keeper_options *options);
 struct keeper *keeper_free(struct keeper *k); /* no connection may be left */
 void keeper_open(struct keeper *k);
-/* A connection that did not come by the listener, before keeper_open(): it has no deadlines until then. */
+/* A connection that did not come by the listener; any thread. There are no deadlines before keeper_open(). */
 void keeper_admit(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size);
 
 void keeper_add(struct keeper *k, struct keeper_connection *c, enum keeper_phase phase); /* c->fd is set */

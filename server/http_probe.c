@@ -103,8 +103,8 @@ static int line_open(struct line *l, struct buf *err)
 		} while (e < 0 && is_worth_another_try(l, e));
 	}
 	if (e < 0) {
-		buf_printf(err, "no TLS connection: %s", gnutls_strerror(e));
-		return -EIO;
+		buf_printf(err, "%s", gnutls_strerror(e));
+		return -EPROTO;
 	}
 	return 0;
 }

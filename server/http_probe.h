@@ -8,7 +8,8 @@
 /* What serves the requests of the probe. */
 struct http_handler http_probe_handler(void);
 
-/* fd: the client's end of a connection to the server, not blocking; it is left open. 0, or -EIO with a reason in err. */
+/* fd: the client's end of a connection to the server, not blocking; it is left open. 0; -EPROTO where TLS, so the certificate, does
+ * not work; -EIO where libmicrohttpd does not; with a reason in err. */
 int http_probe(int fd, bool is_tls, struct buf *err);
 
 #endif

@@ -264,6 +264,14 @@ static void test_tls__requests_in_records_of_any_size_are_read(void **state _unu
 	client_close(&c);
 }
 
+/* The key may sign certificates only, which makes every handshake fail: better said at once. */
+static void test_tls__certificate_that_no_client_can_use_is_no_start(void **state _unused_)
+{
+	_cleanup_(mem_freep) char *key = pki_path(pki, "ca", "key");
+	struct http_options o = {.cert_file = ca_cert, .key_file = key};
+	assert_no_start(&o, -EPROTO, "no TLS client can connect with the certificate ");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +284,7 @@ int main(void)
 		CASE(test_tls__stalled_handshakes_cost_nothing),
 		CASE(test_tls__hostile_handshakes_hurt_nobody_else),
 		CASE(test_tls__requests_in_records_of_any_size_are_read),
+		CASE(test_tls__certificate_that_no_client_can_use_is_no_start),
 	};
 	return cmocka_run_group_tests(tests, open_pki, close_pki);
 }
