@@ -334,10 +334,16 @@ END = "Host: x\r\nConnection: close\r\n\r\n"
     ("GET /" + "x" * 40000 + " HTTP/1.1\r\n" + END, 414),
     ("GET /livez HTTP/1.1\r\nX: " + "x" * 40000 + "\r\n" + END, 431),
     ("GET /livez HTTP/1.1\r\n" + "".join(f"X{i}: x\r\n" for i in range(1000)) + END, 431),
+    ("GET /livez?" + "&a" * 1000 + " HTTP/1.1\r\n" + END, 200),
+    ("GET http://x/livez HTTP/1.1\r\n" + END, 200),
+    ("GET\0X /livez HTTP/1.1\r\n" + END, 400),
+    ("GET /livez HTTP/1.1\r\nCookie: a=b\r\nContent-Length: 18446744073709551616\r\n" + END, 400),
+    ("POST /version HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + END + "0\n\r\n", 400),
 ], ids=["right", "http-1.0", "no-host", "two-hosts", "blank-before-colon", "folded", "length-and-chunked", "two-lengths", "length-no-number",
-        "length-negative", "gzip-chunked", "long-target", "long-header", "many-headers"])
+        "length-negative", "gzip-chunked", "long-target", "long-header", "many-headers", "many-arguments",
+        "absolute-form", "nul-in-method", "huge-length-and-cookie", "bare-lf-in-chunk"])
 def test_requests_are_taken_literally(annals, request_head, status):
-    assert set(statuses(say(annals, request_head))) == {status}
+    assert statuses(say(annals, request_head)) == [status]
 
 
 @pytest.mark.parametrize("garbage", ["\r\n\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\0" * 100, "GET\r\n\r\n", "GET /livez HTTP/9.9\r\nHost: x\r\n\r\n"])
