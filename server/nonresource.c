@@ -206,7 +206,7 @@ static void serve_version(struct request *q)
 		{"gitCommit", STR(ANNALS_COMMIT)},
 		{"gitTreeState", STR("clean")},
 		{"buildDate", STR(ANNALS_BUILD_DATE)},
-		{"goVersion", STR("none: C")},
+		{"goVersion", STR("none")},
 		{"compiler", STR(__VERSION__)},
 		{"platform", arena_printf(q->a, "linux/%s", str_is(str_of(machine.machine), "x86_64") ? "amd64" : machine.machine)},
 	};
