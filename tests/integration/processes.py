@@ -5,6 +5,7 @@ Everything here waits for what it wants (a line of output, the end of a process)
 
 import base64
 import collections
+import functools
 import http.client
 import json
 import os
@@ -45,6 +46,34 @@ def kubectls():
     newest = PEERS / "kubectl"
     return {"kubectl": shutil.which("kubectl"), "kubectl-old": os.environ.get("ANNALS_TEST_KUBECTL_OLD"),
             "kubectl-newest": str(newest) if newest.exists() else None}
+
+
+@functools.lru_cache
+def kubectl_version(path):
+    """(1, 20), for example."""
+    version = json.loads(run([path, "version", "--client", "-o", "json"], check=True).stdout)["clientVersion"]
+    return int(version["major"]), int(re.match(r"\d+", version["minor"])[0])
+
+
+def kubectl_since(*version):
+    """A kubectl of this machine that is not older: that of the distribution, or the one that make check-cluster has built. Debian 12
+    has 1.20, Ubuntu 24.04 none: a test that needs another one is skipped and says so."""
+    import pytest
+
+    there = [path for path in (kubectls()["kubectl"], kubectls()["kubectl-newest"]) if path]
+    for path in there:
+        if kubectl_version(path) >= version:
+            return path
+    return pytest.skip(f"needs kubectl {'.'.join(map(str, version)) or 'of any version'}; there is "
+                       + (", ".join(".".join(map(str, kubectl_version(path))) for path in there) or "none"))
+
+
+def require_kubectl(path, *version):
+    """For a test that runs with each kubectl of this machine."""
+    import pytest
+
+    if kubectl_version(path) < version:
+        pytest.skip(f"needs kubectl {'.'.join(map(str, version))}; this one is {'.'.join(map(str, kubectl_version(path)))}")
 
 
 def is_alive(pid):
@@ -391,8 +420,9 @@ class Up(Server):
     def kubectl_env(self, **more):
         return {**os.environ, "KUBECONFIG": str(self.kubeconfig), "HOME": str(self.dir), **more}
 
-    def kubectl(self, *arguments, input=None, binary="kubectl", **env):
-        return run([binary, *arguments], env=self.kubectl_env(**env), input=input)
+    def kubectl(self, *arguments, input=None, binary=None, since=(), **env):
+        """With the oldest kubectl that will do: since=(1, 27)."""
+        return run([binary or kubectl_since(*since), *arguments], env=self.kubectl_env(**env), input=input)
 
 
 class Etcd(Process):

@@ -1,6 +1,8 @@
 """The kinds around revisions, as kubectl makes and shows them, and what one may ask about oneself."""
 
+import functools
 import json
+import re
 
 import pytest
 
@@ -32,8 +34,8 @@ def shop(tmp_path_factory):
 def kubectl(shop):
     """What kubectl prints."""
 
-    def call(*arguments, fails=False):
-        done = shop.kubectl(*arguments)
+    def call(*arguments, fails=False, since=()):
+        done = shop.kubectl(*arguments, since=since)
         assert (done.returncode != 0) == fails, done.stdout + done.stderr
         return done.stderr if fails else done.stdout
 
@@ -114,7 +116,15 @@ def test_kubectl_auth_can_i_list(kubectl):
     assert any(row[0] == "*.*" for row in columns(kubectl("auth", "can-i", "--list")))
 
 
+def test_version_is_read_by_scripts(kubectl, shop):
+    """Also by those that cut YAML into words: plain scalars, whatever kubectl does about quotes."""
+    version = shop.get("/version").json
+    assert all(re.fullmatch(r"(?!.*: )[A-Za-z0-9][ -~]*", value) for value in version.values()), version
+    assert f"\n  goVersion: {version['goVersion']}\n" in kubectl("version", "-o", "yaml").partition("serverVersion:")[2]
+
+
 def test_kubectl_auth_whoami(kubectl):
+    kubectl = functools.partial(kubectl, since=(1, 27))
     said = json.loads(kubectl("auth", "whoami", "-o", "json"))["status"]["userInfo"]
     assert "system:masters" in said["groups"] and "system:authenticated" in said["groups"]
     said = json.loads(kubectl("auth", "whoami", "-o", "json", "--as=alice", "--as-group=dev"))["status"]["userInfo"]

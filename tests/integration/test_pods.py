@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+import processes
+
 
 @pytest.fixture
 def k(annals, namespace, kubectl_binary):
@@ -14,6 +16,7 @@ def k(annals, namespace, kubectl_binary):
 
     run.path = f"/api/v1/namespaces/{namespace}"
     run.stored = lambda resource, name: annals.get(f"{run.path}/{resource}/{name}").json
+    run.binary = kubectl_binary
     return run
 
 
@@ -56,6 +59,7 @@ def test_set_image_and_label__are_strategic(k):
 
 
 def test_status__is_merged_by_key_and_shown(k):
+    processes.require_kubectl(k.binary, 1, 24)  # --subresource
     k("run", "web", "--image=nginx:1.25")
     for patch in ({"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}, {"type": "Initialized", "status": "True"}]},
                   {"conditions": [{"type": "Ready", "status": "True"}],

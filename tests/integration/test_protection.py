@@ -85,7 +85,7 @@ def test_a_dependent_is_told_what_its_provider_provides(server):
     assert server.kubectl("delete", "provider", "colours", "--wait=false").returncode == 0
     assert "Terminating" in server.kubectl("get", "providers").stdout
     assert server.kubectl("delete", "dependent", "painter").returncode == 0
-    assert server.kubectl("wait", "--for=delete", "provider/colours", "--timeout=60s").returncode == 0
+    await_gone(server, f"{PROVIDERS}/colours")
     assert server.get(f"{MAPS}/painter").status == 404
 
 

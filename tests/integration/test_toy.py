@@ -1,5 +1,6 @@
 """A kind is one declaration: toys, which only tests/toy/toy_kind.c knows of, have everything that the kinds of the house have."""
 
+import functools
 import json
 import pathlib
 import re
@@ -170,6 +171,8 @@ def test_metrics_and_keys(shop):
 
 
 def test_kubectl_knows_it(shop):
+    """Older ones want what is defaulted, and know no --subresource."""
+    kubectl = functools.partial(globals()["kubectl"], since=(1, 25))
     text = json.dumps(toy(colour="red"))
     assert kubectl(shop, "create", "-f", "-", input=text) == "toy.toys.example.com/ball created\n"
     header, row = kubectl(shop, "get", "toys").splitlines()

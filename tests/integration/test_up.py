@@ -47,6 +47,7 @@ def test_first_start_serves_and_says_how(up, etcd_binary):
 
 
 def test_what_is_printed_works_when_pasted(up):
+    processes.kubectl_since()
     a = up()
     lines = [line for line in a.stdout.text.splitlines() if line.startswith("  ")]
     done = subprocess.run(["bash", "-c", "\n".join(lines)], capture_output=True, text=True, timeout=processes.PATIENCE, env={**os.environ, "HOME": str(a.dir)})
