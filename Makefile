@@ -13,6 +13,7 @@ help:
 	@echo 'make run            build, install what is missing, and start "annals up" (ARGS="--port 7443" for its flags)'
 	@echo 'make build          build/annals, and build/kubectl-annals, the plugin'
 	@echo 'make check          source checks, unit, contract, integration and fault tests, exchanges recorded from kube-apiserver'
+	@echo 'make check-distros  builds and tests on fresh roots of Debian 12 and 13 and Ubuntu 24.04; as root (ARGS="trixie")'
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
 	@echo 'make sanitize       the same suites with ASan+UBSan and with TSan (sanitize-address, sanitize-thread)'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
@@ -33,6 +34,9 @@ check:
 	$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 	tools/run-tests.py --build $(BUILD) house $(NATIVE_SUITES) $(PROCESS_SUITES) tests/parity
+
+check-distros:
+	tools/check-distros.sh $(ARGS)
 
 check-cluster:
 	tools/install-deps.sh build run test cluster
@@ -80,4 +84,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run check check-cluster sanitize fuzz bench format clean
+.PHONY: help build run check check-distros check-cluster sanitize fuzz bench format clean
