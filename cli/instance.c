@@ -4,6 +4,7 @@
 #include "migration/migrator.h"
 #include "server/server.h"
 #include "storage/agreement.h"
+#include "storage/alarms.h"
 #include "storage/compact.h"
 
 #include <errno.h>
@@ -19,6 +20,7 @@ struct instance {
 	struct storage *storage;
 	struct cache *cache;
 	struct compactor *compactor;
+	struct alarms *alarms;
 	struct agreement *agreement;
 	struct delegation *delegation; /* aggregated mode */
 	struct server *server;
@@ -77,6 +79,11 @@ static void on_agreement_change(void *ctx, struct agreement *a _unused_)
 static void on_migrator_notice(void *ctx _unused_, bool is_trouble, struct str text)
 {
 	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "migration", STR_FMT, STR_ARG(text));
+}
+
+static void on_alarm(void *ctx _unused_, bool is_trouble, struct str text)
+{
+	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "etcd", STR_FMT, STR_ARG(text));
 }
 
 static void on_agreement_notice(void *ctx _unused_, bool is_trouble, struct str text)
@@ -193,6 +200,7 @@ static int open_server(struct instance *i, struct buf *err)
 		.storage = i->storage,
 		.cache = i->cache,
 		.agreement = i->agreement,
+		.alarms = i->alarms,
 		.prefix = str_of(o->prefix),
 		.is_standalone = !i->delegation,
 		.delegates = i->delegation ? delegation_delegates(i->delegation) : NULL,
@@ -300,6 +308,7 @@ static int open_parts(struct instance *i, struct buf *err)
 		.storage = i->storage, .prefix = str_of(o->prefix), .on_state = on_cache_state, .ctx = i});
 	i->compactor = compactor_new(&(struct compactor_options){
 		.storage = i->storage, .prefix = str_of(o->prefix), .interval_ms = o->flags->etcd_compaction_interval_ms});
+	i->alarms = alarms_new(&(struct alarms_options){.storage = i->storage, .on_notice = on_alarm, .ctx = i});
 	open_agreement(i);
 	r = open_delegation(i, err);
 	r = r ? r : open_server(i, err);
@@ -372,6 +381,7 @@ struct instance *instance_free(struct instance *i)
 		delegation_free(i->delegation);
 		close_migrator(i);
 		agreement_free(i->agreement);
+		alarms_free(i->alarms);
 		compactor_free(i->compactor);
 		cache_free(i->cache);
 		if (i->storage) {

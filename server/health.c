@@ -59,20 +59,29 @@ static const char *check_shutdown(struct request *q)
 	return atomic_load(&q->server->is_draining) ? "the server is shutting down" : NULL;
 }
 
+/* Reads go on, and another replica would have no more room: that is to be seen, and no reason to send anybody elsewhere. */
+static const char *inform_alarms(struct request *q)
+{
+	const struct alarms *a = q->server->options.alarms;
+	return a ? alarms_explain(a) : NULL;
+}
+
 static const struct check {
 	const char *name;
 	unsigned endpoints;
 	const char *(*run)(struct request *q);
 	bool is_aggregated; /* of that mode alone */
+	const char *(*inform)(struct request *q); /* what is not well, and no failure */
 } checks[] = {
-	{"ping", HEALTHZ | LIVEZ | READYZ, check_ping, false},
-	{"etcd", LIVEZ, check_etcd_alive, false},
-	{"etcd", HEALTHZ | READYZ, check_etcd, false},
-	{"etcd-readiness", READYZ, check_etcd, false},
-	{"namespaces", READYZ, check_namespaces, false},
-	{"storage-versions", READYZ, versions_check, false},
-	{"cluster", READYZ, check_cluster, true},
-	{"shutdown", READYZ, check_shutdown, false},
+	{"ping", HEALTHZ | LIVEZ | READYZ, check_ping, false, NULL},
+	{"etcd", LIVEZ, check_etcd_alive, false, NULL},
+	{"etcd", HEALTHZ | READYZ, check_etcd, false, NULL},
+	{"etcd-readiness", READYZ, check_etcd, false, NULL},
+	{"etcd-alarms", READYZ, check_ping, false, inform_alarms},
+	{"namespaces", READYZ, check_namespaces, false, NULL},
+	{"storage-versions", READYZ, versions_check, false, NULL},
+	{"cluster", READYZ, check_cluster, true, NULL},
+	{"shutdown", READYZ, check_shutdown, false, NULL},
 };
 
 static bool is_excluded(struct request *q, const char *name)
@@ -135,6 +144,10 @@ static void serve_all(struct request *q, unsigned endpoint, const char *name)
 		}
 		problem = c->run(q);
 		is_healthy &= !problem;
+		if (!problem && c->inform && c->inform(q)) {
+			buf_printf(&report, "[+]%s ok, but %s\n", c->name, c->inform(q));
+			continue;
+		}
 		buf_printf(&report, problem ? "[-]%s failed: %s\n" : "[+]%s ok\n", c->name, problem);
 	}
 	warn_unknown_exclusions(q, endpoint, &report);

@@ -93,6 +93,9 @@ static void write_agreement_metrics(void *ctx, struct buf *out)
 {
 	struct server *s = ctx;
 
+	if (s->options.alarms) {
+		alarms_write_metrics(s->options.alarms, out);
+	}
 	if (s->options.agreement) {
 		agreement_write_metrics(s->options.agreement, out);
 	}

@@ -7,6 +7,7 @@
 #include "server/audit.h"
 #include "server/http.h"
 #include "storage/agreement.h"
+#include "storage/alarms.h"
 #include "storage/cache.h"
 
 struct server;
@@ -15,6 +16,7 @@ struct server_options {
 	struct http_options http;              /* handler is set by the server */
 	struct storage *storage;
 	struct cache *cache;
+	const struct alarms *alarms;           /* etcd's; NULL: nobody looks */
 	struct agreement *agreement;           /* on storage versions; NULL: this server is alone */
 	struct str prefix;                     /* --etcd-prefix */
 	bool is_standalone;

@@ -141,8 +141,8 @@ def up(folder):
 def etcd(folder):
     numbers = itertools.count(1)
 
-    def start(dir=None, binary=None):
-        return processes.Etcd(dir or folder / f"etcd-{next(numbers)}", binary)
+    def start(dir=None, binary=None, flags=()):
+        return processes.Etcd(dir or folder / f"etcd-{next(numbers)}", binary, flags=flags)
 
     return start
 

@@ -31,7 +31,7 @@ def test_version_says_what_and_from_where(annals):
     assert version["platform"].startswith("linux/")
 
 
-@pytest.mark.parametrize("path, checks", [("/livez", ["ping", "etcd"]), ("/readyz", ["ping", "etcd", "etcd-readiness", "namespaces", "storage-versions", "shutdown"]), ("/healthz", ["ping", "etcd"])])
+@pytest.mark.parametrize("path, checks", [("/livez", ["ping", "etcd"]), ("/readyz", ["ping", "etcd", "etcd-readiness", "etcd-alarms", "namespaces", "storage-versions", "shutdown"]), ("/healthz", ["ping", "etcd"])])
 def test_health_is_ok_and_names_its_checks(annals, path, checks):
     retry_until(lambda: annals.get(path).status == 200, "the server to be well")
     assert (annals.get(path).status, annals.get(path).text) == (200, "ok")

@@ -102,14 +102,15 @@ static void test_health__is_alive_but_not_ready_while_loading(void **state)
 		{"/livez/etcd", 200, "ok"},
 		{"/readyz", 500,
 			"[+]ping ok\n"
-			"[-]etcd failed: " NOT_READ "[-]etcd-readiness failed: " NOT_READ "[-]namespaces failed: " NO_NAMESPACES
+			"[-]etcd failed: " NOT_READ "[-]etcd-readiness failed: " NOT_READ
+			"[+]etcd-alarms ok\n[-]namespaces failed: " NO_NAMESPACES
 			"[+]storage-versions ok\n[+]shutdown ok\nreadyz check failed\n"},
 		{"/readyz/etcd", 500, "internal server error: " NOT_READ},
 		{"/readyz/ping", 200, "ok"},
 		{"/readyz?exclude=etcd&exclude=etcd-readiness&exclude=namespaces", 200, "ok"},
 		{"/readyz?exclude=etcd&exclude=namespaces", 500,
 			"[+]ping ok\n[+]etcd excluded: ok\n"
-			"[-]etcd-readiness failed: " NOT_READ
+			"[-]etcd-readiness failed: " NOT_READ "[+]etcd-alarms ok\n"
 			"[+]namespaces excluded: ok\n[+]storage-versions ok\n[+]shutdown ok\nreadyz check failed\n"},
 		{"/healthz", 500, "[+]ping ok\n[-]etcd failed: " NOT_READ "healthz check failed\n"},
 	};
@@ -123,7 +124,7 @@ static void test_health__is_not_ready_without_the_first_namespaces(void **state)
 		{"/readyz/etcd", 200, "ok"},
 		{"/readyz/namespaces", 500, "internal server error: " NO_NAMESPACES},
 		{"/readyz", 500,
-			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[-]namespaces failed: " NO_NAMESPACES
+			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]etcd-alarms ok\n[-]namespaces failed: " NO_NAMESPACES
 			"[+]storage-versions ok\n[+]shutdown ok\nreadyz check failed\n"},
 	};
 	finish_loading(*state);
@@ -151,7 +152,8 @@ static void test_health__is_ready_when_everything_is_there(void **state)
 		{"/healthz", 200, "ok"},
 		{"/healthz/", 404, "404 page not found\n"},
 		{"/readyz?verbose", 200,
-			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]namespaces ok\n[+]storage-versions ok\n[+]shutdown "
+			"[+]ping ok\n[+]etcd ok\n[+]etcd-readiness ok\n[+]etcd-alarms ok\n[+]namespaces "
+			"ok\n[+]storage-versions ok\n[+]shutdown "
 			"ok\nreadyz check "
 			"passed\n"},
 		{"/livez?verbose=false", 200, "[+]ping ok\n[+]etcd ok\nlivez check passed\n"},

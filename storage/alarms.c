@@ -1,0 +1,140 @@
+#include "storage/alarms.h"
+
+#include "base/clock.h"
+#include "base/exposition.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { INTERVAL_MS = 5000, TIMEOUT_MS = 2000 };
+
+enum alarm { ALARM_NOSPACE, ALARM_CORRUPT, N_ALARMS };
+
+static const struct {
+	const char *name, *meaning;
+} rows[] = {
+	[ALARM_NOSPACE] = {"NOSPACE",
+		"etcd has no room, and refuses all writes but deletions until it is compacted, defragmented, and the alarm "
+		"disarmed"},
+	[ALARM_CORRUPT] = {"CORRUPT", "etcd's members differ in what they have, and it answers nothing"},
+};
+
+struct alarms {
+	struct alarms_options options;
+	pthread_t thread;
+	bool has_thread;
+	atomic_bool are_on[N_ALARMS];
+	pthread_mutex_t lock; /* guards is_closing */
+	pthread_cond_t wake;
+	bool is_closing;
+};
+
+static void tell(struct alarms *a, enum alarm alarm, bool is_on)
+{
+	enum { SENTENCE_MAX = 512 };
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, SENTENCE_MAX);
+	if (is_on) {
+		buf_printf(&text, "etcd has the alarm %s: %s", rows[alarm].name, rows[alarm].meaning);
+	} else {
+		buf_printf(&text, "etcd's alarm %s is over", rows[alarm].name);
+	}
+	if (a->options.on_notice) {
+		a->options.on_notice(a->options.ctx, is_on, buf_str(&text));
+	}
+}
+
+/* An etcd that does not answer says nothing of its alarms. */
+static void look(struct alarms *a)
+{
+	struct storage_status status = {.op.timeout_ms = TIMEOUT_MS};
+
+	if (storage_status_wait(a->options.storage, &status) == STORAGE_OK) {
+		const bool are_on[N_ALARMS] = {[ALARM_NOSPACE] = status.has_nospace, [ALARM_CORRUPT] = status.has_corrupt};
+
+		for (enum alarm i = 0; i < N_ALARMS; i++) {
+			if (atomic_exchange(&a->are_on[i], are_on[i]) != are_on[i]) {
+				tell(a, i, are_on[i]);
+			}
+		}
+	}
+	storage_op_clear(&status.op);
+}
+
+/* False: it is over. */
+static bool pause_between(struct alarms *a)
+{
+	int64_t until_ms = clock_mono_ms() + a->options.interval_ms;
+	int r = 0;
+
+	pthread_mutex_lock(&a->lock);
+	while (!a->is_closing && r != ETIMEDOUT) {
+		r = clock_cond_wait(&a->wake, &a->lock, until_ms);
+	}
+	bool goes_on = !a->is_closing;
+	pthread_mutex_unlock(&a->lock);
+	return goes_on;
+}
+
+static void *run(void *ctx)
+{
+	struct alarms *a = ctx;
+
+	pthread_setname_np(pthread_self(), "etcd-alarms");
+	do {
+		look(a);
+	} while (pause_between(a));
+	return NULL;
+}
+
+struct alarms *alarms_new(const struct alarms_options *options)
+{
+	struct alarms *a = mem_new(struct alarms);
+
+	a->options = *options;
+	a->options.interval_ms = options->interval_ms ? options->interval_ms : INTERVAL_MS;
+	pthread_mutex_init(&a->lock, NULL);
+	clock_cond_init(&a->wake);
+	a->has_thread = pthread_create(&a->thread, NULL, run, a) == 0;
+	if (!a->has_thread && a->options.on_notice) {
+		a->options.on_notice(a->options.ctx, true, STR("cannot start a thread: etcd's alarms are not watched"));
+	}
+	return a;
+}
+
+struct alarms *alarms_free(struct alarms *a)
+{
+	if (!a) {
+		return NULL;
+	}
+	pthread_mutex_lock(&a->lock);
+	a->is_closing = true;
+	pthread_cond_broadcast(&a->wake);
+	pthread_mutex_unlock(&a->lock);
+	if (a->has_thread) {
+		pthread_join(a->thread, NULL);
+	}
+	pthread_cond_destroy(&a->wake);
+	pthread_mutex_destroy(&a->lock);
+	return mem_free(a);
+}
+
+const char *alarms_explain(const struct alarms *a)
+{
+	for (enum alarm i = 0; i < N_ALARMS; i++) {
+		if (atomic_load(&a->are_on[i])) {
+			return rows[i].meaning;
+		}
+	}
+	return NULL;
+}
+
+void alarms_write_metrics(const struct alarms *a, struct buf *out)
+{
+	exposition_head(out, "annals_etcd_alarm", "gauge", "1 while etcd has that alarm.");
+	for (enum alarm i = 0; i < N_ALARMS; i++) {
+		buf_printf(out, "annals_etcd_alarm{type=\"%s\"} %d\n", rows[i].name, atomic_load(&a->are_on[i]));
+	}
+}
