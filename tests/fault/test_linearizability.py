@@ -2,11 +2,13 @@
 have given that does one thing after the other."""
 
 import itertools
+import signal
 
 import pytest
 
 import clients
 import fleet
+import members
 import model
 import search
 import sweep
@@ -61,6 +63,62 @@ def test_history_is_linearizable(folder, certificates, etcd_binary, trouble):
             for number in rounds(least=2):
                 crew.wait_successes(20)
                 trouble(world, crew, number)
+        check(history, truth.Truth(world.gateway.history()))
+
+
+# ---- three members ----
+
+
+def kill_leader(world, crew, _round):
+    leader = world.etcd.wait_leader()
+    leader.kill()
+    crew.wait_successes(5)
+    world.etcd.start(leader.number)
+    world.etcd.wait_leader()
+
+
+def pause_leader(world, crew, _round):
+    """It takes itself for the leader until it goes on."""
+    leader = world.etcd.wait_leader()
+    leader.signal(signal.SIGSTOP)
+    crew.wait_successes(5)
+    leader.signal(signal.SIGCONT)
+    world.etcd.wait_leader()
+
+
+def kill_follower(world, crew, number):
+    leader = world.etcd.wait_leader()
+    follower = world.etcd.all[(leader.number + 1 + number % 2) % members.N_MEMBERS]
+    follower.kill()
+    crew.wait_successes(5)
+    world.etcd.start(follower.number)
+    world.etcd.wait_leader()
+
+
+def lose_quorum(world, crew, _round):
+    leader = world.etcd.wait_leader()
+    lost = [member for member in world.etcd.all if member is not leader]
+    for member in lost:
+        member.kill()
+    crew.wait_failures()
+    for member in lost:
+        world.etcd.start(member.number)
+    world.etcd.wait_leader()
+
+
+MEMBER_TROUBLES = [kill_leader, pause_leader, kill_follower, lose_quorum]
+
+
+def test_history_of_three_members_is_linearizable(folder, certificates):
+    history = []
+    with World(folder, certificates, n_members=members.N_MEMBERS) as world:
+        crew = Crew([clients.Client(world, number, number % len(world.servers), NAMES, history) for number in range(6)])
+        with crew.at_work():
+            for number, trouble in zip(rounds(least=len(MEMBER_TROUBLES)), itertools.cycle(MEMBER_TROUBLES)):
+                crew.wait_successes(20)
+                trouble(world, crew, number)
+            crew.wait_successes(20)
+        print(f"{len(history)} operations, {sum(op.is_lost for op in history)} lost")
         check(history, truth.Truth(world.gateway.history()))
 
 

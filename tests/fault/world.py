@@ -6,9 +6,11 @@ import signal
 import threading
 import time
 
+import members
 import processes
 import truth
 
+N_MEMBERS = int(os.environ.get("FAULT_MEMBERS", "1"))  # of etcd, for every scenario: 1 or 3
 SECONDS = float(os.environ.get("FAULT_SECONDS", "6"))  # how long each scenario goes on, at least
 
 
@@ -16,10 +18,12 @@ class World:
     """etcd and `annals serve` processes on it. Whoever starts one must be the main thread: processes end with the thread that
     started them."""
 
-    def __init__(self, folder, certificates, etcd_binary=None, n_servers=2):
+    def __init__(self, folder, certificates, etcd_binary=None, n_servers=2, n_members=N_MEMBERS):
+        assert n_members in (1, members.N_MEMBERS)
+        self.n_members = n_members
         self.folder, self.certificates, self.etcd_binary = folder, certificates, etcd_binary
         self.start_etcd()
-        self.gateway = truth.Gateway(self.etcd.endpoint)
+        self.gateway = truth.Gateway(self.etcd.endpoint) if n_members == 1 else members.Gateway(self.etcd)
         self.servers = [None] * n_servers
         for number in range(n_servers):
             self.start_server(number)
@@ -35,7 +39,8 @@ class World:
         assert failure or not any(statuses), f"servers ended with {statuses}"
 
     def start_etcd(self):
-        self.etcd = processes.Etcd(self.folder / "etcd", self.etcd_binary)
+        kind = processes.Etcd if self.n_members == 1 else members.Members
+        self.etcd = kind(self.folder / "etcd", self.etcd_binary)
 
     def endpoint(self, _number):
         return self.etcd.endpoint
