@@ -35,7 +35,7 @@ class Dawdling(World):
 
     def endpoint(self, number):
         if number >= len(self.ways):
-            self.ways.append(Relay(self.folder / f"way-{number}", f"{self.folder}/etcd/client:0", now_and_then))
+            self.ways.append(Relay(self.folder / f"way-{number}", self.path(number), now_and_then))
         return f"unix://{self.ways[number].path}"
 
 

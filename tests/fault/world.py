@@ -42,6 +42,11 @@ class World:
         kind = processes.Etcd if self.n_members == 1 else members.Members
         self.etcd = kind(self.folder / "etcd", self.etcd_binary)
 
+    def path(self, number):
+        """A socket of etcd, for a relay that leads a server there."""
+        paths = getattr(self.gateway, "paths", [f"{self.folder}/etcd/client:0"])
+        return paths[number % len(paths)]
+
     def endpoint(self, _number):
         return self.etcd.endpoint
 
