@@ -54,9 +54,15 @@ void verb_get(struct request *q)
 {
 	struct str text = params_get(&q->route.params, "resourceVersion");
 	uint64_t version = 0;
+	bool exports;
 
 	if (q->route.sub && q->route.sub->is_diff) {
 		diff_answer(q);
+		return;
+	}
+	if (params_optional_bool(&q->route.params, "export", &exports) && exports) {
+		status_bad_request(&q->st, "the export parameter, deprecated since v1.14, is no longer supported");
+		reply_status(q);
 		return;
 	}
 	if (text.n > 0 && !str_to_uint64(text, &version)) {

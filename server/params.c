@@ -130,8 +130,7 @@ bool params_bool(const struct params *p, const char *name)
 	return text_to_bool(params_get(p, name));
 }
 
-/* Options that upstream holds as pointers to booleans: there, an empty text is true (Convert_Slice_string_To_Pointer_bool). */
-static bool params_optional_bool(const struct params *p, const char *name, bool *ret)
+bool params_optional_bool(const struct params *p, const char *name, bool *ret)
 {
 	struct str text = params_get(p, name);
 

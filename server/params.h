@@ -26,6 +26,8 @@ size_t params_all(const struct params *p, const char *name, struct arena *a, str
 bool url_unescape(struct str s, bool plus_is_space, struct arena *a, struct str *ret);
 /* surprises.md 32: anything but "", "0" and "false" in any case is true. */
 bool params_bool(const struct params *p, const char *name);
+/* Options that upstream holds as pointers to booleans: there, an empty text is true (Convert_Slice_string_To_Pointer_bool). False: it is not given. */
+bool params_optional_bool(const struct params *p, const char *name, bool *ret);
 
 enum version_match { MATCH_UNSET, MATCH_EXACT, MATCH_NOT_OLDER_THAN };
 

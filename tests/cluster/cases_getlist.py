@@ -35,6 +35,9 @@ FIELD_SELECTORS = [
 ]
 
 CASES = {
+    "export": LABELLED[:1] + [get(path + "?" + query) for query in (
+        "export=true", "export=false", "export=0", "export=FALSE", "export=", "export", "export=x", "export=false&export=true", "export=true&resourceVersion=x", "exact=true")
+        for path in ("{crs}/" + LABELLED[0].body["metadata"]["name"], "{crs}/none", "{crs}", "{nss}/{ns}")],
     "label-selectors": LABELLED + [get("{crs}?labelSelector=" + selector) for selector in LABEL_SELECTORS],
     "field-selectors": LABELLED[:3] + [get("{crs}?fieldSelector=" + selector) for selector in FIELD_SELECTORS],
     "selectors-together": LABELLED + gets(
