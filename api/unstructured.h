@@ -10,4 +10,11 @@
  * what is right already with `in`. */
 const struct json *unstructured_settle(const struct json *in, const struct kind *kind, const struct door *door, struct arena *a);
 
+/* Does it hold a value of a type that cannot become the door's? Then true, with what Go's converter says of the first one in the order of its structs. It has
+ * been settled. */
+bool unstructured_refuses(
+	const struct json *in, const struct kind *kind, const struct door *door, struct arena *a, struct str *ret_reason);
+/* A strategic patch that was carried out on `before`, as Go's fmt prints the maps that JSON is read into ("%+v"): `map[a:[1 x] b:<nil>]`. */
+struct str unstructured_patch_text(const struct json *patch, const struct json *before, struct arena *a);
+
 #endif

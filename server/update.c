@@ -15,6 +15,7 @@ struct update {
 	enum patch_type patch_type;      /* PATCH */
 	struct json *patch;              /* once the object was found */
 	struct str repeated;             /* of an apply: media_repeated_keys() */
+	const struct json *before;       /* what it is applied to */
 	struct decode_report patch_strict; /* what is odd in it: said together with what is odd in the result */
 };
 
@@ -196,17 +197,28 @@ void verb_update(struct request *q)
 
 /* ---- PATCH ---- */
 
-/* kube's 422 for a patched object that is none: it has neither kind nor name in its text. */
-static int patch_refuse_result(struct request *q, const struct json *patched, struct str reason)
+/* What a message shows: of a strategic patch itself, of others what they lead to. */
+static struct str patch_text(struct request *q, const struct update *u, const struct json *patched)
 {
-	struct field_errors errors;
 	struct buf text;
 
+	if (u->patch_type == PATCH_STRATEGIC) {
+		return unstructured_patch_text(u->patch, u->before, q->a);
+	}
 	buf_init(&text, (size_t)64 << 20);
 	json_encode(&text, patched);
-	field_errors_init(&errors, q->a);
-	field_invalid_str(&errors, STR("patch"), arena_dup(q->a, buf_str(&text)), STR_FMT, STR_ARG(reason));
+	struct str shown = arena_dup(q->a, buf_str(&text));
 	buf_done(&text);
+	return shown;
+}
+
+/* kube's 422 for a patched object that is none: it has neither kind nor name in its text. */
+static int patch_refuse_result(struct request *q, const struct update *u, const struct json *patched, struct str reason)
+{
+	struct field_errors errors;
+
+	field_errors_init(&errors, q->a);
+	field_invalid_str(&errors, STR("patch"), patch_text(q, u, patched), STR_FMT, STR_ARG(reason));
 	status_invalid(&q->st, STR(""), STR(""), STR(""), &errors);
 	return 1;
 }
@@ -241,7 +253,7 @@ static int patch_report(struct request *q, const struct update *u, const struct 
 		return 0;
 	}
 	if (u->options.field_validation == VALIDATE_STRICT) {
-		return patch_refuse_result(q, patched, report_text(q, report));
+		return patch_refuse_result(q, u, patched, report_text(q, report));
 	}
 	for (size_t i = 0; i < report->n_strict; i++) {
 		request_warn(q, report->strict[i]);
@@ -293,17 +305,22 @@ static int patch_make(struct request *q, struct update *u, struct object **ret)
 	struct json *doc = object_to_json(u->write.present, r->door, q->a), *patched;
 	struct str reason;
 
+	u->before = doc;
 	if (patch_read(q, u) || patch_apply(&patched, u->patch_type, doc, u->patch, door_type(r->kind, r->door), q->a, &q->st)) {
 		return 1;
 	}
 	if (patch_check_version(q, u, patched)) {
 		return 1;
 	}
-	const struct json *settled = u->patch_type == PATCH_STRATEGIC ? unstructured_settle(patched, r->kind, r->door, q->a) : patched;
-	if (object_decode(ret, r->kind, r->door, settled, u->write.present, q->a, &report, &reason)) {
-		return patch_refuse_result(q, patched, reason);
+	bool is_strategic = u->patch_type == PATCH_STRATEGIC;
+	const struct json *settled = is_strategic ? unstructured_settle(patched, r->kind, r->door, q->a) : patched;
+	if (is_strategic && unstructured_refuses(settled, r->kind, r->door, q->a, &reason)) {
+		return patch_refuse_result(q, u, patched, reason);
 	}
-	if (u->patch_type == PATCH_STRATEGIC) {
+	if (object_decode(ret, r->kind, r->door, settled, u->write.present, q->a, &report, &reason)) {
+		return patch_refuse_result(q, u, patched, reason);
+	}
+	if (is_strategic) {
 		/* kube keeps the members of what it leads to in Go's maps, and names unknown ones by their texts' order. */
 		str_sort(report.strict, report.n_strict);
 	}

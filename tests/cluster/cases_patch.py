@@ -41,6 +41,16 @@ DIRECTIVES = [
     {"metadata": {"$setElementOrder/ownerReferences": [{"name": "x"}]}}, {"metadata": {"ownerReferences": []}}, {"metadata": {"$patch": "replace", "name": "a"}}, {"metadata": {"$patch": "replace"}}, {"metadata": {"$patch": "delete"}}, {"$patch": "replace", "metadata": {"name": "a"}}, {"$patch": "delete"}, {"$patch": "merge"}, {"$patch": "x"}, {"$retainKeys": ["metadata"]}, {"$setElementOrder/x": []}, {"$deleteFromPrimitiveList/x": []}, {"metadata": {"labels": {"a": None, "b": "c"}}},
     {"metadata": {"labels": {"$setElementOrder/x": ["y"]}}}, {"metadata": {"annotations": {"$patch": "replace"}}}, {"metadata": {"managedFields": [{"manager": "x"}]}}, {"metadata": {"labels": {"a": {"$patch": "delete"}}}}, {"metadata": {"labels": {"a": 1}}}, {"metadata": {"labels": ["a"]}}, {"metadata": {"labels": "x"}}, {"metadata": "x"}, {"metadata": []}, {"metadata": None}, {"revision": "x"}, {"bogus": {"$patch": "delete"}}, {"bogus": {"x": 1}}, {"bogus": [1]},
 ]
+VALUES = ["x", 5, 1.5, 1e30, -0.00001, True, None, [], ["x"], {}, {"a": "x"}]  # of each wrong type
+TYPED = [patch for value in VALUES for patch in (
+    {"metadata": value}, {"metadata": {"labels": value}}, {"metadata": {"labels": {"a": value}}}, {"metadata": {"name": value}}, {"metadata": {"uid": value}},
+    {"metadata": {"generation": value}}, {"metadata": {"creationTimestamp": value}}, {"metadata": {"finalizers": value}}, {"metadata": {"finalizers": [value]}},
+    {"metadata": {"ownerReferences": [{"uid": "u1", "controller": value}]}}, {"metadata": {"ownerReferences": [{"uid": "u1", "name": value}]}},
+    {"metadata": {"ownerReferences": value}}, {"metadata": {"managedFields": value}}, {"revision": value}, {"kind": value}, {"apiVersion": value})]
+SHAPES = [{"metadata": {"labels": "x", "annotations": 5}, "revision": "x"}, {"revision": "x", "metadata": {"annotations": {"z": [1, 2.5, True, None, {"b": "c", "a": []}]}}},
+          {"metadata": {"labels": {"\u00e9 \"q\"": 5}}}, {"metadata": {"labels": {"a": "b"}}, "revision": 1e300}, {"revision": "x", "bogus": 1}, {"revision": "x", "data": {"$patch": "replace"}},
+          {"metadata": {"labels": {"$patch": "replace", "a": 5}}}, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["x"], "labels": 5}}, {"metadata": {"deletionTimestamp": "yesterday"}},
+          {"metadata": {"$setElementOrder/finalizers": ["x.io/one", "x.io/two"], "finalizers": ["x.io/one"], "labels": 5}}, {"metadata": {"labels": {"$retainKeys": ["a"], "a": 5}}}]
 QUERIES = ["fieldManager=x", "fieldManager=" + "x" * 129, "fieldManager=", "dryRun=All", "dryRun=bogus", "force=true", "force=false", "force=maybe", "force=", "fieldValidation=Strict", "fieldValidation=Ignore", "fieldValidation=bogus", "pretty=1", "timeout=x", "resourceVersion=1", "dryRun=All&dryRun=All", "bogus=x"]
 TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, "application/apply-patch+yaml", "application/json", "application/yaml", "text/plain", "application/merge-patch+json; charset=utf-8", "Application/Merge-Patch+Json", "application/merge-patch+yaml", "", None, "application/*", "*/*", "application/apply-patch+json", ";"]
 
@@ -50,6 +60,8 @@ CASES = {
     "merge": [FULL] + [merge("{crs}/a", patch) for patch in MERGES] + [get("{crs}/a")],
     "merge-as-strategic": [FULL] + [strategic("{crs}/a", patch) for patch in MERGES] + [get("{crs}/a")],
     "merge-strict": [FULL] + [merge("{crs}/a?fieldValidation=Strict", patch) for patch in MERGES] + [get("{crs}/a")],
+    "strategic-types": [FULL] + [strategic("{crs}/a?dryRun=All", patch) for patch in TYPED],
+    "strategic-shapes": [FULL] + [strategic("{crs}/a?dryRun=All" + more, patch) for patch in SHAPES for more in ("", "&fieldValidation=Strict", "&fieldValidation=Ignore")],
     "strategic": [FULL] + [strategic("{crs}/a", patch) for patch in DIRECTIVES] + [get("{crs}/a")],
     "strategic-each": [step for n, patch in enumerate(DIRECTIVES) for step in (create(f"s{n}", labels={"m": "1", "a": "x"}, finalizers=["x.io/one", "x.io/two"], ownerReferences=[{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u1"}]), strategic("{crs}/s" + str(n), patch))],
     "bodies": [FULL] + [Step("PATCH", "{crs}/a", body, {"Content-Type": kind}) for kind in TYPES[:3] for body in BODIES],

@@ -140,6 +140,13 @@ CASES = {
         {"spec": {"priority": 1}}, {"spec": {"restartPolicy": "Never"}}, {"spec": {"enableServiceLinks": None, "priority": None, "preemptionPolicy": None, "dnsPolicy": None}},
         {"metadata": {"labels": {"x": "y"}}, "status": {"phase": "Running"}}, {"spec": {"volumes": [{"name": "z"}]}})
         + [json_patch(f"{PODS}/q", [{"op": "add", "path": "/spec/tolerations/-", "value": {"key": "z", "operator": "Exists"}}]), put(f"{PODS}/q", pod()), get(f"{PODS}/q")],
+    "types": [post(PODS, pod())] + [strategic(f"{PODS}/q?dryRun=All", {"spec": spec}) for spec in (
+        "x", {"containers": "x"}, {"containers": [{"name": "c", "image": 5}]}, {"containers": [{"name": "c", "ports": [{"containerPort": "x"}]}]},
+        {"containers": [{"name": "c", "ports": [{"containerPort": 1.5}]}]}, {"containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": True}}}]},
+        {"containers": [{"name": "c", "livenessProbe": {"httpGet": {"port": 1.5}}}]}, {"containers": [{"name": "c", "resources": {"limits": {"cpu": "x"}}}]},
+        {"containers": [{"name": "c", "resources": {"limits": 5}}]}, {"containers": [{"name": "c", "env": 5}]}, {"containers": [{"name": "c", "imagePullPolicy": 5}]},
+        {"restartPolicy": 5}, {"restartPolicy": True}, {"hostNetwork": "x"}, {"nodeSelector": "x"}, {"nodeSelector": {"a": 5}}, {"terminationGracePeriodSeconds": "x"},
+        {"securityContext": {"sysctls": {"a": "b"}}}, {"activeDeadlineSeconds": True})],
     "status": [post(PODS, pod()), strategic(f"{PODS}/q/status", RUNNING),
                strategic(f"{PODS}/q/status", {"status": {"conditions": [{"type": "Initialized", "status": "True", "observedGeneration": 3}]}}),
                *(strategic(f"{PODS}/q/status", {"status": status}) for status in (

@@ -150,6 +150,27 @@ def test_yaml_in_and_out(annals, path, door):
     assert (missing.status, "\nreason: NotFound\n" in missing.text) == (404, True)
 
 
+@pytest.mark.parametrize("query", ["export=true", "export=", "export=x"])
+def test_export_is_no_more(annals, path, door, query):
+    annals.post(path, revision(door=door))
+    refused = annals.get(f"{path}/a?{query}")
+    assert (refused.status, refused.json["message"]) == (400, "the export parameter, deprecated since v1.14, is no longer supported")
+    assert annals.get(f"{path}/a?export=false").status == annals.get(f"{path}?{query}").status == 200
+
+
+WRONG_TYPES = {"cannot restore map from string": {"metadata": {"labels": "x"}}, "cannot restore slice from map": {"metadata": {"finalizers": {}}},
+               "cannot restore struct from: string": {"metadata": "x"}, "cannot convert int64 to string": {"metadata": {"labels": {"a": 5}}},
+               "unrecognized type: int64": {"revision": "x"}}
+
+
+@pytest.mark.parametrize("words", WRONG_TYPES)
+def test_strategic_patch_with_a_value_of_a_wrong_type(annals, path, door, words):
+    annals.post(path, revision(door=door, labels={"a": "b"}))
+    refused = annals.patch(path + "/a", WRONG_TYPES[words], kind=STRATEGIC)
+    assert (refused.status, refused.json["reason"]) == (422, "Invalid")
+    assert refused.json["message"].startswith(' "" is invalid: patch: Invalid value: "map[') and refused.json["message"].endswith(f'": {words}')
+
+
 def test_pretty_is_for_people(annals, path, door):
     annals.post(path, revision(door=door))
     plain = annals.get(path + "/a")
