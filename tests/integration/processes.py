@@ -458,6 +458,22 @@ class Etcd(Process):
              "--initial-advertise-peer-urls=unix://peer:0", *flags], env={**os.environ, "ETCDCTL_API": "3"}, check=True)
 
 
+CA_CONFIG = """\
+[ca]
+default_ca = any
+[any]
+database = {dir}/index.txt
+new_certs_dir = {dir}
+default_md = sha256
+rand_serial = yes
+unique_subject = no
+policy = anybody
+[anybody]
+organizationName = optional
+commonName = optional
+"""
+
+
 class Certificates:
     """A CA of openssl's, and certificates by it: ca, server (for 127.0.0.1 and localhost), and clients."""
 
@@ -481,9 +497,21 @@ class Certificates:
         request, cert, ext = (self.dir / f"{name}.{suffix}" for suffix in ("csr", "crt", "ext"))
         ext.write_text(extensions + "\n")
         self._openssl("req", *self._new_key(name), "-out", request, "-subj", subject)
-        self._openssl("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self.dir / "ca.key", "-CAcreateserial", "-out", cert,
-                      "-days", str(days), "-extfile", ext)
+        if days < 0:
+            self._sign_expired(request, cert, ext, days)
+        else:
+            self._openssl("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self.dir / "ca.key", "-CAcreateserial", "-out", cert,
+                          "-days", str(days), "-extfile", ext)
         return cert, self.dir / f"{name}.key"
+
+    def _sign_expired(self, request, cert, ext, days):
+        """`openssl x509` takes no negative days any more (3.5), and no dates yet (3.0)."""
+        config = self.dir / "ca.cnf"
+        config.write_text(CA_CONFIG.format(dir=self.dir))
+        (self.dir / "index.txt").touch()
+        begin, end = (time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + after * 86400)) for after in (days - 30, days))
+        self._openssl("ca", "-batch", "-notext", "-preserveDN", "-config", config, "-in", request, "-cert", self.ca, "-keyfile", self.dir / "ca.key",
+                      "-out", cert, "-startdate", begin, "-enddate", end, "-extfile", ext)
 
     def client(self, name, subject=None):
         return self.issue(name, subject or f"/CN={name}", "extendedKeyUsage=clientAuth")
