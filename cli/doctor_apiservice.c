@@ -83,6 +83,9 @@ static struct str mend_unavailable(struct report *r, const struct deployment *d,
 {
 	bool is_pods = str_is(reason, "MissingEndpoints") || str_is(reason, "EndpointsNotFound");
 	if (is_pods || str_is(reason, "FailedDiscoveryCheck")) {
+		if (deployment_is_on_hosts(d)) {
+			return STR(HOSTS_LOG);
+		}
 		return report_text(r,
 			STR_FMT " --namespace=" STR_FMT " logs deployment/" STR_FMT "    # why it is not ready, or not heard",
 			STR_ARG(d->kubectl), STR_ARG(d->ns), STR_ARG(d->service));
@@ -91,7 +94,7 @@ static struct str mend_unavailable(struct report *r, const struct deployment *d,
 		STR_ARG(d->kubectl), STR_ARG(d->ns));
 }
 
-static void judge_condition(struct report *r, const struct deployment *d, const struct json *service)
+void judge_availability(struct report *r, const struct deployment *d, const struct json *service)
 {
 	const struct json *available = condition(service, "Available");
 	struct str reason = member_text(available, "reason"), message = member_text(available, "message");
@@ -148,7 +151,6 @@ void judge_api_service(struct report *r, const struct deployment *d, const char 
 			mend_missing(r, d, version, rank, sibling), "there is none: the cluster does not know this version");
 		return;
 	}
-	judge_condition(r, d, service);
 	judge_reference(r, d, service);
 	judge_group_priority(r, d, service);
 }

@@ -7,6 +7,8 @@
 /* One version of the group, of rank n in order of preference, and another one that is registered, if any. */
 void judge_api_service(struct report *r, const struct deployment *d, const char *version, size_t rank,
 	const struct json *service, const struct json *sibling);
+/* What kube-apiserver says of it: mostly a consequence of what is wrong elsewhere. */
+void judge_availability(struct report *r, const struct deployment *d, const struct json *service);
 /* A version that is registered and that this annals does not know. */
 void judge_foreign_version(struct report *r, const struct deployment *d, struct str name);
 /* Later versions must not come before earlier ones. */

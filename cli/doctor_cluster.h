@@ -14,6 +14,13 @@ struct deployment {
 	int64_t now_s;
 };
 
+/* Who is not a ServiceAccount runs on hosts: there is no Deployment to look at. */
+static inline bool deployment_is_on_hosts(const struct deployment *d)
+{
+	return d->account.n == 0;
+}
+#define HOSTS_LOG "systemctl status annals; journalctl -u annals    # on each host"
+
 struct doctor_cluster {
 	const char *kubeconfig, *context; /* context NULL: the current one */
 	const char *server;               /* HOST:PORT at which annals can be reached from here; NULL: as its Service says */

@@ -112,22 +112,39 @@ size_t find_addresses(const struct json *slices, struct str port_name, struct do
 	return n;
 }
 
+/* On hosts it is an EndpointSlice that somebody writes which leads to them. */
+static struct str mend_endpoints(struct report *r, const struct deployment *d, size_t n_ready)
+{
+	if (deployment_is_on_hosts(d)) {
+		return n_ready ? report_text(r,
+					 STR_FMT
+					 " --namespace=" STR_FMT
+					 " edit endpointslices    # when annals.service runs on a second host, add its address",
+					 STR_ARG(d->kubectl), STR_ARG(d->ns))
+			       : report_text(r,
+					 "systemctl enable --now annals    # on each host\n" STR_FMT " --namespace=" STR_FMT
+					 " edit endpointslices    # which have the hosts' addresses",
+					 STR_ARG(d->kubectl), STR_ARG(d->ns));
+	}
+	return n_ready ? report_text(r, STR_FMT " --namespace=" STR_FMT " scale deployment/" STR_FMT " --replicas=2",
+				 STR_ARG(d->kubectl), STR_ARG(d->ns), STR_ARG(d->service))
+		       : report_text(r, STR_FMT " --namespace=" STR_FMT " rollout status deployment/" STR_FMT,
+				 STR_ARG(d->kubectl), STR_ARG(d->ns), STR_ARG(d->service));
+}
+
 void judge_endpoints(struct report *r, const struct deployment *d, size_t n_ready)
 {
 	struct str subject = report_text(r, "endpoints of " STR_FMT, STR_ARG(subject_of_service(r, d)));
 	if (n_ready == 0) {
-		report_add(r, SEVERITY_ERROR, subject,
-			report_text(r, STR_FMT " --namespace=" STR_FMT " rollout status deployment/" STR_FMT,
-				STR_ARG(d->kubectl), STR_ARG(d->ns), STR_ARG(d->service)),
-			"none is ready for that port: no pod of annals runs, or the Service selects others, or has another "
-			"target port");
+		report_add(r, SEVERITY_ERROR, subject, mend_endpoints(r, d, n_ready),
+			deployment_is_on_hosts(d)
+				? "none is ready for that port: no EndpointSlice has the address of a host, or another port"
+				: "none is ready for that port: no pod of annals runs, or the Service selects others, or has "
+				  "another "
+				  "target port");
 	} else {
 		report_add(r, n_ready == 1 ? SEVERITY_WARNING : SEVERITY_OK, subject,
-			n_ready == 1
-				? report_text(r, STR_FMT " --namespace=" STR_FMT " scale deployment/" STR_FMT " --replicas=2",
-					  STR_ARG(d->kubectl), STR_ARG(d->ns), STR_ARG(d->service))
-				: NO_MEND,
-			"%zu ready%s", n_ready,
+			n_ready == 1 ? mend_endpoints(r, d, n_ready) : NO_MEND, "%zu ready%s", n_ready,
 			n_ready == 1 ? ": while that one restarts, annals.dev is away, and namespaces are not deleted" : "");
 	}
 }

@@ -180,7 +180,9 @@ static void check_registered(const struct doctor_visit *v, const struct register
 		if (all->v[n] && !(n && all->v[n - 1] && is_same_service(all->v[n], all->v[n - 1]))) {
 			check_behind(v, all->v[n], server);
 		}
+		/* What may be the cause comes before what follows from it. */
 		if (all->v[n]) {
+			judge_availability(v->r, v->d, all->v[n]);
 			check_discovery(v, doctor_version(n));
 		}
 	}

@@ -116,13 +116,15 @@ static void check_running(struct report *r, const char *dir, int64_t now_s)
 	_cleanup_(mem_freep) char *folder = mem_printf("%s/etcd", dir);
 	_cleanup_(mem_freep) char *endpoint = mem_printf("unix://%s/client:0", folder);
 	const char *const endpoints[] = {endpoint};
-	check_server(r, dir);
+	/* The server waits for etcd: the cause comes first. */
 	if (access(folder, F_OK) < 0) {
 		report_add(r, SEVERITY_SKIPPED, STR("etcd"), NO_MEND, "give --etcd-servers as annals up has them");
-		return;
+	} else {
+		doctor_check_etcd(r,
+			&(struct doctor_etcd){.endpoints = endpoints, .n_endpoints = 1, .prefix = ETCD_PREFIX, .now_s = now_s});
+		r->part = PART;
 	}
-	doctor_check_etcd(
-		r, &(struct doctor_etcd){.endpoints = endpoints, .n_endpoints = 1, .prefix = ETCD_PREFIX, .now_s = now_s});
+	check_server(r, dir);
 }
 
 void doctor_check_up(struct report *r, const char *dir, int64_t now_s)

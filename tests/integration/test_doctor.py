@@ -249,6 +249,12 @@ def test_doctor__sees_an_annals_that_is_up_on_another_etcd(up, etcd):
     assert mend.startswith("annals doctor --etcd-servers=")
 
 
+def test_doctor__tells_the_cause_before_what_follows(up):
+    server = up()
+    seen = Findings(f"--data-dir={server.dir}").all
+    assert seen.index(next(one for one in seen if one["part"] == "etcd")) < seen.index(next(one for one in seen if one["subject"] == "the server"))
+
+
 def test_doctor__mends_the_directory_of_an_annals(up):
     server = up()
     assert server.stop() == 0

@@ -53,7 +53,9 @@ static void test_api_service__each_of_its_faults(void **state _unused_)
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct report r;
 		report_init(&r);
-		judge_api_service(&r, D, "v1", 0, parse_json(&r.arena, cases[i].json), NULL);
+		const struct json *service = parse_json(&r.arena, cases[i].json);
+		judge_api_service(&r, D, "v1", 0, service, NULL);
+		judge_availability(&r, D, service);
 		assert_str(expect_finding(&r, cases[i].severity, cases[i].found, cases[i].mend)->subject,
 			"APIService v1.annals.dev");
 		assert_int_equal(r.n, cases[i].severity == SEVERITY_OK || i < 3 ? 1 : 2);
@@ -206,6 +208,29 @@ static void test_service__endpoints(void **state _unused_)
 		expect_finding(&r, cases[i].severity, cases[i].found, cases[i].mend);
 		report_done(&r);
 	}
+}
+
+/* annals serve under systemd: no mend of it may name a Deployment. */
+static void test_on_hosts__mends_are_for_hosts(void **state _unused_)
+{
+	struct deployment on_hosts = deployment;
+	struct report r;
+	report_init(&r);
+	on_hosts.account = NO_MEND;
+	judge_endpoints(&r, &on_hosts, 0);
+	expect_finding(&r, SEVERITY_ERROR, "no EndpointSlice has the address of a host", "systemctl enable --now annals");
+	judge_endpoints(&r, &on_hosts, 1);
+	judge_availability(&r, &on_hosts,
+		parse_json(&r.arena,
+			"{" NAMED ",\"spec\":{" LEADS
+			"},\"status\":{\"conditions\":[{\"type\":\"Available\",\"status\":\"False\",\"reason\":"
+			"\"MissingEndpoints\",\"message\":\"no endpoints\"}]}}"));
+	expect_finding(&r, SEVERITY_ERROR, "not Available: MissingEndpoints", "journalctl -u annals");
+	for (size_t i = 0; i < r.n; i++) {
+		assert_false(str_contains(r.findings[i].mend, STR("deployment/")));
+		assert_false(str_contains(r.findings[i].found, STR("pod")));
+	}
+	report_done(&r);
 }
 
 /* ---- trust ---- */
@@ -385,6 +410,7 @@ int main(void)
 		TEST(test_service__external_names_have_no_ports),
 		TEST(test_service__addresses_are_those_of_ready_endpoints),
 		TEST(test_service__endpoints),
+		TEST(test_on_hosts__mends_are_for_hosts),
 		TEST(test_trust__each_of_its_faults),
 		TEST(test_trust__is_missing),
 		TEST(test_access__names_the_binding_that_is_missing),
