@@ -213,6 +213,8 @@ static int open_server(struct instance *i, struct buf *err)
 		.max_requests_inflight = (size_t)f->max_requests_inflight,
 		.max_mutating_inflight = (size_t)f->max_mutating_requests_inflight,
 		.max_watches = (size_t)f->max_watches_inflight,
+		.max_requests_bytes = (size_t)f->max_requests_inflight_mib << 20,
+		.max_mutating_bytes = (size_t)f->max_mutating_requests_inflight_mib << 20,
 		.request_timeout_ms = f->request_timeout_ms,
 		.event_ttl_s = f->event_ttl_ms / 1000,
 		.access_log = f->access_log,

@@ -123,6 +123,7 @@ struct http_exchange {
 	struct buf body;
 	size_t n_discarded; /* bytes of the body */
 	bool is_body_too_large;
+	bool is_body_unwanted; /* by the handler */
 	bool is_announced; /* to the handler */
 	bool is_head_waiting; /* the handler waits before the body is read */
 	int64_t started_ns;
@@ -801,15 +802,18 @@ static enum MHD_Result exchange_begin(struct http_exchange *x)
 /* What nobody wants or what goes beyond the limit is let go by, as far as is reasonable. */
 static enum MHD_Result exchange_receive(struct http_exchange *x, const char *p, size_t n)
 {
+	const struct http_handler *h = &server_of(x)->options.handler;
 	size_t max = server_of(x)->options.max_body;
-	if (!x->status && !x->is_body_too_large && n <= max - x->body.n) {
+	bool fits = !x->status && !x->is_body_too_large && !x->is_body_unwanted && n <= max - x->body.n;
+	x->is_body_unwanted |= fits && h->on_body && !h->on_body(h->ctx, x, x->body.n + n);
+	if (fits && !x->is_body_unwanted) {
 		if (x->body.cap == 0) {
 			buf_reserve(&x->body, MAX(n, (size_t)MIN(x->head.framing.length, (uint64_t)BODY_FIRST)));
 		}
 		buf_add(&x->body, p, n);
 		return MHD_YES;
 	}
-	x->is_body_too_large |= !x->status;
+	x->is_body_too_large |= !x->status && !x->is_body_unwanted;
 	buf_done(&x->body);
 	x->n_discarded += n;
 	return x->n_discarded <= OVERFLOW_MAX ? MHD_YES : MHD_NO;

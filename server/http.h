@@ -50,6 +50,9 @@ struct http_handler {
 	void *ctx;
 	/* May answer at once (401, 413, 429 ...): then the body is discarded unread within a small bound, or the connection closed. */
 	void (*on_headers)(void *ctx, struct http_exchange *x);
+	/* May be NULL. Of the body there will be n bytes: false where they are more than is wanted. Then all of it is let go by, and http_body() is
+	 * empty. Between on_headers and on_request. */
+	bool (*on_body)(void *ctx, struct http_exchange *x, size_t n);
 	void (*on_request)(void *ctx, struct http_exchange *x);
 	void (*on_done)(void *ctx, struct http_exchange *x);
 	/* May be NULL. Something for the operator: a certificate that cannot be reloaded. From the housekeeping thread. */

@@ -9,6 +9,9 @@
 #define STORAGE_TIMEOUT_MS 10000 /* one wait for etcd, within the request's own time */
 #define REQUEST_TIMEOUT_MS 60000
 #define RETRY_AFTER_S 1
+/* A body is kept until the answer, in a buffer that may be twice as large; what is made of it to be stored is as large again, and so is what is sent. What
+ * is charged while it comes is enough for all of that, so that who has got so far is not refused for the sake of those who have not. */
+#define BODY_FACTOR 4
 
 typedef void (*verb_fn)(struct request *q);
 
@@ -198,6 +201,54 @@ static enum request_class request_class_of(const struct route *r)
 	return r->method == METHOD_GET || r->method == METHOD_HEAD ? CLASS_READ : CLASS_WRITE;
 }
 
+static struct budget *request_budget(const struct request *q)
+{
+	return q->class == CLASS_READ ? q->server->read_budget : q->class == CLASS_WRITE ? q->server->write_budget : NULL;
+}
+
+static int request_refuse_for_now(struct request *q)
+{
+	request_metrics_refused(q);
+	status_set(&q->st, 429, REASON_TOO_MANY_REQUESTS, "Too many requests, please try again later.");
+	q->st.retry_after_s = RETRY_AFTER_S;
+	return 1;
+}
+
+int request_charge(struct request *q, size_t n)
+{
+	struct budget *budget = request_budget(q);
+	size_t body = http_body(q->x).n, wanted = MAX(BODY_FACTOR * body, 2 * body + n);
+
+	return budget && !budget_charge(budget, &q->charged, wanted) ? request_refuse_for_now(q) : 0;
+}
+
+/* Of what is announced; what comes is charged as it comes. */
+static int head_weigh(struct request *q)
+{
+	uint64_t length = 0;
+
+	if (q->class != CLASS_WRITE || !str_to_uint64(http_header(q->x, "Content-Length"), &length)) {
+		return 0;
+	}
+	return budget_has_room(q->server->write_budget, BODY_FACTOR * (size_t)length) ? 0 : request_refuse_for_now(q);
+}
+
+/* Bodies of anything but writes are of no use. */
+bool request_on_body(void *server _unused_, struct http_exchange *x, size_t n)
+{
+	struct request *q = http_context(x);
+	struct budget *budget = request_budget(q);
+
+	if (q->class != CLASS_WRITE) {
+		return false;
+	}
+	q->is_over_budget = !budget_charge(budget, &q->charged, BODY_FACTOR * n);
+	if (q->is_over_budget) {
+		budget_charge(budget, &q->charged, 0);
+	}
+	return !q->is_over_budget;
+}
+
 static bool request_enter(struct request *q, enum request_class class)
 {
 	struct server *s = q->server;
@@ -211,9 +262,7 @@ static bool request_enter(struct request *q, enum request_class class)
 	}
 	if (atomic_fetch_add_explicit(counters[class], 1, memory_order_relaxed) >= limits[class]) {
 		atomic_fetch_sub_explicit(counters[class], 1, memory_order_relaxed);
-		request_metrics_refused(q);
-		status_set(&q->st, 429, REASON_TOO_MANY_REQUESTS, "Too many requests, please try again later.");
-		q->st.retry_after_s = RETRY_AFTER_S;
+		request_refuse_for_now(q);
 		return false;
 	}
 	q->class = class;
@@ -232,6 +281,9 @@ static void request_leave(struct request *q)
 
 	if (q->class == CLASS_NONE) {
 		return;
+	}
+	if (request_budget(q)) {
+		budget_charge(request_budget(q), &q->charged, 0);
 	}
 	atomic_fetch_sub_explicit(counters[q->class], 1, memory_order_relaxed);
 	if (q->class == CLASS_WATCH) {
@@ -462,12 +514,18 @@ static int (*const head_steps[])(struct request *q) = {
 	head_enter,
 	head_authorize,
 	head_judge,
+	head_weigh,
 };
 
 static void request_dispatch(struct request *q)
 {
 	q->is_routed = q->route.is_resource;
 	if (request_has_too_much(q)) {
+		reply_status(q);
+		return;
+	}
+	if (q->is_over_budget) {
+		request_refuse_for_now(q);
 		reply_status(q);
 		return;
 	}

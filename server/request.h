@@ -14,6 +14,7 @@
 #include "server/audited.h"
 #include "server/authn.h"
 #include "server/authz.h"
+#include "server/budget.h"
 #include "server/discovery.h"
 #include "server/metrics.h"
 #include "server/negotiate.h"
@@ -45,6 +46,7 @@ struct server {
 	struct gzip_runs *gzip_runs;
 	struct leases *leases;                 /* for kinds that expire */
 	struct write_queue *write_queue;
+	struct budget *read_budget, *write_budget;
 	struct str objects_prefix;             /* PREFIX/objects/ */
 	struct arena arena;                    /* what lives as long as the server */
 	const struct kind *namespaces;         /* standalone: the kind admission looks at */
@@ -77,6 +79,8 @@ struct request {
 	struct str audit_id;                   /* the client's Audit-ID, or one of ours */
 	struct audited *audited;               /* NULL: not audited */
 	enum request_class class;
+	size_t charged;                        /* bytes, to the budget of its class */
+	bool is_over_budget;                   /* its body was */
 	bool is_dry_run;
 	bool is_routed;                        /* a verb has been asked */
 	bool is_bad_route, is_bad_media, is_late; /* found while parsing; is_late: no deadline can be made of ?timeout= */
@@ -103,6 +107,7 @@ void server_wait_open(struct server *s);
 
 /* http_handler callbacks (request.c). */
 void request_on_headers(void *server, struct http_exchange *x);
+bool request_on_body(void *server, struct http_exchange *x, size_t n);
 void request_on_request(void *server, struct http_exchange *x);
 void request_on_done(void *server, struct http_exchange *x);
 
@@ -121,6 +126,8 @@ void request_wait_versions(struct request *q, void (*next)(struct request *q));
 /* The 503 or 504 for a wait or transaction that failed. is_write: the outcome may be unknown, and the answer says so. */
 void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write);
 
+/* From now on the request holds this many bytes, and its body. 0, or 1 with 429 in q->st where that is too much; less is always granted. */
+int request_charge(struct request *q, size_t n);
 /* Of a write: its turn and its memory (write.c). After this q->a may be gone. */
 void request_end_write(struct request *q);
 /* Runs when the exchange is over, however it ended. One per request. */

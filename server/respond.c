@@ -3,6 +3,8 @@
 #include "server/gzip.h"
 #include "server/warnings.h"
 
+enum { LARGE_ANSWER = 16 << 10 }; /* bytes: smaller ones are bounded by the number of requests */
+
 static void add_warnings(struct request *q)
 {
 	const struct str *headers;
@@ -57,6 +59,12 @@ void reply_buf(struct request *q, unsigned code, struct buf *b)
 	buf_done(b);
 }
 
+/* Of an answer that is made in memory, and waits there until the client has taken it. Writes have happened: they are answered. */
+static bool may_answer(struct request *q, size_t n)
+{
+	return n < LARGE_ANSWER || !request_charge(q, n) || q->class != CLASS_READ;
+}
+
 static void reply_json_text(struct request *q, unsigned code, struct buf *text, struct str content_type)
 {
 	struct buf out;
@@ -65,6 +73,11 @@ static void reply_json_text(struct request *q, unsigned code, struct buf *text, 
 	buf_init(&out, RESPONSE_CEILING);
 	media_write(&out, &q->media, buf_str(text));
 	buf_done(text);
+	if (!may_answer(q, out.n)) {
+		buf_done(&out);
+		reply_status(q);
+		return;
+	}
 	reply_headers(q, content_type);
 	reply_buf(q, code, &out);
 }
@@ -198,6 +211,10 @@ static bool is_plain(const struct request *q, struct str body)
 static void reply_plain(struct request *q, unsigned code, struct str shown)
 {
 	struct str type = show_type(q->route.kind, q->route.door, q->a);
+	if (!may_answer(q, shown.n)) {
+		reply_status(q);
+		return;
+	}
 	struct bytes *body = bytes_new(type.n + shown.n + 1);
 
 	memcpy(body->p, type.p, type.n);

@@ -13,6 +13,8 @@
 #define READS_DEFAULT 400
 #define WRITES_DEFAULT 200
 #define WATCHES_DEFAULT 16384
+#define READ_BYTES_DEFAULT ((size_t)64 << 20)
+#define WRITE_BYTES_DEFAULT ((size_t)96 << 20)
 #define EVENT_TTL_S 3600
 #define LIST_GZIP_BYTES ((size_t)16 << 20) /* what lists of 100 MiB and more are when compressed */
 
@@ -79,6 +81,15 @@ static void write_list_metrics(void *ctx, struct buf *out)
 	exposition_counter(out, "annals_list_gzip_made_total", "Pieces of lists that were compressed.", (double)n_made);
 }
 
+static void write_budget_metrics(void *ctx, struct buf *out)
+{
+	struct server *s = ctx;
+
+	exposition_gauge(out, "annals_read_request_bytes", "Memory that reads under way hold.", (double)budget_used(s->read_budget));
+	exposition_gauge(
+		out, "annals_mutating_request_bytes", "Memory that writes under way hold.", (double)budget_used(s->write_budget));
+}
+
 static void write_object_metrics(void *ctx, struct buf *out)
 {
 	object_metrics_write(out, ((struct server *)ctx)->options.cache);
@@ -142,6 +153,7 @@ static void server_set_defaults(struct server *s)
 	o->http.is_trust_set_later = o->delegates != NULL;
 	o->http.handler = (struct http_handler){.ctx = s,
 						.on_headers = request_on_headers,
+						.on_body = request_on_body,
 						.on_request = request_on_request,
 						.on_done = request_on_done,
 						.on_notice = server_notice};
@@ -184,6 +196,7 @@ static int server_open_logs(struct server *s, struct buf *err)
 	metrics_add_source(s->metrics, write_cache_metrics, s);
 	metrics_add_source(s->metrics, write_list_metrics, s);
 	metrics_add_source(s->metrics, write_object_metrics, s);
+	metrics_add_source(s->metrics, write_budget_metrics, s);
 	metrics_add_source(s->metrics, write_audit_metrics, s);
 	metrics_add_source(s->metrics, write_agreement_metrics, s);
 	metrics_add_source(s->metrics, write_process_metrics, s);
@@ -224,6 +237,8 @@ int server_new(struct server **ret, const struct server_options *options, struct
 	server_set_defaults(s);
 	s->gzip_runs = gzip_runs_new(LIST_GZIP_BYTES);
 	s->write_queue = write_queue_new();
+	s->read_budget = budget_new(s->options.max_requests_bytes ? s->options.max_requests_bytes : READ_BYTES_DEFAULT);
+	s->write_budget = budget_new(s->options.max_mutating_bytes ? s->options.max_mutating_bytes : WRITE_BYTES_DEFAULT);
 	s->leases = leases_new(s->options.storage, s->options.event_ttl_s ? s->options.event_ttl_s : EVENT_TTL_S);
 	s->namespaces = s->options.is_standalone ? kind_by_hub(STR(""), STR("namespaces")) : NULL;
 	r = server_open_security(s, err);
@@ -302,6 +317,8 @@ struct server *server_free(struct server *s)
 	s->gzip_runs = gzip_runs_free(s->gzip_runs);
 	s->leases = leases_free(s->leases);
 	s->write_queue = write_queue_free(s->write_queue);
+	s->read_budget = budget_free(s->read_budget);
+	s->write_budget = budget_free(s->write_budget);
 	s->authz = authz_free(s->authz);
 	s->authn = authn_free(s->authn);
 	arena_done(&s->arena);

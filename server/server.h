@@ -30,6 +30,8 @@ struct server_options {
 	size_t max_requests_inflight;          /* reads; 0: 400 */
 	size_t max_mutating_inflight;          /* 0: 200 */
 	size_t max_watches;                    /* 0: 16,384 */
+	size_t max_requests_bytes;             /* that reads hold; 0: 64 MiB */
+	size_t max_mutating_bytes;             /* that writes hold; 0: 96 MiB */
 	int64_t request_timeout_ms;            /* 0: 60,000 */
 	int64_t event_ttl_s;                   /* how long what expires is kept; 0: 3,600 */
 	const char *access_log;                /* NULL: none; "-": stderr */

@@ -463,10 +463,22 @@ static void write_pack(struct request *q, struct write *w)
 	status_init(&q->st, a);
 }
 
+/* What it holds while it waits. More than all requests together may hold: nothing has been written yet. */
+static int write_weigh(struct request *q, size_t sent)
+{
+	const struct write_memory *m = q->writing;
+
+	return request_charge(q, http_arena(q->x)->used + write_memory_used(m) + m->stored.cap + sent);
+}
+
 static void write_send(struct request *q, struct write *w, int64_t lease)
 {
 	write_build_txn(q, w, lease);
 	write_pack(q, w);
+	if (write_weigh(q, w->stored.n)) {
+		write_refuse(q);
+		return;
+	}
 	request_txn(q, write_txn_done);
 }
 
@@ -557,6 +569,10 @@ static void write_carry_out(struct request *q, struct write *w)
 		}
 	}
 	if (w->decision == DECIDE_PUT && q->route.kind->expires) {
+		if (write_weigh(q, w->stored.n)) {
+			write_refuse(q);
+			return;
+		}
 		request_wait_lease(q, write_with_lease);
 		return;
 	}
@@ -590,6 +606,10 @@ static void write_decide(struct request *q)
 
 	write_decide_once(q, w);
 	while (asked_is_noted(&q->asked)) {
+		if (write_weigh(q, q->writing->arenas[WRITE_ASKED].used + q->writing->arenas[WRITE_ASKED + 1].used)) {
+			write_refuse(q);
+			return;
+		}
 		if (!asked_start(&q->asked)) {
 			write_turn_set_asking(q->server->write_queue, &q->writing->turn, true);
 			request_wait_answer(q, write_answered);

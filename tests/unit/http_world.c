@@ -363,7 +363,8 @@ static int try_start(const struct http_options *wanted, struct buf *err)
 {
 	struct http_options o = wanted ? *wanted : (struct http_options){0};
 	o.bind_address = "127.0.0.1";
-	o.handler = (struct http_handler){NULL, on_headers, on_request, on_done, on_notice};
+	o.handler = (struct http_handler){
+		.on_headers = on_headers, .on_request = on_request, .on_done = on_done, .on_notice = on_notice};
 	if (use_tls) {
 		o.cert_file = o.cert_file ? o.cert_file : server_cert;
 		o.key_file = o.key_file ? o.key_file : server_key;
