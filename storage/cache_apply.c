@@ -105,6 +105,7 @@ static void cache_apply_object(struct cache *c, const struct storage_event *e)
 static void feed_append_pending(struct feed *f)
 {
 	for (size_t i = 0; i < f->n_pending; i++) {
+		feed_charge_pins(f, f->pending[i]);
 		window_append(&f->window, f->pending[i]);
 	}
 	atomic_fetch_add_explicit(&f->cache->n_events, f->n_pending, memory_order_relaxed);

@@ -34,6 +34,8 @@ enum {
 	CACHE_MAX_WATCHERS = 65536,
 	CACHE_MAX_PINS = 64, /* a kind */
 	CACHE_PIN_MS = 5 * 60 * 1000,
+	CACHE_PIN_BYTES = 64 * 1024 * 1024, /* of all kinds */
+	CACHE_NODES_BYTES = 1024, /* of trees that an event replaces, about */
 };
 
 /* ---- objects and indexes (cache_index.c) ---- */
@@ -168,6 +170,8 @@ void feed_done(struct feed *f);
 
 /* Ends pins whose time is over, or whose revision is older than this. How many are left. */
 size_t feed_expire_pins(struct feed *f, int64_t revision);
+/* An event is about to be appended: what it replaces is kept by the pins that show it. Beyond the ceiling the oldest state goes. Feed locked. */
+void feed_charge_pins(struct feed *f, const struct event *e);
 
 /* ---- writing (cache_apply.c) ---- */
 
@@ -286,6 +290,7 @@ struct cache {
 	_Atomic int64_t lost;                /* how far a history had come that has been given up; 0: none has */
 	_Atomic bool is_ready, is_connected;
 	_Atomic size_t n_watchers;
+	_Atomic size_t pinned_bytes; /* see feed_charge_pins() */
 	_Atomic uint64_t n_events, n_reloads, n_restores, n_undecodable, n_rounds, n_fences, n_proofs;
 };
 

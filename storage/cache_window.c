@@ -141,10 +141,34 @@ struct pin {
 	struct list node;
 	struct cache_snapshot *snapshot;
 	int64_t until_ms;
+	size_t bytes; /* of what has been replaced since, and no later pin shows */
 };
 
+/* The one that shows the latest state before that revision. */
+static struct pin *pin_before(struct feed *f, int64_t revision)
+{
+	struct pin *latest = NULL;
+
+	list_for_each(it, &f->pins) {
+		struct pin *p = list_entry(it, struct pin, node);
+		int64_t at = p->snapshot->revision;
+		if (at < revision && (!latest || at > latest->snapshot->revision)) {
+			latest = p;
+		}
+	}
+	return latest;
+}
+
+/* What this pin alone has kept is free now; what an earlier one may keep, too, is charged to that. */
 static void pin_free(struct feed *f, struct pin *p)
 {
+	struct pin *before = pin_before(f, p->snapshot->revision);
+
+	if (before) {
+		before->bytes += p->bytes;
+	} else {
+		atomic_fetch_sub_explicit(&f->cache->pinned_bytes, p->bytes, memory_order_relaxed);
+	}
 	list_remove(&p->node);
 	f->n_pins--;
 	cache_snapshot_unref(p->snapshot);
@@ -179,6 +203,36 @@ size_t feed_expire_pins(struct feed *f, int64_t revision)
 	n_left = f->n_pins;
 	pthread_mutex_unlock(&f->lock);
 	return n_left;
+}
+
+static struct pin *pin_earliest(struct feed *f)
+{
+	struct pin *earliest = NULL;
+
+	list_for_each(it, &f->pins) {
+		struct pin *p = list_entry(it, struct pin, node);
+		if (!earliest || p->snapshot->revision < earliest->snapshot->revision) {
+			earliest = p;
+		}
+	}
+	return earliest;
+}
+
+void feed_charge_pins(struct feed *f, const struct event *e)
+{
+	size_t max = f->cache->options.pin_bytes ? f->cache->options.pin_bytes : (size_t)CACHE_PIN_BYTES;
+	struct pin *latest = f->n_pins > 0 ? pin_before(f, e->revision) : NULL;
+
+	if (!latest) {
+		return;
+	}
+	bool is_shown = e->old && e->old->revision <= latest->snapshot->revision;
+	size_t bytes = CACHE_NODES_BYTES + (is_shown ? e->old->size : 0);
+	latest->bytes += bytes;
+	atomic_fetch_add_explicit(&f->cache->pinned_bytes, bytes, memory_order_relaxed);
+	while (f->n_pins > 0 && atomic_load_explicit(&f->cache->pinned_bytes, memory_order_relaxed) > max) {
+		pin_free(f, pin_earliest(f));
+	}
 }
 
 static void feed_pin(struct feed *f, struct cache_snapshot *s)

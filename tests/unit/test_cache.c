@@ -269,6 +269,41 @@ static void test_cache_snapshot_pin__has_a_ceiling(void **state)
 	assert_str(list_at(f, base + PINS - CEILING + 1), "a/y");
 }
 
+static void pin_newest(struct fixture *f)
+{
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(f->cache, &widget);
+
+	cache_snapshot_pin(f->cache, s);
+}
+
+/* Each version is a big one; they are kept by who pinned the state in which they were there. */
+static void test_cache_snapshot_pin__keeps_no_more_than_its_bytes(void **state)
+{
+	enum { SIZE = 10000, KEPT = 4, PINS = 10 };
+	struct fixture *f = *state;
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = NULL;
+	char *filler = arena_text(&f->a, SIZE + 1);
+	memset(filler, 'x', SIZE);
+	filler[SIZE] = '\0';
+	const char *big = arena_printf(&f->a, "\"l\":\"%s\"", filler).p;
+	start(f, (struct cache_options){.window_events = 1, .pin_bytes = KEPT * (SIZE + 3000)});
+	int64_t base = cache_revision(f->cache);
+	for (int i = 0; i < PINS; i++) {
+		catch_up(f, world_put(f->store, &widget, "a/y", big, "red"));
+		pin_newest(f);
+	}
+	for (int i = 1; i <= PINS; i++) {
+		bool is_kept = i > PINS - 1 - KEPT;
+		assert_int_equal(cache_snapshot_at(f->cache, &widget, base + i, &s), is_kept ? CACHE_OK : CACHE_EXPIRED);
+		s = is_kept ? cache_snapshot_unref(s) : NULL;
+	}
+	/* What came and went between two pins is nobody's. */
+	for (int i = 0; i < PINS; i++) {
+		catch_up(f, world_put(f->store, &widget, "a/z", "", "red"));
+	}
+	assert_int_equal(cache_snapshot_at(f->cache, &widget, base + PINS, &s), CACHE_OK);
+}
+
 static void test_cache_forget__ends_history_before_it(void **state)
 {
 	struct fixture *f = *state;
@@ -433,6 +468,7 @@ int main(void)
 		WITH_STORE(test_cache_snapshot_at__random_history_can_be_seen_again),
 		WITH_STORE(test_cache_snapshot_pin__outlives_the_window),
 		WITH_STORE(test_cache_snapshot_pin__has_a_ceiling),
+		WITH_STORE(test_cache_snapshot_pin__keeps_no_more_than_its_bytes),
 		WITH_STORE(test_cache_forget__ends_history_before_it),
 		WITH_STORE(test_cache_iter__starts_behind_a_key),
 		WITH_STORE(test_cache_iter__names_are_looked_up),
