@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { READ_SIZE = 4096 };
@@ -35,4 +36,28 @@ int file_write(int fd, struct str text)
 		}
 	}
 	return 0;
+}
+
+void file_stamp_look(const char *path, struct file_stamp *ret)
+{
+	struct stat st;
+	*ret = (struct file_stamp){0};
+	if (stat(path, &st) == 0) {
+		ret->device = st.st_dev;
+		ret->inode = st.st_ino;
+		ret->size = st.st_size;
+		ret->written = st.st_mtim;
+		ret->changed = st.st_ctim;
+	}
+}
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+bool file_stamp_eq(const struct file_stamp *a, const struct file_stamp *b)
+{
+	return a->inode == b->inode && a->device == b->device && a->size == b->size && is_same_time(a->written, b->written) &&
+		is_same_time(a->changed, b->changed);
 }

@@ -1,26 +1,26 @@
 #include "server/watched_file.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { LOOK_EVERY_MS = 1000, FILE_MAX = 4 * 1024 * 1024 };
 
-/* What is seen is noted before it is read: a change meanwhile is noticed at the next look. */
+/* What is there is noted before it is read, by its name, whether it can be read or not: a change meanwhile is noticed at the next look. */
 static int read_and_note(struct watched_file *f, struct buf *text)
 {
+	struct stat st;
+	file_stamp_look(f->path, &f->seen);
 	int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
-		int r = -errno;
-		f->seen = (struct stat){0};
-		return r;
+		return -errno;
 	}
 
-	int r = fstat(fd, &f->seen) < 0 ? -errno : 0;
-	if (!r && !S_ISREG(f->seen.st_mode)) {
+	int r = fstat(fd, &st) < 0 ? -errno : 0;
+	if (!r && !S_ISREG(st.st_mode)) {
 		r = -EINVAL;
 	}
 	if (!r) {
@@ -59,20 +59,11 @@ void watched_file_done(struct watched_file *f)
 	}
 }
 
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-		a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
-		a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
-}
-
 static bool has_changed(const struct watched_file *f)
 {
-	struct stat now;
-	if (stat(f->path, &now) < 0) {
-		now = (struct stat){0};
-	}
-	return !is_same(&now, &f->seen);
+	struct file_stamp now;
+	file_stamp_look(f->path, &now);
+	return !file_stamp_eq(&now, &f->seen);
 }
 
 static void look(struct watched_file *f)

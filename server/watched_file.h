@@ -1,15 +1,14 @@
 /* A small file (tokens, policy) that is read again when it changes.
  *
  * Whoever uses the contents polls first. At most once a second one of the callers looks at the file and, when it is another
- * one, reads and loads it there and then; everybody else goes on with what is in force. Contents that do not load are
- * reported once and change nothing. */
+ * one, reads and loads it there and then; everybody else goes on with what is in force. A file that cannot be read, and contents that do
+ * not load, are reported once and change nothing; the file is not touched again before it is another one, or may be read by others. */
 #ifndef SERVER_WATCHED_FILE_H
 #define SERVER_WATCHED_FILE_H
 
-#include "base/buf.h"
+#include "base/file.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 
 /* For logs. problem NULL: new contents are in force; otherwise why they are not. From any thread; report may be NULL. */
 struct reload_hook {
@@ -26,7 +25,7 @@ struct watched_file {
 	/* private */
 	pthread_mutex_t lock;         /* held by the one who looks */
 	_Atomic int64_t next_look_ms; /* monotonic */
-	struct stat seen;             /* of what was loaded, or failed to; zero: the file was not there */
+	struct file_stamp seen;       /* of what was loaded, or could not be */
 };
 
 /* Loads for the first time: 0, or -errno with a sentence in err; watched_file_done() either way. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A file, what was last loaded of it, and what was reported. */
@@ -147,6 +148,46 @@ static void test_watched_file__gone_is_reported_once_and_may_come_back(void **st
 	close_scene(&s);
 }
 
+/* A folder can be opened, and is no file. */
+static void test_watched_file__that_cannot_be_read_is_looked_at_once(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, "one");
+	unlink(s.path);
+	assert_int_equal(mkdir(s.path, 0700), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		poll_after_a_while(&s);
+		assert_int_equal(s.n_reports, 1);
+	}
+	assert_string_equal(s.loaded, "one");
+
+	assert_int_equal(rmdir(s.path), 0);
+	replace_file(&s, "two");
+	poll_after_a_while(&s);
+	assert_string_equal(s.loaded, "two");
+	close_scene(&s);
+}
+
+/* Root may open any file: another user, where the test may become one. */
+static void test_watched_file__without_permission_is_looked_at_once(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s, "one");
+	assert_int_equal(chmod(s.path, 0), 0);
+	assert_int_equal(geteuid() == 0 ? chmod(s.dir, 0755) || seteuid(65534) : 0, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		poll_after_a_while(&s);
+		assert_int_equal(s.n_reports, 1);
+		assert_non_null(strstr(s.problem, "Permission denied"));
+	}
+	assert_int_equal(seteuid(getuid()), 0);
+	assert_int_equal(chmod(s.path, 0644), 0);
+	poll_after_a_while(&s);
+	assert_int_equal(s.n_reports, 2);
+	assert_string_equal(s.problem, "");
+	close_scene(&s);
+}
+
 static void test_watched_file__missing_at_birth_is_refused(void **state _unused_)
 {
 	struct scene s = {.n_loads = 0};
@@ -167,6 +208,8 @@ int main(void)
 		TEST(test_watched_file__is_looked_at_once_a_second_at_most),
 		TEST(test_watched_file__bad_contents_keep_the_old_and_are_reported_once),
 		TEST(test_watched_file__gone_is_reported_once_and_may_come_back),
+		TEST(test_watched_file__that_cannot_be_read_is_looked_at_once),
+		TEST(test_watched_file__without_permission_is_looked_at_once),
 		TEST(test_watched_file__missing_at_birth_is_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
