@@ -54,6 +54,13 @@ static struct verifier *current_verifier(struct client_trust *t)
 	return v;
 }
 
+struct verifier *client_trust_current(struct client_trust *t)
+{
+	watched_file_poll(&t->users.file);
+	watched_file_poll(&t->fronts.file);
+	return current_verifier(t);
+}
+
 bool client_trust_set(struct client_trust *t, const struct trust *trust, struct buf *err)
 {
 	size_t before = err->n;

@@ -31,6 +31,9 @@ struct client_trust *client_trust_free(struct client_trust *t);
 /* Any thread; copies. False, with a sentence in err, when part of it is garbage, which then believes nobody. */
 bool client_trust_set(struct client_trust *t, const struct trust *trust, struct buf *err);
 
+/* A reference on what is in force, once the files have been looked at. Any thread. */
+struct verifier *client_trust_current(struct client_trust *t);
+
 /* On the certificate of one connection. Zero: not judged yet. */
 struct verdict {
 	struct verifier *by;

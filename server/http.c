@@ -1122,15 +1122,30 @@ static void tell(struct http_server *s, struct str text)
 	}
 }
 
+static void hint_authorities(struct http_server *s)
+{
+	struct verifier *v = client_trust_current(s->trust);
+	tls_files_hint(s->tls, v);
+	verifier_unref(v);
+}
+
 static void on_tick(void *arg)
 {
 	struct http_server *s = arg;
-	struct buf problem;
-	buf_init(&problem, 1024);
-	if (s->tls && tls_files_refresh(s->tls, &problem) < 0) {
+	_cleanup_(buf_done) struct buf problem;
+	buf_init(&problem, 4096);
+	if (!s->tls) {
+		return;
+	}
+	if (tls_files_refresh(s->tls, &problem) < 0) {
 		tell(s, buf_str(&problem));
 	}
-	buf_done(&problem);
+	buf_clear(&problem);
+	tls_files_check_dates(s->tls, clock_wall_s(), &problem);
+	if (problem.n > 0) {
+		tell(s, buf_str(&problem));
+	}
+	hint_authorities(s);
 }
 
 static void on_trust_file(void *ctx, const char *path, const char *problem)
@@ -1267,7 +1282,11 @@ static int open_tls(struct http_server *s, struct buf *err)
 		.on_reload = {.report = on_trust_file, .ctx = s}};
 	bool asks_client = o->client_ca_file || o->front_ca_file || o->is_trust_set_later;
 	int r = tls_files_new(&s->tls, o->cert_file, o->key_file, asks_client, err);
-	return r ? r : client_trust_new(&s->trust, &trust, err);
+	r = r ? r : client_trust_new(&s->trust, &trust, err);
+	if (r == 0) {
+		hint_authorities(s);
+	}
+	return r;
 }
 
 /* libmicrohttpd knows addresses of the Internet only. */

@@ -1,10 +1,12 @@
 #include "server/http_tls.h"
 
+#include "base/clock.h"
+#include "base/file.h"
+
 #include <errno.h>
 #include <gnutls/x509.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
 
 struct tls_identity {
 	_Atomic uint32_t refs;
@@ -12,20 +14,23 @@ struct tls_identity {
 	bool asks_client;
 };
 
-/* What tells one version of a file from the next, through the symbolic links of a mounted secret too. */
-struct stamp {
-	dev_t device;
-	ino_t inode;
-	off_t size;
-	struct timespec changed;
+enum { CERT, KEY, N_FILES };
+
+struct chain {
+	gnutls_x509_crt_t *certs;
+	unsigned n;
+	gnutls_x509_privkey_t key;
 };
 
-enum { CERT, KEY, N_FILES };
+enum dates { DATES_GOOD, DATES_BEFORE, DATES_AFTER };
 
 struct tls_files {
 	const char *names[N_FILES];
 	bool asks_client;
-	struct stamp stamps[N_FILES];
+	struct file_stamp stamps[N_FILES];
+	struct chain chain;      /* what was loaded last */
+	struct verifier *hinted; /* whose authorities clients are told; NULL: none */
+	enum dates dates;        /* of the chain, as was told */
 	pthread_mutex_t lock; /* guards the pointer `current` */
 	struct tls_identity *current;
 };
@@ -52,12 +57,6 @@ static int fail_load(struct buf *err, const char *what, const char *name, int co
 	return -EINVAL;
 }
 
-struct chain {
-	gnutls_x509_crt_t *certs;
-	unsigned n;
-	gnutls_x509_privkey_t key;
-};
-
 static void chain_done(struct chain *c)
 {
 	for (unsigned i = 0; i < c->n; i++) {
@@ -65,6 +64,7 @@ static void chain_done(struct chain *c)
 	}
 	gnutls_free(c->certs);
 	gnutls_x509_privkey_deinit(c->key);
+	*c = (struct chain){0};
 }
 
 static int read_certs(struct chain *c, const char *name)
@@ -91,18 +91,19 @@ static int read_key(struct chain *c, const char *name)
 }
 
 /* Piece by piece: gnutls_certificate_set_x509_key_file() leaks what it has read of a broken file. */
-static int load_chain(struct tls_identity *id, const char *const names[N_FILES], struct buf *err)
+static int chain_read(struct chain *c, const char *const names[N_FILES], struct buf *err)
 {
-	_cleanup_(chain_done) struct chain c = {0};
-	int r = read_certs(&c, names[CERT]);
+	int r = read_certs(c, names[CERT]);
 	if (r < 0) {
 		return fail_load(err, "certificate", names[CERT], r);
 	}
-	r = read_key(&c, names[KEY]);
-	if (r < 0) {
-		return fail_load(err, "key", names[KEY], r);
-	}
-	r = gnutls_certificate_set_x509_key(id->credentials, c.certs, (int)c.n, c.key);
+	r = read_key(c, names[KEY]);
+	return r < 0 ? fail_load(err, "key", names[KEY], r) : 0;
+}
+
+static int show_chain(struct tls_identity *id, const struct chain *c, const char *const names[N_FILES], struct buf *err)
+{
+	int r = gnutls_certificate_set_x509_key(id->credentials, c->certs, (int)c->n, c->key);
 	if (r == GNUTLS_E_CERTIFICATE_KEY_MISMATCH) {
 		buf_printf(err, "the key %s is not that of the certificate %s", names[KEY], names[CERT]);
 		return -EINVAL;
@@ -110,7 +111,16 @@ static int load_chain(struct tls_identity *id, const char *const names[N_FILES],
 	return r < 0 ? fail_load(err, "certificate", names[CERT], r) : 0;
 }
 
-static int tls_identity_load(struct tls_identity **ret, const struct tls_files *f, struct buf *err)
+/* Clients with several certificates choose by the names of these. GnuTLS says each once. */
+static void show_authorities(struct tls_identity *id, struct str pem)
+{
+	gnutls_datum_t text = {(unsigned char *)(uintptr_t)pem.p, (unsigned)pem.n};
+	if (pem.n > 0) {
+		gnutls_certificate_set_x509_trust_mem(id->credentials, &text, GNUTLS_X509_FMT_PEM);
+	}
+}
+
+static int tls_identity_make(struct tls_identity **ret, const struct tls_files *f, const struct chain *c, struct buf *err)
 {
 	_cleanup_(tls_identity_unrefp) struct tls_identity *id = mem_new(struct tls_identity);
 	atomic_init(&id->refs, 1);
@@ -120,26 +130,53 @@ static int tls_identity_load(struct tls_identity **ret, const struct tls_files *
 		return fail_load(err, "certificate", f->names[CERT], r);
 	}
 
-	r = load_chain(id, f->names, err);
+	r = show_chain(id, c, f->names, err);
 	if (r < 0) {
 		return r;
+	}
+	if (f->hinted) {
+		show_authorities(id, verifier_trust(f->hinted)->client_ca);
+		show_authorities(id, verifier_trust(f->hinted)->front_ca);
 	}
 	*ret = take_ptr(id);
 	return 0;
 }
 
-static void stamp_files(const char *const names[N_FILES], struct stamp ret[N_FILES])
+static void put_in_force(struct tls_files *f, struct tls_identity *id)
 {
-	memset(ret, 0, sizeof(struct stamp) * N_FILES);
-	for (size_t i = 0; i < N_FILES; i++) {
-		struct stat st;
-		if (stat(names[i], &st) == 0) {
-			ret[i].device = st.st_dev;
-			ret[i].inode = st.st_ino;
-			ret[i].size = st.st_size;
-			ret[i].changed = st.st_mtim;
-		}
+	pthread_mutex_lock(&f->lock);
+	struct tls_identity *old = f->current;
+	f->current = id;
+	pthread_mutex_unlock(&f->lock);
+	tls_identity_unref(old);
+}
+
+static int load_files(struct tls_files *f, struct buf *err)
+{
+	_cleanup_(chain_done) struct chain c = {0};
+	struct tls_identity *id;
+	int r = chain_read(&c, f->names, err);
+	r = r ? r : tls_identity_make(&id, f, &c, err);
+	if (r == 0) {
+		struct chain old = f->chain;
+		f->chain = c;
+		c = old;
+		put_in_force(f, id);
 	}
+	return r;
+}
+
+/* True: one of them is another one than before. */
+static bool stamp_files(struct tls_files *f)
+{
+	bool is_new = false;
+	for (size_t i = 0; i < N_FILES; i++) {
+		struct file_stamp now;
+		file_stamp_look(f->names[i], &now);
+		is_new |= !file_stamp_eq(&now, &f->stamps[i]);
+		f->stamps[i] = now;
+	}
+	return is_new;
 }
 
 int tls_files_new(struct tls_files **ret, const char *cert_file, const char *key_file, bool asks_client, struct buf *err)
@@ -149,9 +186,9 @@ int tls_files_new(struct tls_files **ret, const char *cert_file, const char *key
 	f->names[KEY] = key_file;
 	f->asks_client = asks_client;
 	pthread_mutex_init(&f->lock, NULL);
-	stamp_files(f->names, f->stamps);
+	stamp_files(f);
 
-	int r = tls_identity_load(&f->current, f, err);
+	int r = load_files(f, err);
 	if (r < 0) {
 		tls_files_free(f);
 		return r;
@@ -164,6 +201,8 @@ struct tls_files *tls_files_free(struct tls_files *f)
 {
 	if (f) {
 		tls_identity_unref(f->current);
+		chain_done(&f->chain);
+		verifier_unref(f->hinted);
 		pthread_mutex_destroy(&f->lock);
 		mem_free(f);
 	}
@@ -173,24 +212,59 @@ struct tls_files *tls_files_free(struct tls_files *f)
 /* The stamps are taken before the files are read: what is written meanwhile is noticed the next time. */
 int tls_files_refresh(struct tls_files *f, struct buf *err)
 {
-	struct stamp stamps[N_FILES];
-	stamp_files(f->names, stamps);
-	if (memcmp(stamps, f->stamps, sizeof(stamps)) == 0) {
+	if (!stamp_files(f)) {
 		return 0;
 	}
-	memcpy(f->stamps, stamps, sizeof(stamps));
+	int r = load_files(f, err);
+	return r < 0 ? r : 1;
+}
 
-	_cleanup_(tls_identity_unrefp) struct tls_identity *id = NULL;
-	int r = tls_identity_load(&id, f, err);
-	if (r < 0) {
-		return r;
+/* A verifier that is held cannot make way for another at its address. */
+void tls_files_hint(struct tls_files *f, struct verifier *v)
+{
+	_cleanup_(buf_done) struct buf ignored;
+	struct tls_identity *id;
+	buf_init(&ignored, 1024);
+	if (v == f->hinted) {
+		return;
 	}
-	pthread_mutex_lock(&f->lock);
-	struct tls_identity *old = f->current;
-	f->current = take_ptr(id);
-	pthread_mutex_unlock(&f->lock);
-	tls_identity_unref(old);
-	return 1;
+	verifier_unref(f->hinted);
+	f->hinted = verifier_ref(v);
+	if (tls_identity_make(&id, f, &f->chain, &ignored) == 0) {
+		put_in_force(f, id);
+	}
+}
+
+/* Of all certificates that clients are shown. The last second of validity is still valid. */
+static enum dates chain_dates(const struct chain *c, int64_t now_s, int64_t *ret_moment)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		int64_t from_s = gnutls_x509_crt_get_activation_time(c->certs[i]);
+		int64_t until_s = gnutls_x509_crt_get_expiration_time(c->certs[i]);
+		if (now_s < from_s || now_s > until_s) {
+			*ret_moment = now_s < from_s ? from_s : until_s;
+			return now_s < from_s ? DATES_BEFORE : DATES_AFTER;
+		}
+	}
+	return DATES_GOOD;
+}
+
+void tls_files_check_dates(struct tls_files *f, int64_t now_s, struct buf *notice)
+{
+	char time[TIME_RFC3339_SIZE];
+	int64_t moment_s = now_s;
+	enum dates dates = chain_dates(&f->chain, now_s, &moment_s);
+	if (dates == f->dates) {
+		return;
+	}
+	f->dates = dates;
+	time_format_rfc3339(time, moment_s);
+	if (dates == DATES_GOOD) {
+		buf_printf(notice, "the serving certificate %s is in date again", f->names[CERT]);
+	} else {
+		buf_printf(notice, "the serving certificate %s %s %s: clients refuse it", f->names[CERT],
+			dates == DATES_BEFORE ? "is not valid before" : "has expired: it was valid until", time);
+	}
 }
 
 struct tls_identity *tls_files_identity(struct tls_files *f)
@@ -201,10 +275,8 @@ struct tls_identity *tls_files_identity(struct tls_files *f)
 	return id;
 }
 
-/* The certificate request names no CAs: clients send what they have, and strangers need not learn whom we trust. */
 void tls_identity_apply(const struct tls_identity *id, gnutls_session_t session)
 {
 	gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, id->credentials);
-	gnutls_certificate_send_x509_rdn_sequence(session, 1);
 	gnutls_certificate_server_set_request(session, id->asks_client ? GNUTLS_CERT_REQUEST : GNUTLS_CERT_IGNORE);
 }

@@ -1,11 +1,12 @@
-/* The server's own certificate, which follows its files. Who the client is: server/client_trust.h.
+/* The server's own certificate, which follows its files, and the authorities that are named to clients. Who the client is:
+ * server/client_trust.h.
  *
  * Certificate and key are loaded together into an immutable, counted `tls_identity`. A connection keeps the one it began with, so a
  * reload touches no connection; new ones get the new identity. */
 #ifndef SERVER_HTTP_TLS_H
 #define SERVER_HTTP_TLS_H
 
-#include "base/buf.h"
+#include "server/verifier.h"
 #include <gnutls/gnutls.h>
 
 /* TLS 1.2 and 1.3, AEAD ciphers with forward secrecy only, the cheaper of equally good ones first. */
@@ -23,6 +24,12 @@ struct tls_files *tls_files_free(struct tls_files *f);
 /* Loads them again if one has changed since: 0 when nothing changed, 1 when there is a new identity, or -errno with a sentence in
  * err, said once per change; then the identity before stays in use. For one thread. */
 int tls_files_refresh(struct tls_files *f, struct buf *err);
+
+/* From now on clients are told the names of these authorities with the request for a certificate, users' and front proxies' alike. Keeps a
+ * reference. Cheap when they are the same as before. For that thread. */
+void tls_files_hint(struct tls_files *f, struct verifier *v);
+/* Says in `notice` when what clients are shown begins to be out of date, and when that is over. For that thread. */
+void tls_files_check_dates(struct tls_files *f, int64_t now_s, struct buf *notice);
 
 /* A reference on what new connections are to use; any thread. */
 struct tls_identity *tls_files_identity(struct tls_files *f);

@@ -129,6 +129,11 @@ struct verifier *verifier_unref(struct verifier *v)
 	return NULL;
 }
 
+const struct trust *verifier_trust(const struct verifier *v)
+{
+	return &v->trust;
+}
+
 /* ---- chains ---- */
 
 static void chain_done(struct chain *c)

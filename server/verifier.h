@@ -22,6 +22,8 @@ struct verifier *verifier_ref(struct verifier *v);
 struct verifier *verifier_unref(struct verifier *v); /* NULL */
 DEFINE_CLEANUP(struct verifier *, verifier_unref)
 
+/* What it was made of, without what is garbage; lives as long as the verifier. */
+const struct trust *verifier_trust(const struct verifier *v);
 /* Fills in the certificate's part of *ret, text in the arena, but for has_certificate. chain: as the client sent it, DER. Returns from which
  * moment on the verdict may be another: wall clock, in seconds, later than now_s. */
 int64_t verifier_judge(const struct verifier *v, const gnutls_datum_t *chain, unsigned n, int64_t now_s, struct arena *a,

@@ -146,3 +146,25 @@ def test_files__must_be_there_at_the_start(etcd, folder, certificates):
         done = processes.run([processes.BIN, "serve", "--standalone", f"--etcd-servers={etcd().endpoint}", f"--tls-cert-file={cert}",
                               f"--tls-private-key-file={key}", "--secure-port=0", f"--requestheader-client-ca-file={path}"])
         assert done.returncode == 1 and why in done.stderr and str(path) in done.stderr
+
+
+def named_authorities(server, version):
+    """Whose certificates the server says that it takes, as clients with several of them are told."""
+    shown = processes.run(["openssl", "s_client", "-connect", f"{server.client.host}:{server.client.port}", version], input="").stdout
+    _, _, rest = shown.partition("Acceptable client certificate CA names\n")
+    return sorted(line for line in rest.partition("Client Certificate Types")[0].partition("Requested Signature")[0].splitlines())
+
+
+@pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
+def test_handshake_names_the_authorities_of_clients(folder, etcd, certificates, version):
+    others = {name: processes.Certificates(folder / name, name) for name in ("fronts", "new-users")}
+    users = folder / "users.crt"
+    users.write_text(certificates.ca.read_text())
+    server = processes.Serve(etcd().endpoint, certificates, f"--client-ca-file={users}", f"--requestheader-client-ca-file={others['fronts'].ca}",
+                             "--requestheader-username-headers=X-Remote-User")
+    assert named_authorities(server, version) == ["CN = fronts", "CN = test-ca"]
+    new = folder / "users.crt.new"
+    new.write_text(certificates.ca.read_text() + others["new-users"].ca.read_text())
+    new.rename(users)
+    both = ["CN = fronts", "CN = new-users", "CN = test-ca"]
+    processes.retry_until(lambda: named_authorities(server, version) == both, "the new authority's name", interval=0.2)

@@ -36,7 +36,7 @@ int client_handshake(struct client *c, const struct client_tls *tls)
 					 c->credentials, tls->cert_file, tls->key_file, GNUTLS_X509_FMT_PEM),
 			0);
 	}
-	gnutls_init(&c->session, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL);
+	gnutls_init(&c->session, GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT | GNUTLS_NO_SIGNAL);
 	gnutls_priority_set_direct(c->session, tls->priorities ? tls->priorities : "NORMAL", NULL);
 	gnutls_credentials_set(c->session, GNUTLS_CRD_CERTIFICATE, c->credentials);
 	gnutls_alpn_set_protocols(c->session, protocols, ARRAY_SIZE(protocols), 0);

@@ -354,7 +354,10 @@ static void on_done(void *ctx _unused_, struct http_exchange *x)
 static void on_notice(void *ctx _unused_, struct str text)
 {
 	assert_true(text.n > 0);
-	LOCKED(world.n_notices++);
+	LOCKED({
+		world.n_notices++;
+		snprintf(world.notice, sizeof(world.notice), STR_FMT, STR_ARG(text));
+	});
 }
 
 /* Setting up. */

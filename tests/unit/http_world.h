@@ -49,6 +49,7 @@ struct world {
 	bool is_over; /* no further event */
 	bool are_wakers_stopping;
 	unsigned n_announced, n_requests, n_done, n_cut, n_closed, n_notices, n_alarms;
+	char notice[512]; /* the last */
 	uint64_t n_sent;
 	pthread_t wakers[N_WAKERS];
 };

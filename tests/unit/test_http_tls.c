@@ -96,6 +96,29 @@ static void test_tls__broken_certificate_is_reported_and_the_old_one_kept(void *
 	assert_true(is_server_signed_by("ca"));
 }
 
+static void make_dated(int64_t begins_in_s, int64_t ends_in_s)
+{
+	pki_make(pki,
+		&(struct pki_spec){.name = "dated",
+			.issuer = "ca",
+			.common_name = "localhost",
+			.is_server = true,
+			.begins_in_s = begins_in_s,
+			.ends_in_s = ends_in_s});
+}
+
+static void test_tls__certificate_out_of_date_is_told_and_its_end_too(void **state _unused_)
+{
+	make_dated(-86400, -3600);
+	_cleanup_(mem_freep) char *cert = pki_path(pki, "dated", "crt"), *key = pki_path(pki, "dated", "key");
+	start(&(struct http_options){.cert_file = cert, .key_file = key});
+	await(strstr(world.notice, "dated.crt has expired: it was valid until "));
+	make_dated(-86400, 3600);
+	await(strstr(world.notice, "dated.crt is in date again"));
+	make_dated(3600, 7200);
+	await(strstr(world.notice, "dated.crt is not valid before "));
+}
+
 static void test_tls__new_client_ca_is_taken_up(void **state _unused_)
 {
 	make_cert("clients", NULL, "CA of clients", false);
@@ -279,6 +302,7 @@ int main(void)
 		CASE(test_tls__http11_is_negotiated_and_old_versions_are_not),
 		CASE(test_tls__new_certificate_is_taken_up_without_dropping_anybody),
 		CASE(test_tls__broken_certificate_is_reported_and_the_old_one_kept),
+		CASE(test_tls__certificate_out_of_date_is_told_and_its_end_too),
 		CASE(test_tls__new_client_ca_is_taken_up),
 		CASE(test_tls__certificate_and_key_must_match),
 		CASE(test_tls__stalled_handshakes_cost_nothing),
