@@ -17,12 +17,14 @@ struct question {
 	struct arena *arena; /* for answers */
 	int64_t deadline_ms; /* monotonic */
 	struct str failure;  /* why there is no answer, for people; empty: there is one */
+	bool is_turned_away; /* a failure: this source, or all together, ask too much at once; soon it may be asked again */
 };
 
 /* authentication.k8s.io/v1 TokenReview. */
 struct token_question {
 	struct question base;
 	struct str token;
+	struct str source; /* who shows it: an address. Of tokens that nobody knows, each source has its share */
 	/* answer */
 	bool is_known;
 	struct user user; /* groups as the review has them */

@@ -6,11 +6,14 @@
 #include "delegation/review_text.h"
 
 enum {
-	TRY_MS = 10 * 1000,             /* DelegatingAuthorizationOptions.ClientTimeout */
-	ANSWERS_MAX = 8192,             /* as upstream's */
+	TRY_MS = 10 * 1000, /* DelegatingAuthorizationOptions.ClientTimeout */
+	ANSWERS_MAX = 8192, /* as upstream's */
 	ANSWERS_BYTES_MAX = 32 << 20,
 	CONTROLLED_MAX = 10000, /* bytes of what is asked for: longer ones are not kept, as upstream */
 	BODY_MAX = 4 << 20,
+	/* Each user's share: of the 64 requests that may be under way, and of those who wait for them. */
+	USER_RUNNING_MAX = 32,
+	USER_WAITING_MAX = 1024,
 };
 
 /* kube-apiserver is told how long we wait, as client-go does. */
@@ -93,8 +96,10 @@ static bool may_be_kept(const struct authz_attributes *at)
 
 bool access_ask(struct access *a, struct access_question *q)
 {
-	struct flight_request request = {
-		.key = access_key(&q->what, q->base.arena), .path = STR(PATH), .is_for_once = !may_be_kept(&q->what)};
+	struct flight_request request = {.key = access_key(&q->what, q->base.arena),
+		.path = STR(PATH),
+		.is_for_once = !may_be_kept(&q->what),
+		.source = q->what.user->name};
 	if (flights_find(a->flights, &q->base, request.key)) {
 		return true;
 	}
@@ -123,6 +128,8 @@ struct access *access_new(const struct access_options *options)
 		.try_ms = TRY_MS,
 		.max_answers = ANSWERS_MAX,
 		.max_bytes = ANSWERS_BYTES_MAX,
+		.source_running = USER_RUNNING_MAX,
+		.source_waiting = USER_WAITING_MAX,
 		.read = read_answer,
 		.give = give,
 		.free_value = free_decision,

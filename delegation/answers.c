@@ -41,16 +41,25 @@ void answers_done(struct answers *a)
 const void *answers_get(struct answers *a, struct str key, int64_t now_ms)
 {
 	struct answer_entry *e = map_get(&a->by_key, key);
-	if (!e) {
-		return NULL;
-	}
-	if (e->until_ms <= now_ms) {
-		drop(a, e);
+	if (!e || e->until_ms <= now_ms) {
 		return NULL;
 	}
 	list_remove(&e->link);
 	list_append(&a->used, &e->link);
 	return e->value;
+}
+
+bool answers_remembers(const struct answers *a, struct str key)
+{
+	return map_get(&a->by_key, key) != NULL;
+}
+
+void answers_remove(struct answers *a, struct str key)
+{
+	struct answer_entry *e = map_get(&a->by_key, key);
+	if (e) {
+		drop(a, e);
+	}
 }
 
 static bool has_room(const struct answers *a, size_t n_bytes)
@@ -65,7 +74,7 @@ void answers_put(struct answers *a, struct str key, void *value, size_t n_bytes,
 		drop(a, old);
 	}
 	n_bytes += sizeof(struct answer_entry) + 2 * key.n; /* the map has its own */
-	if (n_bytes > a->max_bytes) {
+	if (n_bytes > a->max_bytes || a->max == 0) {
 		a->free_value(value);
 		return;
 	}

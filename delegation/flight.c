@@ -12,6 +12,7 @@ enum {
 void flight_count_out(struct flights *f, const struct waiting *w)
 {
 	f->n_waiting--;
+	w->source->n_waiters--;
 	if (f->options.on_wait) {
 		f->options.on_wait(f->options.ctx, clock_mono_ns() - w->began_ns);
 	}
@@ -66,7 +67,7 @@ static void on_try(struct call *c, int code, int64_t duration_ns)
 	f->options.on_try(f->options.ctx, code, duration_ns);
 }
 
-struct flight *flight_new(struct flights *f, const struct flight_request *r)
+struct flight *flight_new(struct flights *f, const struct flight_request *r, struct turn_source *source)
 {
 	const struct flights_options *o = &f->options;
 	struct flight *flight = mem_new(struct flight);
@@ -74,6 +75,11 @@ struct flight *flight_new(struct flights *f, const struct flight_request *r)
 	list_init(&flight->link);
 	list_init(&flight->waiting);
 	list_init(&flight->doomed);
+	turn_init(&flight->turn, source);
+	flight->n_bytes = flight_bytes(r);
+	f->n_flights++;
+	f->n_bytes += flight->n_bytes;
+	f->n_second += source->class == TURN_SECOND;
 	flight->key = mem_strndup(r->key.p, r->key.n);
 	flight->n_key = r->key.n;
 	flight->path = mem_strndup(r->path.p, r->path.n);
@@ -94,6 +100,15 @@ struct flight *flight_new(struct flights *f, const struct flight_request *r)
 	return flight;
 }
 
+/* Under the lock. */
+static void count_out(struct flights *f, struct flight *flight)
+{
+	f->n_flights--;
+	f->n_bytes -= flight->n_bytes;
+	f->n_second -= flight->turn.source->class == TURN_SECOND;
+	turns_unref(&f->turns, flight->turn.source);
+}
+
 static void free_flight(struct flight *flight)
 {
 	call_done(&flight->call);
@@ -107,7 +122,9 @@ static void keep(struct flights *f, const struct flight *flight, struct finding 
 {
 	bool is_kept = found->keep_ms > 0 && flight->n_key > 0 && flight->n_key <= KEPT_KEY_MAX && !flight->is_for_once;
 	if (is_kept) {
-		answers_put(&f->answers, flight_key(flight), found->value, found->n_bytes, clock_mono_ms() + found->keep_ms);
+		answers_remove(found->is_lesser ? &f->answers : &f->lesser, flight_key(flight));
+		answers_put(found->is_lesser ? &f->lesser : &f->answers, flight_key(flight), found->value, found->n_bytes,
+			clock_mono_ms() + found->keep_ms);
 	} else {
 		f->options.free_value(found->value);
 	}
@@ -119,7 +136,7 @@ void flight_land(struct flights *f, struct flight *flight, struct finding *found
 	pthread_mutex_lock(&f->lock);
 	flight_close(f, flight);
 	take_waiting(f, flight, &waiting);
-	f->n_flights--;
+	count_out(f, flight);
 	if (found->value) {
 		list_for_each(it, &waiting) {
 			f->options.give(list_entry(it, struct waiting, link)->q, found->value);

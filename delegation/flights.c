@@ -4,7 +4,10 @@
 
 enum {
 	FLIGHTS_MAX = 4096, /* under way or waiting for their turn */
+	FLIGHTS_BYTES_MAX = 32 << 20,
 	WAITING_MAX = 16384,
+	RUNNING_MAX = 64, /* at once: each takes a connection */
+	RUNNING_STRANGERS_MAX = 48,
 };
 
 /* ---- waking the client's thread ---- */
@@ -44,7 +47,9 @@ static bool must_post(struct flights *f)
 
 static bool find(struct flights *f, struct question *q, struct str key)
 {
-	const void *value = key.n ? answers_get(&f->answers, key, clock_mono_ms()) : NULL;
+	int64_t now_ms = clock_mono_ms();
+	const void *value = key.n ? answers_get(&f->answers, key, now_ms) : NULL;
+	value = key.n && !value ? answers_get(&f->lesser, key, now_ms) : value;
 	if (value) {
 		f->options.give(q, value);
 	}
@@ -59,27 +64,60 @@ bool flights_find(struct flights *f, struct question *q, struct str key)
 	return is_found;
 }
 
-/* The flight to wait for, perhaps a new one; or NULL with why not. Under the lock. */
-static struct flight *join(struct flights *f, const struct flight_request *r, const char **ret_why)
+static struct turn_source *source_of(struct flights *f, const struct flight_request *r)
+{
+	bool is_stranger = f->options.max_strangers && !answers_remembers(&f->answers, r->key);
+	bool is_known = f->options.max_strangers && !is_stranger;
+	return turns_source(&f->turns, is_stranger ? TURN_SECOND : TURN_FIRST, is_known ? r->key : r->source);
+}
+
+/* Is there room for one more flight? Under the lock. */
+static bool has_room(const struct flights *f, const struct flight_request *r, const struct turn_source *source)
+{
+	bool has_place = source->class == TURN_FIRST || f->n_second < f->options.max_strangers;
+	return has_place && f->n_flights < FLIGHTS_MAX && f->n_bytes + flight_bytes(r) <= FLIGHTS_BYTES_MAX;
+}
+
+/* Is there room for one more who waits? Under the lock. */
+static bool may_wait(const struct flights *f, const struct turn_source *source)
+{
+	return f->n_waiting < WAITING_MAX && (!f->options.source_waiting || source->n_waiters < f->options.source_waiting);
+}
+
+/* NULL: there is no room. Under the lock. */
+static struct flight *begin_flight(struct flights *f, const struct flight_request *r)
+{
+	struct turn_source *source = source_of(f, r);
+	if (!has_room(f, r, source) || !may_wait(f, source)) {
+		turns_unref(&f->turns, source);
+		return NULL;
+	}
+	struct flight *flight = flight_new(f, r, source);
+	list_append(&f->starting, &flight->link);
+	if (r->key.n) {
+		map_set(&f->by_key, r->key, flight, NULL);
+	}
+	return flight;
+}
+
+/* The flight to wait for, perhaps a new one; or NULL. Under the lock. */
+static struct flight *join(struct flights *f, const struct flight_request *r)
 {
 	struct flight *flight = r->key.n ? map_get(&f->by_key, r->key) : NULL;
 	if (f->is_stopped) {
-		*ret_why = "this server is stopping";
-		return NULL;
-	}
-	if (f->n_waiting >= WAITING_MAX || (!flight && f->n_flights >= FLIGHTS_MAX)) {
-		*ret_why = "too many reviews are under way";
 		return NULL;
 	}
 	if (!flight) {
-		flight = flight_new(f, r);
-		f->n_flights++;
-		list_append(&f->starting, &flight->link);
-		if (r->key.n) {
-			map_set(&f->by_key, r->key, flight, NULL);
-		}
+		return begin_flight(f, r);
 	}
-	return flight;
+	return may_wait(f, flight->turn.source) ? flight : NULL;
+}
+
+/* Under the lock. */
+static void refuse(const struct flights *f, struct question *q)
+{
+	q->is_turned_away = !f->is_stopped;
+	q->failure = f->is_stopped ? STR("this server is stopping") : STR("too many reviews are under way");
 }
 
 /* A new flight, or a deadline before all others of it: the client's thread does not know yet. Under the lock. */
@@ -96,27 +134,27 @@ static bool is_sooner(struct flights *f, struct flight *flight, int64_t deadline
 bool flights_ask(struct flights *f, struct question *q, const struct flight_request *request)
 {
 	struct waiting *w = arena_new(q->arena, struct waiting);
-	const char *why = NULL;
 	bool must_wake = false;
 	*w = (struct waiting){.q = q, .began_ns = clock_mono_ns()};
 	pthread_mutex_lock(&f->lock);
 	bool is_answered = !request->is_for_once && find(f, q, request->key);
-	struct flight *flight = is_answered ? NULL : join(f, request, &why);
+	struct flight *flight = is_answered ? NULL : join(f, request);
 	if (flight) {
 		list_append(&flight->waiting, &w->link);
+		w->source = flight->turn.source;
+		w->source->n_waiters++;
 		f->n_waiting++;
 		must_wake = is_sooner(f, flight, flight_deadline(flight, q)) && must_post(f);
 	}
+	if (!flight && !is_answered) {
+		refuse(f, q);
+	}
 	pthread_mutex_unlock(&f->lock);
 
-	if (why) {
-		q->failure = str_of(why);
-		return true;
-	}
 	if (must_wake) {
 		post(f);
 	}
-	return is_answered;
+	return !flight;
 }
 
 void flights_count(struct flights *f, struct flights_counts *ret)
@@ -134,6 +172,11 @@ struct flights *flights_new(const struct flights_options *options)
 	f->options = *options;
 	pthread_mutex_init(&f->lock, NULL);
 	answers_init(&f->answers, options->max_answers, options->max_bytes, options->free_value);
+	answers_init(&f->lesser, options->max_lesser, options->max_bytes, options->free_value);
+	turns_init(&f->turns,
+		&(struct turns_limits){.all = RUNNING_MAX,
+			.second_class = RUNNING_STRANGERS_MAX,
+			.source = options->source_running ? options->source_running : RUNNING_MAX});
 	map_init(&f->by_key, FLIGHTS_MAX);
 	list_init(&f->starting);
 	list_init(&f->queue);
@@ -160,6 +203,8 @@ struct flights *flights_free(struct flights *f)
 	if (f) {
 		map_done(&f->by_key);
 		answers_done(&f->answers);
+		answers_done(&f->lesser);
+		turns_done(&f->turns);
 		pthread_mutex_destroy(&f->lock);
 		mem_free(f);
 	}

@@ -3,6 +3,7 @@
 #define DELEGATION_FLIGHTS_PRIVATE_H
 
 #include "delegation/flights.h"
+#include "delegation/turns.h"
 
 enum { WHY_MAX = 4096 };
 
@@ -10,6 +11,7 @@ enum { WHY_MAX = 4096 };
 struct waiting {
 	struct list link;
 	struct question *q;
+	struct turn_source *source; /* the flight's */
 	int64_t began_ns;
 };
 
@@ -18,8 +20,9 @@ struct flight {
 	struct list link;    /* of starting, queue or running */
 	struct list waiting; /* under the lock */
 	struct list doomed;
+	struct turn turn; /* under the lock */
 	char *key, *path, *body;
-	size_t n_key;
+	size_t n_key, n_bytes;
 	int64_t until_ms, soonest_ms; /* soonest: of those who ever waited; under the lock */
 	bool is_for_once, is_running;
 	struct call call;
@@ -28,24 +31,30 @@ struct flight {
 struct flights {
 	struct flights_options options;
 	pthread_mutex_t lock; /* guards what follows, and who waits */
-	struct answers answers;
+	struct answers answers, lesser;
 	struct map by_key; /* flights that may be joined */
 	struct list starting;
-	size_t n_flights, n_waiting;
+	struct turns turns;
+	size_t n_flights, n_waiting, n_bytes;
+	size_t n_second;    /* flights of the second class */
 	int64_t soonest_ms; /* of the deadlines that came since the client's thread looked */
 	bool is_posted, is_stopped;
 	/* The client's thread's own. */
 	struct client_task wake;
 	struct client_timer patience;
 	struct list queue, running;
-	size_t n_running;
 	int64_t armed_ms;
 	bool has_told; /* that requests fail, since the last that did not */
 };
 
 /* ---- one ---- */
 
-struct flight *flight_new(struct flights *f, const struct flight_request *r);
+/* Takes the reference to the source. Under the lock. */
+struct flight *flight_new(struct flights *f, const struct flight_request *r, struct turn_source *source);
+static inline size_t flight_bytes(const struct flight_request *r)
+{
+	return sizeof(struct flight) + r->key.n + r->path.n + r->body.n;
+}
 static inline struct str flight_key(const struct flight *flight)
 {
 	return (struct str){flight->key, flight->n_key};

@@ -2,18 +2,23 @@
 
 #include "base/clock.h"
 
-enum { RUNNING_MAX = 64 }; /* at once: each takes a connection */
-
 /* ---- requests ---- */
+
+static struct flight *take_next(struct flights *f)
+{
+	pthread_mutex_lock(&f->lock);
+	struct turn *turn = turns_next(&f->turns);
+	pthread_mutex_unlock(&f->lock);
+	return turn ? container_of(turn, struct flight, turn) : NULL;
+}
 
 static void begin_some(struct flights *f)
 {
-	while (f->n_running < RUNNING_MAX && !list_is_empty(&f->queue)) {
-		struct flight *flight = list_entry(f->queue.next, struct flight, link);
+	struct flight *flight;
+	while ((flight = take_next(f))) {
 		list_remove(&flight->link);
 		list_append(&f->running, &flight->link);
 		flight->is_running = true;
-		f->n_running++;
 		call_begin(&flight->call);
 	}
 }
@@ -61,7 +66,9 @@ void flights_on_call_done(struct call *c)
 	}
 
 	list_remove(&flight->link);
-	f->n_running--;
+	pthread_mutex_lock(&f->lock);
+	turns_end(&f->turns, &flight->turn);
+	pthread_mutex_unlock(&f->lock);
 	flight_land(f, flight, &found, buf_str(&why));
 	begin_some(f);
 }
@@ -73,6 +80,9 @@ static void end_flight(struct flights *f, struct flight *flight)
 		call_cancel(&flight->call);
 	} else {
 		list_remove(&flight->link);
+		pthread_mutex_lock(&f->lock);
+		turns_leave(&f->turns, &flight->turn);
+		pthread_mutex_unlock(&f->lock);
 		flight_land_stopped(f, flight);
 	}
 }
@@ -177,6 +187,9 @@ void flights_on_wake(struct client_task *t)
 {
 	struct flights *f = container_of(t, struct flights, wake);
 	pthread_mutex_lock(&f->lock);
+	list_for_each(it, &f->starting) {
+		turns_wait(&f->turns, &list_entry(it, struct flight, link)->turn);
+	}
 	list_splice(&f->queue, &f->starting);
 	int64_t soonest_ms = f->soonest_ms;
 	f->soonest_ms = INT64_MAX;

@@ -11,7 +11,12 @@
 enum {
 	ALL_MS = 10 * 1000, /* DelegatingAuthenticationOptions.TokenRequestTimeout, for all tries */
 	ANSWERS_MAX = 32 * 1024,
-	ANSWERS_BYTES_MAX = 64 << 20,
+	ANSWERS_BYTES_MAX = 32 << 20,
+	UNKNOWN_MAX = 4096, /* tokens that name nobody */
+	/* Of the 64 requests that may be under way, and of those who wait for them. Whoever has a good token is a source of his own. */
+	SOURCE_RUNNING_MAX = 16,
+	SOURCE_WAITING_MAX = 256,
+	STRANGERS_MAX = 1024,
 	BODY_MAX = 1 << 20,
 	HOLDER_MAX = 4 << 20,
 	HOLDER_BYTES = 512, /* about what a service account's takes */
@@ -144,7 +149,10 @@ static bool read_answer(void *ctx, const struct call *c, struct finding *ret, st
 	bool is_answer = status && names_somebody_or_nobody(status, failure);
 	if (is_answer) {
 		struct holder *h = new_holder(status);
-		*ret = (struct finding){.value = h, .n_bytes = HOLDER_BYTES + h->arena.used, .keep_ms = t->options.ttl_ms};
+		*ret = (struct finding){.value = h,
+			.n_bytes = HOLDER_BYTES + h->arena.used,
+			.keep_ms = t->options.ttl_ms,
+			.is_lesser = !h->is_known};
 	}
 	arena_done(&scratch);
 	return is_answer;
@@ -210,7 +218,7 @@ bool token_reviews_ask(struct token_reviews *t, struct token_question *q)
 	unsigned char key[SHA256_SIZE];
 	int64_t began_ns = clock_mono_ns();
 	key_of(t, q->token, key);
-	struct flight_request request = {.key = {(const char *)key, sizeof(key)}, .path = STR(PATH)};
+	struct flight_request request = {.key = {(const char *)key, sizeof(key)}, .path = STR(PATH), .source = q->source};
 	if (flights_find(t->flights, &q->base, request.key)) {
 		token_metrics_hit(&t->metrics, clock_mono_ns() - began_ns);
 		return true;
@@ -242,6 +250,10 @@ struct token_reviews *token_reviews_new(const struct token_reviews_options *opti
 		.all_ms = ALL_MS,
 		.max_answers = ANSWERS_MAX,
 		.max_bytes = ANSWERS_BYTES_MAX,
+		.max_lesser = UNKNOWN_MAX,
+		.source_running = SOURCE_RUNNING_MAX,
+		.source_waiting = SOURCE_WAITING_MAX,
+		.max_strangers = STRANGERS_MAX,
 		.read = read_answer,
 		.give = give,
 		.free_value = free_holder,

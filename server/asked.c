@@ -23,6 +23,11 @@ bool asked_is_noted(const struct asked *a)
 	return a->noted != NULL;
 }
 
+bool asked_notes_access(const struct asked *a)
+{
+	return a->noted && a->accesses && a->noted == &a->accesses->q.base;
+}
+
 static bool is_answered(const struct asked *a, const struct question *q)
 {
 	return q != a->noted;
@@ -52,11 +57,12 @@ static bool start_token(struct asked *a)
 	return a->delegates->ask_token(a->delegates->ctx, a->token);
 }
 
-const struct token_question *asked_token(struct asked *a, struct str token)
+const struct token_question *asked_token(struct asked *a, struct str token, struct str source)
 {
 	if (!a->token) {
 		a->token = arena_new(a->arena, struct token_question);
 		a->token->token = token;
+		a->token->source = source;
 		note(a, &a->token->base, a->arena, QUESTION_MS, start_token);
 	}
 	return is_answered(a, &a->token->base) ? a->token : NULL;

@@ -47,7 +47,8 @@ struct asked {
 	struct asked_passed passed[2];
 };
 
-const struct token_question *asked_token(struct asked *a, struct str token);
+/* source: whose share it counts in, as long as nobody knows the token. */
+const struct token_question *asked_token(struct asked *a, struct str token, struct str source);
 const struct access_question *asked_access(struct asked *a, const struct authz_attributes *what);
 const struct namespace_question *asked_namespace(struct asked *a, struct str name);
 /* Does that phase of the write ask anybody? A write comes by here again with each answer that it waited for, and configurations may come and go
@@ -63,6 +64,7 @@ void asked_begin_write(struct asked *a, struct arena *by_phase);
 void asked_forget_webhooks(struct asked *a);
 
 bool asked_is_noted(const struct asked *a); /* something must be asked first */
+bool asked_notes_access(const struct asked *a); /* and that is who may do what */
 
 /* Asks what was noted. True: the answer is there already. False: done() will be called, or has been; until then the request's memory
  * belongs to whoever answers, and the caller may do nothing but suspend. */

@@ -2,6 +2,7 @@
 
 #include "server/front_proxy.h"
 #include "server/refused.h"
+#include "server/source.h"
 #include "server/tokens.h"
 
 struct authn {
@@ -18,6 +19,7 @@ enum answer {
 	ANSWER_KNOWN,
 	ANSWER_WRONG, /* a credential that is not valid: 401 unless a later way knows the caller */
 	ANSWER_LATER, /* the cluster must be asked first */
+	ANSWER_BUSY,  /* it is asked too much by this source, or by all */
 };
 
 struct credentials {
@@ -210,9 +212,12 @@ static enum answer ask_review(const struct credentials *c, struct str token, str
 	if (!delegates || !delegates->ask_token) {
 		return ANSWER_WRONG;
 	}
-	const struct token_question *q = asked_token(c->asked, token);
+	const struct token_question *q = asked_token(c->asked, token, source_of(http_peer(c->x)->address, c->arena));
 	if (!q) {
 		return ANSWER_LATER;
+	}
+	if (q->base.is_turned_away) {
+		return ANSWER_BUSY;
 	}
 	if (q->base.failure.n > 0 || !q->is_known) {
 		return ANSWER_WRONG;
@@ -250,7 +255,7 @@ int authn_request(struct authn *authn, struct http_exchange *x, struct asked *as
 	struct status *st)
 {
 	const struct credentials c = {x, asked, a};
-	bool is_wrong = false;
+	bool is_wrong = false, is_busy = false;
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		enum answer answer = ways[i](authn, &c, ret);
 		if (answer == ANSWER_KNOWN) {
@@ -260,7 +265,14 @@ int authn_request(struct authn *authn, struct http_exchange *x, struct asked *as
 		if (answer == ANSWER_LATER) {
 			return ASK_FIRST;
 		}
+		is_busy |= answer == ANSWER_BUSY;
 		is_wrong |= answer == ANSWER_WRONG;
+	}
+	/* Nobody has looked at the token: 401 would tell its owner that it is no good. */
+	if (is_busy) {
+		status_set(st, 429, REASON_TOO_MANY_REQUESTS, "too many tokens are being asked about, please try again later");
+		st->retry_after_s = 1;
+		return 1;
 	}
 	if (must_come_again(&c)) {
 		status_set(st, 503, REASON_SERVICE_UNAVAILABLE,

@@ -255,7 +255,11 @@ static int check_cluster(
 	if (!q) {
 		return ASK_FIRST;
 	}
-	*verdict = (struct authz_verdict){q->reason, q->base.failure};
+	if (q->base.is_turned_away) {
+		verdict->is_turned_away = true;
+		return 1;
+	}
+	*verdict = (struct authz_verdict){.reason = q->reason, .failure = q->base.failure};
 	return q->base.failure.n > 0 || q->is_denied || !q->is_allowed;
 }
 
@@ -265,7 +269,11 @@ int authz_check(struct authz *authz, const struct authz_attributes *at, struct a
 	struct authz_verdict v = {0};
 	int r = authz->options.is_delegated ? check_cluster(authz, at, asked, &v) : !is_allowed(authz, at);
 
-	if (r == 1) {
+	if (v.is_turned_away) {
+		status_set(st, 429, REASON_TOO_MANY_REQUESTS,
+			"too many questions about rights are under way, please try again later");
+		st->retry_after_s = 1;
+	} else if (r == 1) {
 		forbid(at, v.reason, a, st);
 	}
 	if (verdict) {

@@ -25,8 +25,9 @@ struct authz *authz_free(struct authz *a);
 struct authz_verdict {
 	struct str reason;  /* of the cluster, allowed or not; for audit */
 	struct str failure; /* why there is no decision; empty: there is one */
+	bool is_turned_away; /* there is none, because too much is asked: 429 in st */
 };
-/* 0: allowed; 1: 403 in st with kube's text (`controllerrevisions.apps is forbidden: User "x" cannot list resource ...`); ASK_FIRST. verdict
+/* 0: allowed; 1: 403 (or 429) in st with kube's text (`controllerrevisions.apps is forbidden: User "x" cannot list resource ...`); ASK_FIRST. verdict
  * may be NULL. */
 int authz_check(struct authz *authz, const struct authz_attributes *attributes, struct asked *asked,
 	struct authz_verdict *verdict, struct arena *a, struct status *st);

@@ -128,12 +128,6 @@ void request_txn(struct request *q, void (*next)(struct request *q))
 	storage_txn(q->server->options.storage, &q->txn);
 }
 
-void request_wait_answer(struct request *q, void (*next)(struct request *q))
-{
-	q->is_asking = true;
-	request_began_waiting(q, next);
-}
-
 void request_wait_turn(struct request *q, void (*next)(struct request *q))
 {
 	q->is_queueing = true;
@@ -274,23 +268,57 @@ static bool request_enter(struct request *q, enum request_class class)
 	return true;
 }
 
-static void request_leave(struct request *q)
+static void request_count(struct request *q, int delta)
 {
 	struct server *s = q->server;
 	_Atomic size_t *counters[] = {[CLASS_READ] = &s->n_reads, [CLASS_WRITE] = &s->n_writes, [CLASS_WATCH] = &s->n_watches};
 
+	atomic_fetch_add_explicit(counters[q->class], (size_t)delta, memory_order_relaxed);
+	if (q->class == CLASS_WATCH) {
+		request_metrics_longrunning(q, delta);
+	} else {
+		metrics_inflight(s->metrics, q->class == CLASS_WRITE, delta);
+	}
+}
+
+static void request_leave(struct request *q)
+{
 	if (q->class == CLASS_NONE) {
 		return;
 	}
-	if (request_budget(q)) {
+	if (q->charged > 0) {
 		budget_charge(request_budget(q), &q->charged, 0);
 	}
-	atomic_fetch_sub_explicit(counters[q->class], 1, memory_order_relaxed);
-	if (q->class == CLASS_WATCH) {
-		request_metrics_longrunning(q, -1);
-	} else {
-		metrics_inflight(s->metrics, q->class == CLASS_WRITE, -1);
+	if (!q->is_outside) {
+		request_count(q, -1);
 	}
+}
+
+/* While the cluster is asked who may do what, a request takes no place, but is charged for its bytes. It gets its place back whoever has come
+ * meanwhile: it has been let in. */
+static void request_step_out(struct request *q)
+{
+	q->is_outside = q->class != CLASS_NONE;
+	if (q->is_outside) {
+		request_count(q, -1);
+	}
+}
+
+static void request_step_in(struct request *q)
+{
+	if (q->is_outside) {
+		q->is_outside = false;
+		request_count(q, 1);
+	}
+}
+
+void request_wait_answer(struct request *q, void (*next)(struct request *q))
+{
+	q->is_asking = true;
+	if (asked_notes_access(&q->asked)) {
+		request_step_out(q);
+	}
+	request_began_waiting(q, next);
 }
 
 /* ---- phases before the body ---- */
@@ -465,11 +493,6 @@ static int head_impersonate(struct request *q)
 	return 0;
 }
 
-static int head_enter(struct request *q)
-{
-	return !request_enter(q, request_class_of(&q->route));
-}
-
 static int head_authorize(struct request *q)
 {
 	struct authz_verdict verdict;
@@ -478,18 +501,30 @@ static int head_authorize(struct request *q)
 	if (r == ASK_FIRST) {
 		return r;
 	}
-	audited_authorized(q, r == 0, verdict.reason);
+	bool is_undecided = verdict.failure.n > 0 || verdict.is_turned_away;
+	if (verdict.is_turned_away) {
+		request_metrics_refused(q);
+	} else {
+		audited_authorized(q, r == 0, verdict.reason);
+	}
 	timing_pass(q, STEP_AUTHORIZED);
 	metrics_count_attempt(q->server->metrics,
-		verdict.failure.n > 0 ? ATTEMPT_ERROR
-			: r           ? ATTEMPT_NO_OPINION
-				      : ATTEMPT_ALLOWED,
+		is_undecided ? ATTEMPT_ERROR
+			: r  ? ATTEMPT_NO_OPINION
+			     : ATTEMPT_ALLOWED,
 		STR(""), q->timing.passed_ns[STEP_AUTHORIZED] - q->timing.passed_ns[STEP_AUTHENTICATED]);
 	if (r) {
 		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
 		q->undecided = verdict.failure;
 	}
 	return r;
+}
+
+/* Behind the questions to the cluster: who waits for one takes no place from those who need none. kube-apiserver counts before it authorizes,
+ * which shows only in which of both refusals comes first. */
+static int head_enter(struct request *q)
+{
+	return !request_enter(q, request_class_of(&q->route));
 }
 
 static int head_judge(struct request *q)
@@ -505,14 +540,14 @@ static int head_judge(struct request *q)
 	return request_has_too_much(q);
 }
 
-/* Who may do what is said before what is there: 401, 429, 403, then 404 and 405, then 406; and 413 before the body is sent, where its
+/* Who may do what is said before what is there: 401, 403, 429, then 404 and 405, then 406; and 413 before the body is sent, where its
  * length is announced. */
 static int (*const head_steps[])(struct request *q) = {
 	head_authenticate,
 	head_audit,
 	head_impersonate,
-	head_enter,
 	head_authorize,
+	head_enter,
 	head_judge,
 	head_weigh,
 };
@@ -634,6 +669,7 @@ static void request_waited(struct request *q, int64_t ns)
 	if (q->is_asking) {
 		q->is_asking = false;
 		asked_settle(&q->asked);
+		request_step_in(q);
 		return;
 	}
 	if (q->is_queueing) {

@@ -79,6 +79,7 @@ struct request {
 	struct str audit_id;                   /* the client's Audit-ID, or one of ours */
 	struct audited *audited;               /* NULL: not audited */
 	enum request_class class;
+	bool is_outside;                       /* takes no place of its class for a while */
 	size_t charged;                        /* bytes, to the budget of its class */
 	bool is_over_budget;                   /* its body was */
 	bool is_dry_run;

@@ -32,8 +32,34 @@ static void test_answers__last_until_their_time_is_over(void **state _unused_)
 	put(&a, "k", "v", 100);
 	assert_answer(&a, "k", 99, "v");
 	assert_null(answers_get(&a, STR("k"), 100));
-	assert_int_equal(answers_count(&a), 0);
+	answers_done(&a);
 	assert_int_equal(n_freed, 1);
+}
+
+static void test_answers__are_remembered_while_there_is_room(void **state _unused_)
+{
+	struct answers a;
+	open_answers(&a, 2, 1 << 20);
+	put(&a, "k", "v", 100);
+	assert_null(answers_get(&a, STR("k"), 100));
+	assert_true(answers_remembers(&a, STR("k")));
+	assert_false(answers_remembers(&a, STR("other")));
+	put(&a, "l", "w", 200);
+	put(&a, "m", "x", 200);
+	assert_false(answers_remembers(&a, STR("k")));
+	answers_remove(&a, STR("l"));
+	assert_false(answers_remembers(&a, STR("l")));
+	assert_int_equal(n_freed, 2);
+	answers_done(&a);
+}
+
+static void test_answers__none_are_kept_where_there_is_no_room_at_all(void **state _unused_)
+{
+	struct answers a;
+	open_answers(&a, 0, 1 << 20);
+	put(&a, "k", "v", 100);
+	assert_int_equal(n_freed, 1);
+	assert_null(answers_get(&a, STR("k"), 0));
 	answers_done(&a);
 }
 
@@ -93,6 +119,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_answers__last_until_their_time_is_over),
+		TEST(test_answers__are_remembered_while_there_is_room),
+		TEST(test_answers__none_are_kept_where_there_is_no_room_at_all),
 		TEST(test_answers__later_ones_replace_earlier_ones),
 		TEST(test_answers__least_recently_used_goes_first),
 		TEST(test_answers__take_no_more_bytes_than_they_may),

@@ -210,6 +210,119 @@ static void test_token_reviews__are_counted(void **state _unused_)
 	close_scene(&s);
 }
 
+/* ---- shares ---- */
+
+enum { SOURCE_RUNNING = 16, SOURCE_WAITING = 256, STRANGERS = 1024, STRANGERS_RUNNING = 48 };
+
+/* Many who show tokens of their own, which nobody answers. */
+struct crowd {
+	struct bearer *v;
+	char (*tokens)[16];
+	size_t n;
+};
+
+static bool ask_from(struct scene *s, struct bearer *b, const char *token, const char *source)
+{
+	b->q = (struct token_question){
+		.base = asker_init(&b->asker, LONG_MS), .token = str_of(token), .source = str_of(source)};
+	return s->delegates->ask_token(s->delegates->ctx, &b->q);
+}
+
+static void crowd_init(struct crowd *c)
+{
+	*c = (struct crowd){
+		.v = mem_array(2 * STRANGERS, sizeof(*c->v)), .tokens = mem_array(2 * STRANGERS, sizeof(*c->tokens))};
+}
+
+/* How many are turned away at once. */
+static size_t crowd_come(struct crowd *c, struct scene *s, const char *source, size_t n)
+{
+	size_t n_turned_away = 0;
+	for (size_t i = 0; i < n; i++, c->n++) {
+		snprintf(c->tokens[c->n], sizeof(c->tokens[c->n]), "random%zu", c->n);
+		if (ask_from(s, &c->v[c->n], c->tokens[c->n], source)) {
+			assert_true(c->v[c->n].q.base.is_turned_away);
+			assert_str(c->v[c->n].q.base.failure, "too many reviews are under way");
+			n_turned_away++;
+		}
+	}
+	return n_turned_away;
+}
+
+static void crowd_leave(struct crowd *c, struct scene *s)
+{
+	delegation_stop(s->delegation);
+	for (size_t i = 0; i < c->n; i++) {
+		if (!c->v[i].q.base.is_turned_away) {
+			asker_await(&c->v[i].asker);
+			assert_false(c->v[i].q.base.is_turned_away || c->v[i].q.is_known);
+		}
+		bearer_done(&c->v[i]);
+	}
+	mem_free(c->v);
+	mem_free(c->tokens);
+}
+
+static void fill(struct script_step *steps, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		steps[i] = (struct script_step){"\"token\":\"random", SCRIPT_SILENT, 0, NULL, NULL};
+	}
+}
+
+static void test_token_reviews__strangers_leave_places_to_who_is_known(void **state _unused_)
+{
+	struct script_step steps[STRANGERS_RUNNING + 2];
+	struct scene s;
+	struct crowd crowd;
+	struct bearer b;
+	steps[0] = (struct script_step){"\"token\":\"secret\"", SCRIPT_WHOLE, 201, NULL, KNOWN};
+	fill(steps + 1, STRANGERS_RUNNING);
+	steps[STRANGERS_RUNNING + 1] = steps[0];
+	open_scene(&s, 1, steps, ARRAY_SIZE(steps));
+	ask(&s, &b, "secret");
+	bearer_done(&b);
+	crowd_init(&crowd);
+	for (size_t i = 0; i < 8; i++) {
+		static const char *const sources[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+		assert_int_equal(crowd_come(&crowd, &s, sources[i], STRANGERS / 8), 0);
+	}
+	script_await(s.script, 1 + STRANGERS_RUNNING);
+	assert_int_equal(crowd_come(&crowd, &s, "i", 1), 1);
+
+	/* Its answer's time is over. */
+	int64_t until_ms = clock_mono_ms() + 2;
+	while (clock_mono_ms() < until_ms) {
+	}
+	assert_false(ask_from(&s, &b, "secret", "a"));
+	asker_await(&b.asker);
+	assert_true(b.q.is_known);
+	bearer_done(&b);
+	crowd_leave(&crowd, &s);
+	close_scene(&s);
+}
+
+static void test_token_reviews__each_source_has_its_share(void **state _unused_)
+{
+	struct script_step steps[SOURCE_RUNNING + 1];
+	struct scene s;
+	struct crowd crowd;
+	struct bearer b;
+	fill(steps, SOURCE_RUNNING);
+	steps[SOURCE_RUNNING] = (struct script_step){"\"token\":\"secret\"", SCRIPT_WHOLE, 201, NULL, KNOWN};
+	open_scene(&s, LONG_MS, steps, ARRAY_SIZE(steps));
+	crowd_init(&crowd);
+	assert_int_equal(crowd_come(&crowd, &s, "192.0.2.1", SOURCE_WAITING), 0);
+	assert_int_equal(crowd_come(&crowd, &s, "192.0.2.1", 10), 10);
+	script_await(s.script, SOURCE_RUNNING);
+	assert_false(ask_from(&s, &b, "secret", "192.0.2.2"));
+	asker_await(&b.asker);
+	assert_true(b.q.is_known);
+	bearer_done(&b);
+	crowd_leave(&crowd, &s);
+	close_scene(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +333,8 @@ int main(void)
 		TEST(test_token_reviews__nulls_say_nothing),
 		TEST(test_token_reviews__too_long_a_token_is_no_question),
 		TEST(test_token_reviews__are_counted),
+		TEST(test_token_reviews__strangers_leave_places_to_who_is_known),
+		TEST(test_token_reviews__each_source_has_its_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,7 @@
  * answers. A phase ends as it began, as in kube-apiserver: who was asked is obeyed, and who comes later is not asked. */
 #include "api/members.h"
 #include "base/clock.h"
-#include "server/server.h"
-#include "tests/unit/cache_world.h"
-#include "tests/unit/check.h"
+#include "tests/unit/behind_world.h"
 #include "tests/unit/http_client.h"
 
 #include <pthread.h>
@@ -143,9 +141,7 @@ static int64_t revision_of(const struct webhook_question *q)
 /* ---- a server behind it ---- */
 
 struct site {
-	struct storage *storage;
-	struct cache *cache;
-	struct server *server;
+	struct behind behind;
 	struct client client;
 	struct cluster cluster;
 	struct delegates delegates;
@@ -175,25 +171,14 @@ static void site_open(struct site *s)
 {
 	static const struct scenario present = {
 		.method = "POST", .target = REVISIONS, .type = JSON, .body = BODY(PRESENT, "1")};
-	_cleanup_(buf_done) struct buf err;
-	buf_init(&err, 4096);
-	*s = (struct site){.storage = storage_memory_new()};
-	s->cache = world_cache(s->storage, (struct cache_options){0});
+	*s = (struct site){0};
 	arena_init(&s->a, 1 << 24);
 	pthread_mutex_init(&s->cluster.lock, NULL);
 	clock_cond_init(&s->cluster.changed);
 	s->delegates = (struct delegates){
 		.ctx = &s->cluster, .ask_access = ask_access, .has_webhooks = has_webhooks, .ask_webhooks = ask_webhooks};
-	const struct server_options options = {
-		.http = {.bind_address = "127.0.0.1", .threads = 1},
-		.storage = s->storage,
-		.cache = s->cache,
-		.prefix = STR(WORLD_PREFIX),
-		.delegates = &s->delegates,
-		.anonymous_auth = true,
-	};
-	assert_int_equal(server_new(&s->server, &options, &err), 0);
-	client_open(&s->client, server_port(s->server), NULL);
+	behind_open(&s->behind, &(struct server_options){.delegates = &s->delegates, .anonymous_auth = true});
+	client_open(&s->client, server_port(s->behind.server), NULL);
 	site_say(s, &present);
 	site_hear(s, 201, "present");
 }
@@ -201,9 +186,7 @@ static void site_open(struct site *s)
 static void site_close(struct site *s)
 {
 	client_close(&s->client);
-	server_free(s->server);
-	cache_free(s->cache);
-	storage_free(s->storage);
+	behind_close(&s->behind);
 	pthread_cond_destroy(&s->cluster.changed);
 	pthread_mutex_destroy(&s->cluster.lock);
 	arena_done(&s->a);
@@ -214,7 +197,7 @@ static struct str site_stored(struct site *s)
 {
 	struct str key = STR(WORLD_PREFIX "/objects/"), text = STR("");
 	struct storage_range range = {.key = key, .range_end = storage_prefix_end(&s->a, key)};
-	assert_int_equal(storage_range_wait(s->storage, &range), STORAGE_OK);
+	assert_int_equal(storage_range_wait(s->behind.storage, &range), STORAGE_OK);
 	for (size_t i = 0; i < range.n_kvs; i++) {
 		text = arena_printf(&s->a, STR_FMT STR_FMT " %lld\n", STR_ARG(text), STR_ARG(range.kvs[i].key),
 			(long long)range.kvs[i].mod_revision);

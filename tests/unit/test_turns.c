@@ -1,0 +1,146 @@
+#include "delegation/turns.h"
+#include "tests/unit/check.h"
+
+enum { ALL = 6, SECOND = 4, SOURCE = 3 };
+
+/* What waits, and a name for each. */
+struct queue {
+	struct turns t;
+	struct named {
+		struct turn turn;
+		const char *name;
+	} v[32];
+	size_t n;
+};
+
+static void open_queue(struct queue *q)
+{
+	*q = (struct queue){0};
+	turns_init(&q->t, &(struct turns_limits){.all = ALL, .second_class = SECOND, .source = SOURCE});
+}
+
+static void close_queue(struct queue *q)
+{
+	for (size_t i = 0; i < q->n; i++) {
+		turns_leave(&q->t, &q->v[i].turn);
+		turns_unref(&q->t, q->v[i].turn.source);
+	}
+	assert_int_equal(q->t.sources.n, 0);
+	turns_done(&q->t);
+}
+
+static struct named *come(struct queue *q, enum turn_class class, const char *source, const char *name)
+{
+	struct named *it = &q->v[q->n++];
+	it->name = name;
+	turn_init(&it->turn, turns_source(&q->t, class, str_of(source)));
+	turns_wait(&q->t, &it->turn);
+	return it;
+}
+
+/* Lets begin all that may; they are those. */
+static void assert_begin(struct queue *q, const char *expected)
+{
+	struct turn *turn;
+	char names[256] = "";
+	while ((turn = turns_next(&q->t))) {
+		strcat(names, container_of(turn, struct named, turn)->name);
+	}
+	assert_string_equal(names, expected);
+}
+
+static void test_turns__sources_take_turns(void **state _unused_)
+{
+	struct queue q;
+	open_queue(&q);
+	come(&q, TURN_FIRST, "a", "1");
+	come(&q, TURN_FIRST, "a", "2");
+	come(&q, TURN_FIRST, "a", "3");
+	come(&q, TURN_FIRST, "b", "x");
+	come(&q, TURN_FIRST, "b", "y");
+	come(&q, TURN_FIRST, "c", "!");
+	assert_begin(&q, "1x!2y3");
+	close_queue(&q);
+}
+
+static void test_turns__no_source_has_more_than_its_share(void **state _unused_)
+{
+	struct queue q;
+	open_queue(&q);
+	struct named *first = come(&q, TURN_FIRST, "a", "1");
+	come(&q, TURN_FIRST, "a", "2");
+	come(&q, TURN_FIRST, "a", "3");
+	come(&q, TURN_FIRST, "a", "4");
+	come(&q, TURN_FIRST, "a", "5");
+	assert_begin(&q, "123");
+	come(&q, TURN_FIRST, "b", "x");
+	assert_begin(&q, "x");
+	turns_end(&q.t, &first->turn);
+	assert_begin(&q, "4");
+	close_queue(&q);
+}
+
+static void test_turns__no_more_begin_than_there_are_places(void **state _unused_)
+{
+	struct queue q;
+	open_queue(&q);
+	for (size_t i = 0; i < 3; i++) {
+		come(&q, TURN_FIRST, "a", "a");
+		come(&q, TURN_FIRST, "b", "b");
+		come(&q, TURN_FIRST, "c", "c");
+	}
+	assert_begin(&q, "abcabc");
+	close_queue(&q);
+}
+
+static void test_turns__second_class_has_not_all_places(void **state _unused_)
+{
+	struct queue q;
+	open_queue(&q);
+	struct named *first = come(&q, TURN_SECOND, "a", "1");
+	come(&q, TURN_SECOND, "a", "2");
+	come(&q, TURN_SECOND, "b", "3");
+	come(&q, TURN_SECOND, "b", "4");
+	come(&q, TURN_SECOND, "c", "5");
+	assert_begin(&q, "1352");
+	come(&q, TURN_FIRST, "k", "x");
+	come(&q, TURN_FIRST, "l", "y");
+	come(&q, TURN_FIRST, "m", "z");
+	assert_begin(&q, "xy");
+	turns_end(&q.t, &first->turn);
+	assert_begin(&q, "z");
+	close_queue(&q);
+}
+
+static void test_turns__sources_of_one_name_in_two_classes_are_two(void **state _unused_)
+{
+	struct queue q;
+	open_queue(&q);
+	struct named *first = come(&q, TURN_FIRST, "a", "1"), *second = come(&q, TURN_SECOND, "a", "2");
+	assert_ptr_not_equal(first->turn.source, second->turn.source);
+	close_queue(&q);
+}
+
+static void test_turns__who_leaves_is_not_called(void **state _unused_)
+{
+	struct queue q;
+	open_queue(&q);
+	struct named *first = come(&q, TURN_FIRST, "a", "1");
+	come(&q, TURN_FIRST, "b", "2");
+	turns_leave(&q.t, &first->turn);
+	assert_begin(&q, "2");
+	close_queue(&q);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_turns__sources_take_turns),
+		TEST(test_turns__no_source_has_more_than_its_share),
+		TEST(test_turns__no_more_begin_than_there_are_places),
+		TEST(test_turns__second_class_has_not_all_places),
+		TEST(test_turns__sources_of_one_name_in_two_classes_are_two),
+		TEST(test_turns__who_leaves_is_not_called),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
