@@ -26,7 +26,7 @@ struct instance {
 	struct server *server;
 	pthread_t raiser, drainer;
 	bool has_raiser, has_drainer;
-	_Atomic bool is_ready, is_drained;
+	_Atomic bool is_ready, is_drained, has_warned_of_cache;
 	bool has_stragglers;  /* the drainer's until it is over */
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t wake;
@@ -56,12 +56,13 @@ static void wake_raiser(struct instance *i)
 	pthread_mutex_unlock(&i->lock);
 }
 
-/* Before everything is up, etcd not being there is no surprise. */
+/* Before everything is up, etcd not being there is no surprise. Whoever was warned wants to know when it is over. */
 static void on_cache_state(void *ctx, bool is_ready, const char *message)
 {
 	struct instance *i = ctx;
 	bool is_trouble = !is_ready && atomic_load(&i->is_ready);
-	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "cache", "%s", message);
+	bool is_over = atomic_exchange(&i->has_warned_of_cache, is_trouble);
+	log_write(is_trouble || is_over ? LOG_WARNING : LOG_INFO, "cache", "%s", message);
 	wake_raiser(i);
 }
 

@@ -98,6 +98,13 @@ static int need_curl(struct buf *err)
 
 /* ---- an exchange ---- */
 
+static void read_code(struct exchange *x)
+{
+	long code = 0;
+	curl.easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &code);
+	x->code = (int)code;
+}
+
 static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 {
 	struct exchange *x = ctx;
@@ -105,6 +112,8 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 	if (str_starts(line, STR("HTTP/"))) {
 		x->retry_after_s = -1; /* the last head counts: before it there may have been a 100 */
 		x->answer_type[0] = x->answer_date[0] = '\0';
+	} else if (str_trim(line).n == 0) {
+		read_code(x); /* of a watch, long before anything else comes */
 	} else if (str_cut(line, ':', &name, &value)) {
 		value = str_trim(value);
 		int64_t seconds;
@@ -117,13 +126,6 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 		}
 	}
 	return size * n;
-}
-
-static void read_code(struct exchange *x)
-{
-	long code = 0;
-	curl.easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &code);
-	x->code = (int)code;
 }
 
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)

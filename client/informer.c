@@ -40,11 +40,11 @@ static void tell_delete(struct informer *f, struct item *item, bool is_guess)
 	}
 }
 
-static void on_problem(void *ctx, struct str problem)
+static void on_problem(void *ctx, bool is_over, struct str text)
 {
 	struct informer *f = ctx;
 	if (f->options.handlers.on_problem) {
-		f->options.handlers.on_problem(f->options.ctx, problem);
+		f->options.handlers.on_problem(f->options.ctx, is_over, text);
 	}
 }
 
@@ -55,7 +55,7 @@ static void take_in(struct informer *f, struct item *item)
 	bool is_initial = !atomic_load(&f->has_synced);
 	struct item *old = NULL;
 	if (!store_put(&f->store, item, &old)) {
-		on_problem(f, STR("more objects than can be kept"));
+		on_problem(f, false, STR("more objects than can be kept"));
 	} else if (!old) {
 		tell_add(f, item, is_initial);
 	} else if (old->version != item->version) {

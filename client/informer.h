@@ -15,6 +15,7 @@
 
 #include "client/client.h"
 #include "client/item.h"
+#include "client/outage.h"
 #include "client/rest.h"
 
 struct informer;
@@ -28,13 +29,15 @@ struct informer_handlers {
 	void (*on_delete)(void *ctx, struct item *item, bool is_guess);
 	/* Once: all that was there has been told of. */
 	void (*on_synced)(void *ctx);
-	/* What went wrong, a sentence; it goes on by itself. Not for what happens every few minutes. */
-	void (*on_problem)(void *ctx, struct str problem);
+	/* What went wrong, a sentence; it goes on by itself. Not for what happens every few minutes. Once, until it goes well
+	 * again, which is told as well: is_over. */
+	void (*on_problem)(void *ctx, bool is_over, struct str text);
 }; /* any may be NULL */
 
 /* All text is copied. */
 struct informer_options {
 	struct client *client;
+	struct outage *outage; /* of that client, told of what is no trouble of this resource alone; NULL: on_problem is */
 	struct resource resource;
 	struct str namespace; /* empty: all */
 	struct str label_selector, field_selector;

@@ -32,21 +32,49 @@ void reflector_tell(struct reflector *r, struct str problem)
 {
 	if (!r->has_told) {
 		r->has_told = true;
-		r->sink.on_problem(r->sink.ctx, problem);
+		r->sink.on_problem(r->sink.ctx, false, problem);
 	}
+}
+
+void reflector_tell_of_server(struct reflector *r, struct str problem)
+{
+	if (!r->options.outage) {
+		reflector_tell(r, problem);
+	} else if (!r->is_lost) {
+		r->is_lost = true;
+		outage_lose(r->options.outage, problem);
+	}
+}
+
+static void tell_over(struct reflector *r)
+{
+	_cleanup_(mem_freep) char *text = mem_printf("following " STR_FMT " again", STR_ARG(r->options.resource.plural));
+	r->has_told = false;
+	r->sink.on_problem(r->sink.ctx, true, str_of(text));
+}
+
+static void pause_before_retry(struct reflector *r)
+{
+	int64_t pause = backoff_next(&r->backoff);
+	client_timer_set(r->options.client, &r->retry, MAX(pause, r->x.retry_after_s * 1000));
 }
 
 static void retry_later(struct reflector *r, struct str problem)
 {
-	int64_t pause = backoff_next(&r->backoff);
 	reflector_tell(r, problem);
-	client_timer_set(r->options.client, &r->retry, MAX(pause, r->x.retry_after_s * 1000));
+	pause_before_retry(r);
 }
 
 void reflector_went_well(struct reflector *r)
 {
 	backoff_reset(&r->backoff);
-	r->has_told = false;
+	if (r->has_told) {
+		tell_over(r);
+	}
+	if (r->is_lost) {
+		r->is_lost = false;
+		outage_regain(r->options.outage);
+	}
 }
 
 /* ---- objects ---- */
@@ -101,6 +129,7 @@ static void send(struct reflector *r, const char *accept, int64_t timeout_ms)
 	r->x.path = r->path.p;
 	r->x.accept = accept;
 	r->x.timeout_ms = timeout_ms;
+	r->x.code = 0; /* the last one's, until this one begins */
 	r->is_running = true;
 	r->began_ms = clock_mono_ms();
 	exchange_start(r->options.client, &r->x);
@@ -153,6 +182,8 @@ static void ask_watch(struct reflector *r, enum reflector_state state)
 		query_add(&r->path, "resourceVersionMatch", STR("NotOlderThan"));
 		gathering_clear(&r->fresh);
 		client_timer_set(r->options.client, &r->patience, REFLECTOR_PATIENCE_MS);
+	} else if (r->has_told || r->is_lost) {
+		client_timer_set(r->options.client, &r->settling, SHORT_MS);
 	}
 	send(r, r->options.metadata_only ? AS("PartialObjectMetadata") : NULL, (int64_t)(seconds + SLACK_S) * 1000);
 }
@@ -171,6 +202,17 @@ static void go_on(struct reflector *r)
 static void on_retry(struct client_timer *t)
 {
 	go_on(container_of(t, struct reflector, retry));
+}
+
+/* A watch that resumes may have nothing to say for minutes. That the server keeps it open is enough. */
+static void on_settling(struct client_timer *t)
+{
+	struct reflector *r = container_of(t, struct reflector, settling);
+	if (r->x.code == 200) {
+		reflector_went_well(r);
+	} else {
+		client_timer_set(r->options.client, &r->settling, SHORT_MS);
+	}
 }
 
 static void on_impatience(struct client_timer *t)
@@ -223,6 +265,12 @@ static const struct json *parse_text(struct reflector *r, struct arena *a)
 	return r->text.n ? reflector_parse(a, buf_str(&r->text)) : NULL;
 }
 
+/* What every resource meets: the server cannot answer, or does not know the client. */
+bool reflector_is_server_code(int code)
+{
+	return code >= 500 || code == 429 || code == 401;
+}
+
 static void tell_refusal(struct reflector *r, const struct json *status)
 {
 	_cleanup_(buf_done) struct buf problem;
@@ -237,7 +285,12 @@ static void tell_refusal(struct reflector *r, const struct json *status)
 	} else {
 		buf_printf(&problem, "status code %d", r->x.code);
 	}
-	retry_later(r, buf_str(&problem));
+	if (r->x.result == EXCHANGE_UNREACHABLE || r->x.result == EXCHANGE_TIMEOUT || reflector_is_server_code(r->x.code)) {
+		reflector_tell_of_server(r, buf_str(&problem));
+	} else {
+		reflector_tell(r, buf_str(&problem));
+	}
+	pause_before_retry(r);
 }
 
 /* Is it the watch-list that the server does not want? */
@@ -353,7 +406,8 @@ static void on_stream_end(struct reflector *r)
 	} else if (r->x.code != 200 || r->x.result != EXCHANGE_OK) {
 		on_refusal(r);
 	} else if (was_short || r->state == REFLECTOR_WATCH_LIST) {
-		retry_later(r, STR("the server ends watches at once"));
+		reflector_tell_of_server(r, STR("the server ends watches at once"));
+		pause_before_retry(r);
 	} else {
 		reflector_went_well(r);
 		go_on(r);
@@ -364,6 +418,7 @@ static void on_done(struct exchange *x)
 {
 	struct reflector *r = container_of(x, struct reflector, x);
 	r->is_running = false;
+	client_timer_clear(&r->settling);
 	if (r->is_ending) {
 		r->on_ended(r);
 	} else if (x->result == EXCHANGE_STOPPED) {
@@ -389,6 +444,7 @@ void reflector_init(struct reflector *r, const struct informer_options *options,
 	};
 	client_timer_init(&r->retry, on_retry);
 	client_timer_init(&r->patience, on_impatience);
+	client_timer_init(&r->settling, on_settling);
 	backoff_init(&r->backoff, BACKOFF_FIRST_MS, options->retry_max_ms ? options->retry_max_ms : BACKOFF_LAST_MS);
 	buf_init(&r->path, PATH_BYTES_MAX);
 	buf_init(&r->text, PAGE_MAX_BYTES);
@@ -410,6 +466,9 @@ void reflector_done(struct reflector *r)
 
 void reflector_begin(struct reflector *r)
 {
+	if (r->options.outage) {
+		outage_join(r->options.outage);
+	}
 	go_on(r);
 }
 
@@ -417,8 +476,13 @@ void reflector_end(struct reflector *r, void (*on_ended)(struct reflector *r))
 {
 	r->is_ending = true;
 	r->on_ended = on_ended;
+	if (r->options.outage) {
+		outage_leave(r->options.outage, r->is_lost);
+		r->is_lost = false;
+	}
 	client_timer_clear(&r->retry);
 	client_timer_clear(&r->patience);
+	client_timer_clear(&r->settling);
 	if (r->is_running) {
 		exchange_cancel(r->options.client, &r->x);
 	} else {

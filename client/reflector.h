@@ -20,7 +20,7 @@ struct reflector_sink {
 	void (*on_all)(void *ctx, struct map *items);
 	/* item: a reference the callee keeps or drops. */
 	void (*on_event)(void *ctx, struct item *item, bool is_gone);
-	void (*on_problem)(void *ctx, struct str problem);
+	void (*on_problem)(void *ctx, bool is_over, struct str text);
 	void *ctx;
 };
 
@@ -31,7 +31,7 @@ struct reflector {
 
 	/* private */
 	struct exchange x;
-	struct client_timer retry, patience;
+	struct client_timer retry, patience, settling;
 	struct backoff backoff;
 	enum reflector_state state;
 	bool is_running, is_ending; /* an exchange is under way; it is the last */
@@ -40,7 +40,8 @@ struct reflector {
 	bool is_whole;         /* the list is asked for without pages */
 	bool asks_latest;      /* not for what is at least as new as was seen: the server has lost track of that */
 	bool is_relist_needed; /* an event said so; the stream is being ended */
-	bool has_told;         /* since the last success */
+	bool has_told;         /* of a problem, since the last success */
+	bool is_lost;          /* to the outage */
 	uint64_t n_events;     /* of this stream */
 	int64_t began_ms;
 	int64_t page;

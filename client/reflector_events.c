@@ -43,9 +43,16 @@ static bool on_bookmark(struct reflector *r, const struct json *bookmark)
 
 static bool on_error_event(struct reflector *r, const struct json *status)
 {
-	r->is_relist_needed = reflector_has_lost_history(r, (int)status_code(status), status);
-	if (!r->is_relist_needed) {
-		reflector_tell(r, json_text(json_gets(status, "message")));
+	int code = (int)status_code(status);
+	struct str message = json_text(json_gets(status, "message"));
+	r->is_relist_needed = reflector_has_lost_history(r, code, status);
+	if (r->is_relist_needed) {
+		return false;
+	}
+	if (reflector_is_server_code(code)) {
+		reflector_tell_of_server(r, message);
+	} else {
+		reflector_tell(r, message);
 	}
 	return false;
 }

@@ -8,7 +8,10 @@
  * initial events end. */
 enum { REFLECTOR_PATIENCE_MS = 10 * 1000 };
 
+/* Of what ails this resource; of what ails the server, which the outage tells where there is one. */
 void reflector_tell(struct reflector *r, struct str problem);
+void reflector_tell_of_server(struct reflector *r, struct str problem);
+bool reflector_is_server_code(int code);
 void reflector_went_well(struct reflector *r);
 /* Everything has come, as of that version. */
 void reflector_hand_over(struct reflector *r, uint64_t version);

@@ -136,9 +136,9 @@ static void on_pod_delete(void *ctx, struct item *pod, bool is_guess _unused_)
 	pod_changed(ctx, pod, true);
 }
 
-static void on_problem(void *ctx, struct str problem)
+static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 {
-	notice(ctx, true, problem);
+	notice(ctx, true, text);
 }
 
 /* ---- its life ---- */
@@ -150,6 +150,7 @@ static void *start(const struct controller_env *env)
 	s->queue = workqueue_new("pvcprotection", RETRY_FIRST_MS, RETRY_LAST_MS);
 	s->claims = informer_new(&(struct informer_options){
 		.client = env->client,
+		.outage = env->outage,
 		.resource = claims,
 		.metadata_only = true,
 		.handlers = {.on_add = on_claim_add, .on_update = on_claim_update, .on_problem = on_problem},
@@ -157,6 +158,7 @@ static void *start(const struct controller_env *env)
 	});
 	s->pods = informer_new(&(struct informer_options){
 		.client = env->client,
+		.outage = env->outage,
 		.resource = pods,
 		.handlers = {.on_update = on_pod_update, .on_delete = on_pod_delete, .on_problem = on_problem},
 		.ctx = s,

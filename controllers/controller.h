@@ -5,13 +5,14 @@
 #ifndef CONTROLLERS_CONTROLLER_H
 #define CONTROLLERS_CONTROLLER_H
 
-#include "client/client.h"
+#include "client/outage.h"
 #include "client/workqueue.h"
 
 /* What a controller is given; outlives it. */
 struct controller_env {
 	struct client *client;
-	/* For the log: what it did, or what went wrong (it goes on by itself). Any thread. */
+	struct outage *outage; /* its; for informers */
+	/* For the log: what it did, or what went wrong (it goes on by itself) and that it is over, for the same readers. Any thread. */
 	void (*on_notice)(void *ctx, const char *controller, bool is_problem, struct str text);
 	void *ctx;
 };

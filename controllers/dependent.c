@@ -124,15 +124,15 @@ static void on_provided_delete(void *ctx, struct item *item, bool is_guess _unus
 	provided_changed(ctx, item, true);
 }
 
-static void on_problem(void *ctx, struct str problem)
+static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 {
-	notice(ctx, true, problem);
+	notice(ctx, true, text);
 }
 
-static void on_provided_problem(void *ctx, struct str problem)
+static void on_provided_problem(void *ctx, bool is_over _unused_, struct str text)
 {
 	const struct provided_watch *w = ctx;
-	notice(w->s, true, problem);
+	notice(w->s, true, text);
 }
 
 /* ---- its life ---- */
@@ -146,6 +146,7 @@ static void watch_provided(struct dependents_state *s)
 		w->kind = &provided_kinds[i];
 		w->informer = informer_new(&(struct informer_options){
 			.client = s->env->client,
+			.outage = s->env->outage,
 			.resource = w->kind->resource,
 			.metadata_only = w->kind->is_constant,
 			.no_managers = true,
@@ -162,6 +163,7 @@ static void watch_dependents(struct dependents_state *s)
 {
 	s->dependents = informer_new(&(struct informer_options){
 		.client = s->env->client,
+		.outage = s->env->outage,
 		.resource = dependents_resource,
 		.no_managers = true,
 		.handlers = {.on_add = on_dependent_add,
@@ -172,6 +174,7 @@ static void watch_dependents(struct dependents_state *s)
 	});
 	s->implementations = informer_new(&(struct informer_options){
 		.client = s->env->client,
+		.outage = s->env->outage,
 		.resource = *s->implementer->resource,
 		.label_selector = str_of(s->implementer->label_selector),
 		.metadata_only = true,

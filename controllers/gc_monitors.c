@@ -56,10 +56,10 @@ static void on_all_shown(void *ctx)
 	m->monitors->on_synced(m->monitors->context);
 }
 
-static void on_problem(void *ctx, struct str problem)
+static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 {
 	const struct monitor *m = ctx;
-	gc_core_notice(m->monitors->core, true, "%s of %s: " STR_FMT, m->plural, m->api_version, STR_ARG(problem));
+	gc_core_notice(m->monitors->core, true, "%s of %s: " STR_FMT, m->plural, m->api_version, STR_ARG(text));
 }
 
 /* ---- one resource ---- */
@@ -73,6 +73,7 @@ static void monitor_start(struct monitor *m)
 {
 	const struct informer_options options = {
 		.client = m->monitors->core->client,
+		.outage = m->monitors->core->env->outage,
 		.resource = {str_of(m->group), str_of(m->version), str_of(m->plural)},
 		.metadata_only = true,
 		.handlers = {on_add, on_update, on_delete, on_all_shown, on_problem},
@@ -195,9 +196,16 @@ bool gc_monitors_sync(struct gc_monitors *m)
 		return false;
 	}
 	if (r || t->found.n == 0) {
-		gc_core_notice(m->core, true, "cannot discover what is served: " STR_FMT, STR_ARG(answer.message));
+		if (!m->has_told) {
+			gc_core_notice(m->core, true, "cannot discover what is served: " STR_FMT, STR_ARG(answer.message));
+		}
+		m->has_told = true;
 		return false;
 	}
+	if (m->has_told) {
+		gc_core_notice(m->core, true, "what is served can be discovered again");
+	}
+	m->has_told = false;
 	gc_core_set_types(m->core, t);
 	update(m, &t->found);
 	return true;

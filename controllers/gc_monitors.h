@@ -12,6 +12,7 @@ struct gc_monitors {
 	void (*on_synced)(void *context); /* another one has been shown all there is; on the client's thread */
 	void *context;
 	atomic_bool has_refused; /* there was no room in the graph for some object */
+	bool has_told; /* that nothing can be discovered; the syncing thread's */
 };
 
 void gc_monitors_init(struct gc_monitors *m, struct gc_core *core, void (*on_synced)(void *context), void *context);

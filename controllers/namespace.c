@@ -393,15 +393,16 @@ static void on_update(void *ctx, struct item *old _unused_, struct item *item)
 	enqueue(ctx, item);
 }
 
-static void on_problem(void *ctx, struct str problem)
+static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 {
-	notice(ctx, true, problem);
+	notice(ctx, true, text);
 }
 
 static void begin(struct namespaces_state *s)
 {
 	s->informer = informer_new(&(struct informer_options){
 		.client = s->env->client,
+		.outage = s->env->outage,
 		.resource = namespaces,
 		.metadata_only = true,
 		.handlers = {.on_add = on_add, .on_update = on_update, .on_problem = on_problem},

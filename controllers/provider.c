@@ -191,15 +191,15 @@ static void on_provided_update(void *ctx, struct item *old _unused_, struct item
 	provided_changed(ctx, item);
 }
 
-static void on_dependents_problem(void *ctx, struct str problem)
+static void on_dependents_problem(void *ctx, bool is_over _unused_, struct str text)
 {
-	notice(ctx, true, problem);
+	notice(ctx, true, text);
 }
 
-static void on_provided_problem(void *ctx, struct str problem)
+static void on_provided_problem(void *ctx, bool is_over _unused_, struct str text)
 {
 	const struct watched_kind *w = ctx;
-	notice(w->s, true, problem);
+	notice(w->s, true, text);
 }
 
 /* ---- its life ---- */
@@ -213,6 +213,7 @@ static void watch_kinds(struct providers_state *s)
 		w->kind = &provided_kinds[i];
 		w->informer = informer_new(&(struct informer_options){
 			.client = s->env->client,
+			.outage = s->env->outage,
 			.resource = w->kind->resource,
 			.metadata_only = true,
 			.handlers = {.on_add = on_provided_add,
@@ -231,6 +232,7 @@ static void *start(const struct controller_env *env)
 	dependents_init(&s->index);
 	s->dependents = informer_new(&(struct informer_options){
 		.client = env->client,
+		.outage = env->outage,
 		.resource = dependents_resource,
 		.no_managers = true,
 		.handlers = {.on_add = on_dependent_add,

@@ -32,10 +32,18 @@ static void notice(struct runner *r, bool is_problem, const char *text)
 
 /* ---- controllers ---- */
 
+/* Both lines are for the same readers: whoever was warned wants to know when it is over. */
+static void on_outage(void *ctx, bool is_over _unused_, struct str text)
+{
+	struct runner *r = ctx;
+	r->options.on_notice(r->options.ctx, "controllers", true, text);
+}
+
 static int start_all(struct runner *r, struct buf *err)
 {
 	pthread_mutex_lock(&r->lock);
 	int error = client_new(&r->env.client, &r->config, err);
+	r->env.outage = outage_new(&(struct outage_options){.client = r->env.client, .on_notice = on_outage, .ctx = r});
 	for (size_t i = 0; !error && all_controllers[i] && r->n_running < CONTROLLERS_MAX; i++) {
 		const struct controller *c = all_controllers[i];
 		if (controller_is_chosen(c, r->options.choice, r->options.n_choice)) {
@@ -57,6 +65,7 @@ static void stop_all(struct runner *r)
 		last->controller->stop(last->state);
 	}
 	r->env.client = client_free(r->env.client);
+	r->env.outage = outage_free(r->env.outage);
 	pthread_mutex_unlock(&r->lock);
 }
 

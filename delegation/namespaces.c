@@ -26,7 +26,7 @@ static enum namespace_phase phase_of(const struct json *object)
 
 /* ---- memory ---- */
 
-static void on_problem(void *ctx, struct str problem)
+static void on_problem(void *ctx, bool is_over _unused_, struct str problem)
 {
 	const struct namespaces *n = ctx;
 	_cleanup_(buf_done) struct buf text;

@@ -108,7 +108,7 @@ static void on_synced(void *ctx)
 	}
 }
 
-static void on_problem(void *ctx, struct str problem)
+static void on_problem(void *ctx, bool is_over _unused_, struct str problem)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, NOTICE_MAX);

@@ -12,7 +12,7 @@ struct followed {
 	struct informer *informer;
 	struct item **items; /* sorted by name; of the client's thread */
 	size_t n, cap;
-	bool has_synced, has_failed;
+	bool has_synced;
 	struct buf notices; /* of the latest set: told already */
 	_Atomic bool may_have;
 	struct webhook_set *set; /* guarded by the store's lock */
@@ -148,15 +148,12 @@ static void on_synced(void *ctx)
 	rebuild(f);
 }
 
-/* Once: it is tried again and again, and /readyz says that it is missing. */
-static void on_problem(void *ctx, struct str problem)
+/* It is tried again and again, and /readyz says that it is missing. */
+static void on_problem(void *ctx, bool is_over _unused_, struct str problem)
 {
 	struct followed *f = ctx;
-	if (!f->has_failed) {
-		f->has_failed = true;
-		_cleanup_(mem_freep) char *text = mem_printf("%s: " STR_FMT, plurals[f - f->store->phases], STR_ARG(problem));
-		tell(f->store, str_of(text));
-	}
+	_cleanup_(mem_freep) char *text = mem_printf("%s: " STR_FMT, plurals[f - f->store->phases], STR_ARG(problem));
+	tell(f->store, str_of(text));
 }
 
 /* ---- life ---- */

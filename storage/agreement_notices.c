@@ -80,12 +80,23 @@ void agreement_note_trouble(struct agreement *a, const char *message)
 			a->trouble);
 		note(a, true, &text);
 		buf_done(&text);
+		a->told_trouble = true;
 	}
 }
 
+/* As trouble, although it is none any more: whoever was warned wants to know. */
 void agreement_note_trouble_over(struct agreement *a)
 {
+	struct buf text;
+
 	a->trouble[0] = '\0';
+	if (a->told_trouble) {
+		a->told_trouble = false;
+		buf_init(&text, SENTENCE_MAX);
+		BUF_LITERAL(&text, "etcd keeps the registration again");
+		note(a, true, &text);
+		buf_done(&text);
+	}
 }
 
 void agreement_note(struct agreement *a)

@@ -96,6 +96,7 @@ struct agreement {
 	bool told_overfull, told_registered;
 	const char *told_as; /* a sentence with the ID, by which StorageVersions call this server */
 	char trouble[256];   /* what etcd said when it was asked in vain; empty: it is not, or not any more */
+	bool told_trouble;
 	struct buf notices; /* to be said: a byte for trouble or not, the sentence, a NUL; each */
 
 	uint64_t n_registrations, n_losses;

@@ -223,6 +223,33 @@ def test_controllers_wait_for_a_server_that_is_not_there(beside, folder, certifi
         assert c.stop() == 0
 
 
+def outage_lines(controllers):
+    return [line for line in controllers.stderr.text.splitlines()
+            if re.search(r"cannot (watch|list|go on)|watches|following", line)]
+
+
+def test_outage_is_told_in_one_line_and_its_end_in_another(etcd, serve, certificates, folder):
+    """etcd is gone, and the server begins again without it: each watch is refused, more than once."""
+    store = etcd()
+    port = processes.free_port()
+    server = serve(store.endpoint, f"--secure-port={port}")
+    c = Controllers(write_kubeconfig(folder / "kubeconfig", server.url, certificates))
+    assert c.stderr.wait("collecting garbage")
+    assert outage_lines(c) == []
+    store.kill()
+    server.kill()
+    serve(store.endpoint, f"--secure-port={port}", wait=False)
+    assert c.stderr.wait("watches cannot go on")
+    etcd(store.dir)
+    assert c.stderr.wait("watches go on again")
+    assert c.stop() == 0
+    lines = outage_lines(c)
+    assert len(lines) == 2, c.stderr.text
+    n_lost, n_all = map(int, re.search(r"controllers: (\d+) of (\d+) watches cannot go on, will go on trying: ", lines[0]).groups())
+    assert 1 < n_lost <= n_all
+    assert re.search(r"controllers: all \d+ watches go on again", lines[1])
+
+
 @pytest.mark.parametrize("how", ["kill", "stop"])
 def test_another_takes_over_when_the_leader_is_gone(beside, how):
     if not has_leases(beside):

@@ -52,9 +52,9 @@ static void on_synced(void *ctx)
 	fflush(stdout);
 }
 
-static void on_problem(void *ctx _unused_, struct str problem)
+static void on_problem(void *ctx _unused_, bool is_over, struct str text)
 {
-	printf("problem " STR_FMT "\n", STR_ARG(problem));
+	printf("%s " STR_FMT "\n", is_over ? "over" : "problem", STR_ARG(text));
 	fflush(stdout);
 }
 

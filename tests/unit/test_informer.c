@@ -28,6 +28,7 @@ struct scene {
 	struct script *script;
 	size_t n_steps;
 	struct client *client;
+	struct outage *outage; /* NULL: none */
 	struct informer *informer;
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t changed;
@@ -67,13 +68,20 @@ static void on_synced(void *ctx)
 	hear(ctx, "synced", NULL, "");
 }
 
-static void on_problem(void *ctx, struct str problem)
+static void on_problem(void *ctx, bool is_over, struct str text)
 {
-	assert_true(problem.n > 0);
-	hear(ctx, "problem", NULL, "");
+	assert_int_equal(str_is(text, "following configmaps again"), is_over);
+	hear(ctx, is_over ? "over" : "problem", NULL, "");
 }
 
-static void open_scene(struct scene *s, bool no_watch_list, const struct script_step *steps, size_t n)
+static void on_outage(void *ctx, bool is_over, struct str text)
+{
+	assert_str(text, is_over ? "all 1 watches go on again"
+				 : "1 of 1 watches cannot go on, will go on trying: cannot watch configmaps: because");
+	hear(ctx, is_over ? "back" : "outage", NULL, "");
+}
+
+static void open_scene_with(struct scene *s, bool has_outage, bool no_watch_list, const struct script_step *steps, size_t n)
 {
 	struct buf err;
 	buf_init(&err, 4096);
@@ -84,8 +92,11 @@ static void open_scene(struct scene *s, bool no_watch_list, const struct script_
 	buf_init(&s->heard, 1 << 20);
 	char *url = script_url(s->script);
 	assert_int_equal(client_new(&s->client, &(struct client_config){.server = url}, &err), 0);
+	const struct outage_options outage = {.client = s->client, .on_notice = on_outage, .ctx = s};
+	s->outage = has_outage ? outage_new(&outage) : NULL;
 	s->informer = informer_new(&(struct informer_options){
 		.client = s->client,
+		.outage = s->outage,
 		.resource = {STR(""), STR("v1"), STR("configmaps")},
 		.no_watch_list = no_watch_list,
 		.handlers = {on_add, on_update, on_delete, on_synced, on_problem},
@@ -95,11 +106,17 @@ static void open_scene(struct scene *s, bool no_watch_list, const struct script_
 	buf_done(&err);
 }
 
+static void open_scene(struct scene *s, bool no_watch_list, const struct script_step *steps, size_t n)
+{
+	open_scene_with(s, false, no_watch_list, steps, n);
+}
+
 static void close_scene(struct scene *s)
 {
 	script_await(s->script, s->n_steps);
 	informer_free(s->informer);
 	client_free(s->client);
+	outage_free(s->outage);
 	script_stop(s->script);
 	buf_done(&s->heard);
 	pthread_cond_destroy(&s->changed);
@@ -155,7 +172,7 @@ static void test_informer__has_not_synced_before_the_initial_events_end(void **s
 {
 	SCENE(s, false, {WATCH_LIST, SCRIPT_STREAM, 200, NULL, EVENT("ADDED", "a", "1", "5") BOOKMARK("6")},
 		FIRST(INITIAL_END("9")));
-	await_heard(&s, "problem synced ");
+	await_heard(&s, "problem synced over ");
 	assert_int_equal(informer_count(s.informer), 0);
 	close_scene(&s);
 }
@@ -190,7 +207,7 @@ static void test_informer__half_a_line_of_a_broken_stream_is_forgotten(void **st
 {
 	SCENE(s, false, {WATCH_LIST, SCRIPT_CUT, 200, NULL, INITIAL_END("9") "{\"type\":\"ADDED\",\"obj"},
 		{FROM("9"), SCRIPT_HOLD, 200, NULL, EVENT("ADDED", "a", "1", "10")});
-	await_heard(&s, "synced problem +a=10 ");
+	await_heard(&s, "synced problem over +a=10 ");
 	close_scene(&s);
 }
 
@@ -236,7 +253,7 @@ static void test_informer__never_goes_back_in_time(void **state _unused_)
 		{"resourceVersion=9", SCRIPT_WHOLE, 200, NULL, LIST("7", "", "")},
 		{"resourceVersion=9", SCRIPT_WHOLE, 200, NULL, LIST("12", "", META("a", "1", "11"))},
 		{FROM("12"), SCRIPT_HOLD, 200, NULL, ""});
-	await_heard(&s, "+a=5! synced problem ~a=11 ");
+	await_heard(&s, "+a=5! synced problem ~a=11 over ");
 	close_scene(&s);
 }
 
@@ -277,7 +294,31 @@ static void test_informer__trouble_is_told_once_and_got_over(void **state _unuse
 {
 	SCENE(s, false, {WATCH_LIST, SCRIPT_WHOLE, 500, NULL, NULL}, {WATCH_LIST, SCRIPT_CUT, 200, NULL, ""},
 		FIRST(INITIAL_END("9") "no JSON\n"), {FROM("9"), SCRIPT_HOLD, 200, NULL, EVENT("ADDED", "a", "1", "10")});
-	await_heard(&s, "problem synced problem +a=10 ");
+	await_heard(&s, "problem synced over problem over +a=10 ");
+	close_scene(&s);
+}
+
+/* It resumes a watch that has nothing to say: that it stays open is enough. */
+static void test_informer__watch_that_is_silent_is_followed_again(void **state _unused_)
+{
+	SCENE(s, false, FIRST(INITIAL_END("9")), {FROM("9"), SCRIPT_WHOLE, 403, NULL, STATUS(403, "Forbidden")},
+		{FROM("9"), SCRIPT_HOLD, 200, NULL, ""});
+	await_heard(&s, "synced ");
+	script_release(s.script);
+	await_heard(&s, "synced problem over ");
+	close_scene(&s);
+}
+
+static void test_informer__what_ails_the_server_is_an_outage(void **state _unused_)
+{
+	static const struct script_step steps[] = {FIRST(INITIAL_END("9")),
+		{FROM("9"), SCRIPT_WHOLE, 503, "Retry-After: 4\r\n", STATUS(503, "ServiceUnavailable")},
+		{FROM("9"), SCRIPT_WHOLE, 403, NULL, STATUS(403, "Forbidden")}, {FROM("9"), SCRIPT_HOLD, 200, NULL, ""}};
+	struct scene s;
+	open_scene_with(&s, true, false, steps, ARRAY_SIZE(steps));
+	await_heard(&s, "synced ");
+	script_release(s.script);
+	await_heard(&s, "synced outage problem over back ");
 	close_scene(&s);
 }
 
@@ -316,6 +357,8 @@ int main(void)
 		TEST(test_informer__page_that_has_expired_makes_it_ask_for_all_at_once),
 		TEST(test_informer__same_name_with_another_uid_is_an_update),
 		TEST(test_informer__trouble_is_told_once_and_got_over),
+		TEST(test_informer__watch_that_is_silent_is_followed_again),
+		TEST(test_informer__what_ails_the_server_is_an_outage),
 		TEST(test_informer_free__ends_it_in_any_state),
 	};
 	return cmocka_run_group_tests_name("informer", tests, NULL, NULL);

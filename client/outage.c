@@ -1,0 +1,95 @@
+#include "client/outage.h"
+
+enum {
+	GATHER_MS = 2 * 1000, /* all watches of a server that dies break within it */
+	TEXT_MAX = 64 * 1024,
+};
+
+struct outage {
+	struct outage_options options;
+	struct client_timer gather;
+	struct buf reason;
+	size_t n, n_lost; /* watches */
+	bool is_told;
+};
+
+static void notice(struct outage *o, bool is_over, struct str text)
+{
+	if (!client_is_stopped(o->options.client)) {
+		o->options.on_notice(o->options.ctx, is_over, text);
+	}
+}
+
+static void on_gathered(struct client_timer *t)
+{
+	struct outage *o = container_of(t, struct outage, gather);
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, TEXT_MAX);
+	buf_printf(&text, "%zu of %zu watches cannot go on, will go on trying: ", o->n_lost, o->n);
+	buf_add_str(&text, buf_str(&o->reason));
+	o->is_told = true;
+	notice(o, false, buf_str(&text));
+}
+
+static void end_if_over(struct outage *o)
+{
+	_cleanup_(mem_freep) char *text = NULL;
+
+	if (o->n_lost > 0) {
+		return;
+	}
+	client_timer_clear(&o->gather);
+	if (o->is_told) {
+		text = mem_printf("all %zu watches go on again", o->n);
+		o->is_told = false;
+		notice(o, true, str_of(text));
+	}
+}
+
+struct outage *outage_new(const struct outage_options *options)
+{
+	struct outage *o = mem_new(struct outage);
+
+	o->options = *options;
+	client_timer_init(&o->gather, on_gathered);
+	buf_init(&o->reason, TEXT_MAX);
+	return o;
+}
+
+struct outage *outage_free(struct outage *o)
+{
+	if (o) {
+		buf_done(&o->reason);
+		mem_free(o);
+	}
+	return NULL;
+}
+
+void outage_join(struct outage *o)
+{
+	o->n++;
+}
+
+void outage_leave(struct outage *o, bool is_lost)
+{
+	o->n--;
+	if (is_lost) {
+		outage_regain(o);
+	}
+}
+
+void outage_lose(struct outage *o, struct str reason)
+{
+	if (o->n_lost++ == 0) {
+		buf_clear(&o->reason);
+		buf_add_str(&o->reason, reason);
+		client_timer_set(o->options.client, &o->gather, GATHER_MS);
+	}
+}
+
+void outage_regain(struct outage *o)
+{
+	o->n_lost--;
+	end_if_over(o);
+}
