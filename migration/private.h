@@ -21,6 +21,12 @@ struct migration_counts {
 	_Atomic bool is_holding, is_running;
 };
 
+/* Objects that stay as they are, in this pass. */
+struct run_left {
+	int64_t n;
+	struct buf first; /* NAMESPACE/NAME of the first */
+};
+
 /* The migration that is being carried out. */
 struct run {
 	struct arena arena; /* of its texts */
@@ -28,8 +34,8 @@ struct run {
 	const struct kind *kind; /* NULL: none is */
 	const struct door *version;
 	struct buf at;        /* NAMESPACE/NAME of the last object that is done with; empty: none yet */
-	struct buf oversized; /* the first object that etcd refused for its size */
-	int64_t n_oversized;  /* in this pass */
+	struct run_left oversized;   /* which etcd refused for their size */
+	struct run_left unencodable; /* which cannot be read, or said in the version */
 	int64_t n_moved;      /* rewritten or conflicting in this pass */
 	int64_t n_migrated, n_conflicts;
 	bool is_at_end;  /* of a pass */

@@ -34,6 +34,8 @@ struct batch {
 	struct agreement_ticket ticket;
 	struct moved *moved[BATCH_MAX];
 	size_t n, n_bytes;
+	size_t n_unencodable;
+	struct str unencodable; /* the first of them */
 	struct str last; /* the last object that is done with, once those here are */
 	bool is_at_end;
 };
@@ -52,7 +54,8 @@ void run_begin(struct migrator *m, const struct migration *what, const struct mi
 	*r = (struct run){.kind = f->kind, .version = f->common, .since_ms = clock_mono_ms()};
 	arena_init(&r->arena, (size_t)1 << 20);
 	buf_init(&r->at, KEY_MAX);
-	buf_init(&r->oversized, KEY_MAX);
+	buf_init(&r->oversized.first, KEY_MAX);
+	buf_init(&r->unencodable.first, KEY_MAX);
 	r->name = arena_dup(&r->arena, what->name);
 	r->uid = arena_dup(&r->arena, what->uid);
 	r->n_migrated = what->n_migrated;
@@ -69,10 +72,30 @@ void run_end(struct migrator *m)
 		m->counts.running_ms += (uint64_t)(clock_mono_ms() - r->since_ms);
 		m->counts.is_running = false;
 		buf_done(&r->at);
-		buf_done(&r->oversized);
+		buf_done(&r->oversized.first);
+		buf_done(&r->unencodable.first);
 		arena_done(&r->arena);
 		r->kind = NULL;
 	}
+}
+
+/* ---- what stays as it is ---- */
+
+static void left_add(struct run_left *l, size_t n, struct str first)
+{
+	if (l->n == 0) {
+		buf_clear(&l->first);
+		buf_add_str(&l->first, first);
+	}
+	l->n += (int64_t)n;
+}
+
+static struct str left_describe(const struct run_left *l, const char *why, struct arena *a)
+{
+	if (l->n == 0) {
+		return STR("");
+	}
+	return arena_printf(a, "%" PRId64 " objects %s, such as " STR_FMT, l->n, why, STR_ARG(buf_str(&l->first)));
 }
 
 /* ---- choosing ---- */
@@ -102,13 +125,17 @@ static bool encode(const struct cached *from, const struct door *version, struct
 	return true;
 }
 
-/* Adds an object; false: the batch is full without it. What cannot be encoded is left out, and found by the census. */
+/* Adds an object; false: the batch is full without it. What cannot be encoded is left out, and counted once the batch is done
+ * with, which may be made several times. */
 static bool batch_add(struct migrator *m, struct batch *b, const struct cached *o)
 {
 	struct moved *moved = arena_new(&b->arena, struct moved);
 
 	moved->object = o;
 	if (!encode(o, m->run.version, &b->arena, &moved->value)) {
+		if (b->n_unencodable++ == 0) {
+			b->unencodable = rest_of(o, &b->arena);
+		}
 		return true;
 	}
 	if (b->n > 0 && b->n_bytes + moved->value.n > BATCH_BYTES) {
@@ -218,12 +245,7 @@ static void batch_finish(struct migrator *m, struct batch *b, size_t i)
 /* One that etcd refuses for its size stays as it is. */
 static void batch_skip(struct migrator *m, struct batch *b, size_t i)
 {
-	struct run *r = &m->run;
-
-	if (r->n_oversized++ == 0) {
-		buf_clear(&r->oversized);
-		buf_add_str(&r->oversized, rest_of(b->moved[i]->object, &r->arena));
-	}
+	left_add(&m->run.oversized, 1, rest_of(b->moved[i]->object, &b->arena));
 	b->moved[i] = b->moved[--b->n];
 }
 
@@ -303,6 +325,9 @@ static void run_advance(struct migrator *m, const struct batch *b)
 
 	buf_clear(&r->at);
 	buf_add_str(&r->at, b->last);
+	if (b->n_unencodable > 0) {
+		left_add(&r->unencodable, b->n_unencodable, b->unencodable);
+	}
 	r->is_at_end = b->is_at_end;
 	r->is_stalled = false;
 }
@@ -348,12 +373,12 @@ static void run_begin_again(struct migrator *m)
 	if (r->n_moved == 0) {
 		run_pause(m);
 	}
-	r->n_oversized = r->n_moved = 0;
+	r->oversized.n = r->unencodable.n = r->n_moved = 0;
 }
 
 static bool run_is_stuck(const struct run *r)
 {
-	return r->n_oversized > 0 && r->n_moved == 0;
+	return r->oversized.n + r->unencodable.n > 0 && r->n_moved == 0;
 }
 
 /* Nobody has changed what he writes since the view: from then on, everybody has written the same version. */
@@ -377,10 +402,11 @@ static void run_fail(struct migrator *m)
 {
 	struct run *r = &m->run;
 
+	struct str large = left_describe(&r->oversized, "are too large to be written again", &r->arena);
+	struct str odd = left_describe(&r->unencodable, "cannot be encoded in another version", &r->arena);
+
 	tend_report(m, MIGRATION_FAILED,
-		arena_printf(&r->arena, "%" PRId64 " objects are too large to be written again, such as " STR_FMT,
-			r->n_oversized, STR_ARG(buf_str(&r->oversized))),
-		NULL);
+		arena_printf(&r->arena, STR_FMT "%s" STR_FMT, STR_ARG(large), large.n && odd.n ? "; " : "", STR_ARG(odd)), NULL);
 }
 
 static void run_finish(struct migrator *m)

@@ -22,6 +22,72 @@ static int teardown(void **state)
 	return 0;
 }
 
+/* ---- wells: deeper in the hub's form than in v1beta1 ---- */
+
+#define WELLS_PATH "wells.example.com/v1/wells"
+
+static const struct type type_anything = {.kind = TYPE_RAW};
+
+static const struct field well_fields[] = {
+	OBJECT_FIELDS,
+	{"spec", &type_anything, 0, "What is under it.", NULL, NULL},
+	{0},
+};
+
+static const struct type well_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "com.example.wells.v1.Well",
+	.go_type = "v1.Well",
+	.doc = "Something deep.",
+	.fields = well_fields,
+};
+
+static struct json *well_from_hub(const struct json *hub, struct arena *a)
+{
+	struct json *shown = json_copy(a, hub), *ground = json_gets(json_gets(hub, "spec"), "ground");
+
+	json_set(a, shown, STR("spec"), ground ? ground : json_object(a));
+	return shown;
+}
+
+static struct json *well_to_hub(const struct json *sent, const struct json *stored _unused_, struct arena *a)
+{
+	struct json *hub = json_copy(a, sent), *spec = json_object(a);
+
+	json_add(a, spec, STR("ground"), json_gets(sent, "spec"));
+	json_set(a, hub, STR("spec"), spec);
+	return hub;
+}
+
+static const struct door well_doors[] = {
+	{.group = "wells.example.com", .version = "v1", .definition = "com.example.wells.v1.Well"},
+	{.group = "wells.example.com",
+		.version = "v1beta1",
+		.definition = "com.example.wells.v1beta1.Well",
+		.type = &well_type,
+		.from_hub = well_from_hub,
+		.to_hub = well_to_hub},
+};
+
+static const struct column well_columns[] = {COLUMN_NAME, COLUMN_AGE};
+
+static struct kind wells = {
+	.kind = "Well",
+	.list_kind = "WellList",
+	.resource = "wells",
+	.singular = "well",
+	.verbs = VERBS_ALL,
+	.name_rule = NAME_DNS_SUBDOMAIN,
+	.unconditional_update = true,
+	.doors = well_doors,
+	.n_doors = ARRAY_SIZE(well_doors),
+	.type = &well_type,
+	.doc = "Something deep.",
+	.columns = well_columns,
+	.n_columns = ARRAY_SIZE(well_columns),
+};
+KIND_REGISTER(wells)
+
 #define MIGRATOR_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 static void store_dependents(struct world *w, const char *version, int from, int to)
@@ -275,6 +341,43 @@ static void test_migrator__names_what_is_too_large(void **state)
 	assert_str(stored.version, "annals.dev/v1beta1");
 	assert_int_equal(count_of(w, name, "migrated"), 10);
 	assert_int_equal(count_of(w, name, "remaining"), 1);
+	world_free(w);
+}
+
+/* Stored as deep as may be, and deeper in the hub's form: it is served, and cannot be read back from the cache. */
+static void store_too_deep(struct world *w, const char *name)
+{
+	enum { DEPTH = 513 - 2 };
+	char *open = mem_zalloc(DEPTH + 1), *close = mem_zalloc(DEPTH + 1);
+
+	memset(open, '[', DEPTH);
+	memset(close, ']', DEPTH);
+	world_put(w, WELLS_PATH, name,
+		arena_printf(&w->a,
+			"{\"kind\":\"Well\",\"apiVersion\":\"wells.example.com/v1beta1\",\"metadata\":{\"name\":\"%s\",\"uid\":\"u\"},"
+			"\"spec\":{\"water\":%s%s}}",
+			name, open, close)
+			.p);
+	mem_free(open);
+	mem_free(close);
+}
+
+static void test_migrator__names_what_cannot_be_encoded(void **state)
+{
+	struct world *w = world_new(*state, NULL);
+	struct world_stored stored;
+
+	world_store(w, WELLS_PATH, "v1beta1", "a-shallow", "{\"spec\":{\"ground\":{\"water\":[]}}}", 0);
+	store_too_deep(w, "b-deep");
+	store_too_deep(w, "c-deep");
+	world_migrate(w, STORAGE_MIGRATION_AUTO, 0);
+	const char *name = world_await_state(w, "wells", "Failed");
+	assert_str(member_text(world_condition(w, name, "Failed"), "message"),
+		"2 objects cannot be encoded in another version, such as b-deep");
+	assert_true(world_stored(w, WELLS_PATH, "a-shallow", &stored));
+	assert_str(stored.version, "wells.example.com/v1");
+	assert_int_equal(count_of(w, name, "migrated"), 1);
+	assert_int_equal(count_of(w, name, "remaining"), 2);
 	world_free(w);
 }
 
@@ -665,6 +768,7 @@ int main(void)
 		MIGRATOR_TEST(test_migrator__off_says_so),
 		MIGRATOR_TEST(test_migrator__leaves_unknown_versions_to_who_knows_them),
 		MIGRATOR_TEST(test_migrator__names_what_is_too_large),
+		MIGRATOR_TEST(test_migrator__names_what_cannot_be_encoded),
 		MIGRATOR_TEST(test_migrator__goes_on_where_another_stopped),
 		MIGRATOR_TEST(test_migrator__stops_with_its_migration),
 		MIGRATOR_TEST(test_migrator__does_not_wait_for_what_is_being_deleted),
