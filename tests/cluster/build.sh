@@ -2,7 +2,7 @@
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
 # kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd, etcdctl and etcdutl v3.6.16, helm v3.21.4, kube-storage-version-migrator; and
 # fetches its definitions and cert-manager's. Minutes the first time; what is there in the right version stays. Then the tests written in Go, which
-# client-go, controller-runtime and Kubernetes' own library for revisions are part of.
+# client-go, controller-runtime and Kubernetes' own library for revisions are part of, Python's packages, and the tests written in Rust.
 set -eu
 cd "$(dirname "$0")/peers"
 PEERS=${PEERS:-$HOME/.cache/peers}
@@ -75,4 +75,24 @@ if ! cmp -s requirements.txt "$PEERS/python/requirements.txt"; then
 		rm -rf "$PEERS/python"
 		echo "PyPI cannot be reached, or a package is not there: the tests with the Python client are left out." >&2
 	fi
+fi
+
+# Tests in Rust, with kube-rs. Cargo sees what has changed. Where they cannot be built they are skipped.
+cd ../rust
+leave_out() { # reason
+	rm -f "$PEERS/kube-rs/debug/annals-kube-rs" # it may be of other sources
+	echo "$1: the tests with kube-rs are left out." >&2
+}
+rust=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
+is_new_enough() {
+	printf '%s\n' "$rust" "$(rustc -V | cut -d' ' -f2)" | sort -CV
+}
+if ! command -v cargo >/dev/null; then
+	leave_out "There is no \"cargo\" on the PATH"
+elif ! is_new_enough; then
+	leave_out "Rust is older than $rust"
+elif ! cargo fetch -q --locked --target "$(rustc -vV | sed -n 's/^host: //p')"; then
+	leave_out "crates.io cannot be reached, or a package is not there"
+else
+	cargo build -q --locked --offline --target-dir "$PEERS/kube-rs"
 fi

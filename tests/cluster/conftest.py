@@ -22,6 +22,7 @@ spec.loader.exec_module(fixtures)
 certificates = fixtures.certificates
 folder = fixtures.folder
 no_troubles = fixtures.no_troubles
+shared_annals = fixtures.shared_annals
 pytest_runtest_makereport = fixtures.pytest_runtest_makereport
 
 

@@ -45,8 +45,8 @@ def parse(output):
     """What `go test -v` prints, by test: lines of tests that run side by side are told apart by "=== NAME"."""
     texts, verdicts, current = collections.defaultdict(list), {}, None
     for line in output.splitlines():
-        named = re.match(r"=== (?:RUN|NAME|CONT|PAUSE) +(Test\w+)", line)
-        ended = re.match(r" *--- (PASS|FAIL|SKIP): (Test\w+)(\S*)", line)
+        named = re.match(r"=== (?:RUN|NAME|CONT|PAUSE) +([Tt]est\w+)", line)
+        ended = re.match(r" *--- (PASS|FAIL|SKIP): ([Tt]est\w+)(\S*)", line)
         if named:
             current = named[1]
         elif ended:
@@ -80,6 +80,23 @@ class Python:
                               *(f"{self.path}::{name}" for name in names)], env)
             cases = xml.parse(report.name).iter("testcase") if report.read(1) else []
             return {**{case.get("name"): outcome_of(case) for case in cases}, None: Outcome("FAIL", printed)}
+
+
+class Rust:
+    """The package in `clients/rust`, which prints what it does as Go's tests do."""
+
+    SOURCE = SOURCES / "rust" / "src" / "main.rs"
+    BINARY = processes.PEERS / "kube-rs" / "debug" / "annals-kube-rs"
+
+    def names(self):
+        return re.findall(r"^async fn (test_\w+)\(", self.SOURCE.read_text(encoding="utf-8"), re.M)
+
+    def run(self, names, env):
+        """As Go's. Without the executable all are skipped."""
+        if not self.BINARY.exists():
+            reason = "kube-rs has not been built: tests/cluster/build.sh says why"
+            return {name: Outcome("SKIP", reason) for name in names}
+        return parse(finish([self.BINARY, *names], env))
 
 
 def outcome_of(case):
