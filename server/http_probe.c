@@ -73,7 +73,7 @@ static void line_done(struct line *l)
 	}
 }
 
-/* Whether GnuTLS' call is to be made again: then the socket is ready. */
+/* Whether GnuTLS' call is to be made again: the socket is ready, or a signal came, of a profiler for one. */
 static bool is_worth_another_try(const struct line *l, ssize_t code)
 {
 	struct pollfd p = {.fd = l->fd, .events = POLLIN};
@@ -86,7 +86,8 @@ static bool is_worth_another_try(const struct line *l, ssize_t code)
 	if (l->tls && gnutls_record_get_direction(l->tls)) {
 		p.events = POLLOUT;
 	}
-	return poll(&p, 1, (int)MAX(l->until_ms - clock_mono_ms(), 0)) > 0;
+	int n = poll(&p, 1, (int)MAX(l->until_ms - clock_mono_ms(), 0));
+	return n > 0 || (n < 0 && errno == EINTR);
 }
 
 /* It is ourselves: whose certificate it is does not matter, nor how good. */

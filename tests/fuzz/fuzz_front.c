@@ -1,11 +1,14 @@
 /* What a client may send, all of it, to the real front end: server, libmicrohttpd and sockets. Each request that the handler gets is
  * written again in the plainest way: the server must understand the same. It says the same where the bytes come in small pieces, gives
  * one answer to each request, refuses in its own words, and nothing follows a refusal. */
+#include "base/clock.h"
 #include "server/http.h"
 #include "tests/fuzz/fuzz.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -123,13 +126,25 @@ static struct http_server *the_server(void)
 
 /* The client. */
 
+/* What the socket is ready for, sooner or later. libFuzzer's SIGALRM interrupts: that is no silence of the server. */
+static short wait_for(int fd, short events)
+{
+	struct pollfd poller = {.fd = fd, .events = events};
+	int64_t until = clock_mono_ms() + PATIENCE_MS;
+	int n;
+	do {
+		n = poll(&poller, 1, (int)MAX(until - clock_mono_ms(), 0));
+	} while (n < 0 && errno == EINTR);
+	CHECK(n > 0);
+	return poller.revents;
+}
+
 static void hear(int fd, struct buf *answers)
 {
 	char p[16384];
 	ssize_t n;
-	struct pollfd poller = {.fd = fd, .events = POLLIN};
 	do {
-		CHECK(poll(&poller, 1, PATIENCE_MS) > 0);
+		wait_for(fd, POLLIN);
 		n = recv(fd, p, sizeof(p), MSG_DONTWAIT);
 		if (n > 0) {
 			CHECK(buf_add(answers, p, (size_t)n));
@@ -147,9 +162,7 @@ static void talk(struct str text, size_t piece, struct buf *answers)
 	while (text.n) {
 		ssize_t n = send(ends[1], text.p, MIN(piece, text.n), MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0) { /* the server has heard enough, or is slow */
-			struct pollfd poller = {.fd = ends[1], .events = POLLOUT};
-			CHECK(poll(&poller, 1, PATIENCE_MS) > 0);
-			if (poller.revents & (POLLERR | POLLHUP)) {
+			if (wait_for(ends[1], POLLOUT) & (POLLERR | POLLHUP)) {
 				break;
 			}
 			continue;
@@ -163,8 +176,9 @@ static void talk(struct str text, size_t piece, struct buf *answers)
 
 	struct http_stats stats;
 	do {
+		sched_yield();
 		http_server_stats(the_server(), &stats);
-	} while (stats.connections_open && poll(NULL, 0, 0) == 0);
+	} while (stats.connections_open);
 }
 
 /* The answers. */
