@@ -1,8 +1,25 @@
 #include "base/base.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* What is this large comes from the kernel and goes back when it is freed. */
+enum { MMAP_THRESHOLD = 256 << 10 };
+
+void mem_init(void)
+{
+#ifdef __GLIBC__
+	/* By itself glibc raises its threshold to the largest block ever freed: objects of 1 MB then lie amid small ones, in as many arenas as
+	 * there are threads, each of which keeps the most that it has ever held. Twice the threshold is what glibc itself leaves at the top. */
+	mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD);
+	mallopt(M_TRIM_THRESHOLD, 2 * MMAP_THRESHOLD);
+	mallopt(M_ARENA_MAX, 4);
+#endif
+}
 
 static _noreturn_ void die_out_of_memory(size_t n)
 {

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
+void mem_init(void);       /* before any thread: what is freed shall not be kept for good */
 void *mem_alloc(size_t n); /* n may be 0; contents undefined */
 void *mem_zalloc(size_t n);
 void *mem_array(size_t n, size_t size); /* zeroed; aborts when n * size overflows */

@@ -60,6 +60,7 @@ static bool is_plugin(const char *path)
 
 int main(int argc, char **argv)
 {
+	mem_init();
 	if (argc > 0 && is_plugin(argv[0])) {
 		return command_kubectl.run(&command_kubectl, argc, argv);
 	}

@@ -84,7 +84,7 @@ struct cache_options {
 	struct storage *storage;      /* outlives the cache */
 	struct str prefix;            /* "/annals" */
 	size_t window_events;         /* per kind; 0: 16,384 */
-	size_t window_bytes;          /* per kind, estimated; 0: 64 MiB */
+	size_t window_bytes;          /* per kind, estimated; 0: 32 MiB */
 	size_t pin_bytes;             /* that pinned states of all kinds keep, estimated; 0: 64 MiB */
 	int64_t fence_after_ms;       /* 0: 20 */
 	size_t max_watchers;          /* all kinds; 0: 65,536 */

@@ -29,13 +29,13 @@
 
 enum {
 	CACHE_WINDOW_EVENTS = 16384,
-	CACHE_WINDOW_BYTES = 64 * 1024 * 1024,
+	CACHE_WINDOW_BYTES = 32 * 1024 * 1024,
 	CACHE_FENCE_AFTER_MS = 20,
 	CACHE_MAX_WATCHERS = 65536,
 	CACHE_MAX_PINS = 64, /* a kind */
 	CACHE_PIN_MS = 5 * 60 * 1000,
 	CACHE_PIN_BYTES = 64 * 1024 * 1024, /* of all kinds */
-	CACHE_NODES_BYTES = 1024, /* of trees that an event replaces, about */
+	CACHE_NODES_BYTES = 1024,           /* of trees that an event replaces, about */
 };
 
 /* ---- objects and indexes (cache_index.c) ---- */
