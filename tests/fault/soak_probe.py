@@ -1,0 +1,45 @@
+#!/usr/bin/env python3
+"""Asks for a server's /readyz until it is killed, and prints a line for each answer: its status, and the milliseconds it took. A process of its own,
+so that what it measures is the server and not the load that its test makes.
+
+    soak_probe.py URL CA
+
+Turn by turn it takes a new connection, as a kubelet does, and one that is kept.
+"""
+
+import itertools
+import pathlib
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
+
+import processes
+
+INTERVAL = 0.05
+
+
+def ask(connection):
+    connection.request("GET", "/readyz")
+    response = connection.getresponse()
+    response.read()
+    return response.status
+
+
+def main(url, ca):
+    client = processes.Client(url, ca)
+    kept = client.connect()
+    for number in itertools.count():
+        connection = client.connect() if number % 2 else kept
+        began = time.monotonic()
+        try:
+            status = ask(connection)
+        except OSError as error:
+            status = f"{type(error).__name__}({error})".replace(" ", "_")
+        print(status, round((time.monotonic() - began) * 1000, 2), flush=True)
+        if number % 2 or status != 200:
+            connection.close()
+        time.sleep(INTERVAL)
+
+
+main(*sys.argv[1:])
