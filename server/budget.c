@@ -1,6 +1,7 @@
 #include "server/budget.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <malloc.h>
 #include <pthread.h>
@@ -86,9 +87,7 @@ struct budget *budget_new(size_t limit)
 	b->limit = limit;
 	pthread_mutex_init(&b->lock, NULL);
 	clock_cond_init(&b->cond);
-	if (pthread_create(&b->thread, NULL, trim, b) != 0) {
-		abort();
-	}
+	thread_must_start(&b->thread, "budget", trim, b);
 	return b;
 }
 

@@ -1,6 +1,7 @@
 #include "server/http_keeper.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -828,9 +829,7 @@ struct keeper *keeper_new(const struct keeper_options *options)
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &k->wakeup_source};
 	int r = epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->wakeup, &event);
 	assert(r == 0);
-	r = pthread_create(&k->thread, NULL, keeper_main, k);
-	assert(r == 0);
-	pthread_setname_np(k->thread, "http-keeper");
+	thread_must_start(&k->thread, "http-keeper", keeper_main, k);
 	return k;
 }
 

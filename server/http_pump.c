@@ -1,6 +1,7 @@
 #include "server/http_pump.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -369,9 +370,7 @@ static void thread_start(struct pump_thread *t)
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
 	int r = epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->wakeup, &event);
 	assert(r == 0);
-	r = pthread_create(&t->id, NULL, pump_main, t);
-	assert(r == 0);
-	pthread_setname_np(t->id, "http-streams");
+	thread_must_start(&t->id, "http-streams", pump_main, t);
 }
 
 struct pump *pump_new(unsigned n_threads)

@@ -1,9 +1,9 @@
 #include "server/write_queue.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
 enum { BUCKETS = 64, LOOK_MS = 1000, PATIENCE_MS = 2000 };
 
@@ -157,9 +157,7 @@ struct write_queue *write_queue_new(void)
 	for (size_t i = 0; i < BUCKETS; i++) {
 		list_init(&s->buckets[i]);
 	}
-	if (pthread_create(&s->thread, NULL, run, s) != 0) {
-		abort();
-	}
+	thread_must_start(&s->thread, "write-queue", run, s);
 	return s;
 }
 

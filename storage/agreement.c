@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
+#include "base/thread.h"
 #include "storage/agreement_private.h"
 #include "storage/keys.h"
 
@@ -210,7 +211,6 @@ static void *timer_run(void *p)
 {
 	struct agreement *a = p;
 
-	pthread_setname_np(pthread_self(), "agreement");
 	pthread_mutex_lock(&a->lock);
 	while (!a->is_closing) {
 		timer_wait(a);
@@ -300,9 +300,7 @@ struct agreement *agreement_new(const struct agreement_options *options)
 
 	agreement_run(a);
 	a->has_timer = true;
-	if (pthread_create(&a->timer, NULL, timer_run, a) != 0) {
-		abort();
-	}
+	thread_must_start(&a->timer, "agreement", timer_run, a);
 	return a;
 }
 

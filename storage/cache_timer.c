@@ -1,5 +1,6 @@
 #include "storage/cache_private.h"
-#include <stdlib.h>
+
+#include "base/thread.h"
 
 /* Lock held. Until timer_at_ms, or until somebody needs it earlier. */
 static void timer_wait(struct cache *c)
@@ -56,9 +57,7 @@ void cache_timer_start(struct cache *c)
 {
 	c->timer_at_ms = INT64_MAX;
 	clock_cond_init(&c->timer_cond);
-	if (pthread_create(&c->timer, NULL, timer_run, c) != 0) {
-		abort();
-	}
+	thread_must_start(&c->timer, "cache-timer", timer_run, c);
 }
 
 void cache_timer_stop(struct cache *c)

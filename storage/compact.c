@@ -1,9 +1,9 @@
 #include "storage/compact.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "storage/keys.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 
@@ -189,7 +189,6 @@ static bool compactor_wait(struct compactor *c)
 static void *compactor_run(void *p)
 {
 	struct compactor *c = p;
-	pthread_setname_np(pthread_self(), "compactor");
 	while (compactor_wait(c)) {
 		struct round *r = mem_new(struct round);
 		r->c = c;
@@ -207,8 +206,7 @@ struct compactor *compactor_new(const struct compactor_options *options)
 	pthread_mutex_init(&c->lock, NULL);
 	clock_cond_init(&c->changed);
 	if (options->interval_ms > 0) {
-		int r = pthread_create(&c->thread, NULL, compactor_run, c);
-		assert(r == 0);
+		thread_must_start(&c->thread, "compactor", compactor_run, c);
 	}
 	return c;
 }

@@ -1,6 +1,7 @@
 #include "storage/etcd_client.h"
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "storage/etcd_endpoint.h"
 #include "storage/etcd_error.h"
 
@@ -561,7 +562,6 @@ static bool client_is_finished(struct etcd_client *c)
 static void *client_run(void *p)
 {
 	struct etcd_client *c = p;
-	pthread_setname_np(pthread_self(), "etcd");
 	while (!client_is_finished(c)) {
 		grpc_event event = grpc_completion_queue_next(c->queue, client_next_timer(c), NULL);
 		if (event.type == GRPC_OP_COMPLETE) {
@@ -737,8 +737,7 @@ int etcd_client_new(struct etcd_client **ret, const struct storage_etcd_options 
 	struct etcd_client *c = client_new(endpoints, options->n_endpoints, credentials, options->timeout_ms);
 	grpc_channel_credentials_release(credentials);
 
-	r = pthread_create(&c->thread, NULL, client_run, c);
-	assert(r == 0);
+	thread_must_start(&c->thread, "etcd", client_run, c);
 	*ret = c;
 	return 0;
 }

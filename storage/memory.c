@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/thread.h"
 #include "storage/mvcc.h"
 
 #include <assert.h>
@@ -546,7 +547,6 @@ static void *memory_run(void *p)
 {
 	struct memory *m = p;
 	struct list jobs = LIST_INIT(jobs);
-	pthread_setname_np(pthread_self(), "memory-store");
 	while (memory_wait(m, &jobs)) {
 		memory_turn(m, &jobs);
 	}
@@ -677,8 +677,7 @@ void storage_memory_restore(struct storage *s, int64_t revision, unsigned flags)
 struct storage *storage_memory_new(void)
 {
 	struct memory *m = memory_new();
-	int r = pthread_create(&m->thread, NULL, memory_run, m);
-	assert(r == 0);
+	thread_must_start(&m->thread, "memory-store", memory_run, m);
 	return &m->storage;
 }
 

@@ -1,0 +1,15 @@
+/* Threads without which a process cannot do its work. Whoever can do without one calls pthread_create() and says what is
+ * missing; whoever can return an error does that. */
+#ifndef BASE_THREAD_H
+#define BASE_THREAD_H
+
+#include "base/base.h"
+
+#include <pthread.h>
+
+/* Starts one by that name, which has 15 bytes at most. Its signal mask is the caller's, as always.
+ * Where none can be had (a limit of processes or of memory), the process ends at once with a line in the log and status 1:
+ * nothing is broken that a core would show. */
+void thread_must_start(pthread_t *ret, const char *name, void *(*run)(void *ctx), void *ctx);
+
+#endif
