@@ -81,8 +81,7 @@ class Unguarded(fleet.Fleet):
 
     def endpoint(self, number):
         if not self.ways:
-            target = f"{self.folder}/etcd/client:0"
-            self.ways = [Gate(self.folder / "way-0", target), Deaf(self.folder / "way-1", target)]
+            self.ways = [Gate(self.folder / "way-0", self.path(0)), Deaf(self.folder / "way-1", self.path(1))]
         return f"unix://{self.ways[number].path}"
 
     @property
