@@ -4,7 +4,8 @@ so that what it measures is the server and not the load that its test makes.
 
     soak_probe.py URL CA
 
-Turn by turn it takes a new connection, as a kubelet does, and one that is kept.
+Turn by turn it takes a new connection, as a kubelet does, and one that is kept. Where a connection breaks it asks again, on a new one: on a busy
+machine it may itself be too slow for the server's deadlines. Who is locked out gets no answer for so long that it gives up.
 """
 
 import itertools
@@ -26,18 +27,26 @@ def ask(connection):
     return response.status
 
 
+def ask_until_answered(connection, began):
+    while True:
+        try:
+            return ask(connection)
+        except OSError as error:
+            connection.close()
+            if time.monotonic() - began > processes.PATIENCE:
+                return f"{type(error).__name__}({error})".replace(" ", "_")
+            time.sleep(INTERVAL)
+
+
 def main(url, ca):
     client = processes.Client(url, ca)
     kept = client.connect()
     for number in itertools.count():
         connection = client.connect() if number % 2 else kept
         began = time.monotonic()
-        try:
-            status = ask(connection)
-        except OSError as error:
-            status = f"{type(error).__name__}({error})".replace(" ", "_")
+        status = ask_until_answered(connection, began)
         print(status, round((time.monotonic() - began) * 1000, 2), flush=True)
-        if number % 2 or status != 200:
+        if number % 2:
             connection.close()
         time.sleep(INTERVAL)
 

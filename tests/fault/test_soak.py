@@ -13,7 +13,8 @@ from world import Crew
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "6"))
 QUIET_SECONDS = min(SECONDS / 3, 60)
-# What the server may have of memory, all its pages (VmHWM). Sanitizers need several times as much.
+# What the server may have of memory, all its pages (VmHWM). A sanitizer needs several times as much, and is so slow that deadlines pass: there
+# a tenth of the crowd is at work, and only what the sanitizer finds decides.
 MEMORY = 256 << 20
 N_SILENT, N_SLOW, N_ORDINARY = 2000, 200, 4
 
@@ -45,7 +46,8 @@ def soaked(server, probe, memory):
         time.sleep(0.5)
     probe.wait(quiet)
     noisy = probe.mark()
-    members = [soak.Silent(server, N_SILENT), soak.SlowReaders(server, N_SLOW), soak.Bursts(server)]
+    part = 10 if is_sanitized(server) else 1
+    members = [soak.Silent(server, N_SILENT // part), soak.SlowReaders(server, N_SLOW // part), soak.Bursts(server)]
     members += [soak.Ordinary(server, number) for number in range(N_ORDINARY)]
     crew = Crew(members)
     with crew.at_work():
@@ -77,5 +79,6 @@ def test_soak_stays_within_memory_and_ready(folder, certificates):
            f"memory: {peak >> 20} MiB at most, {memory.anonymous >> 20} MiB of them anonymous\n"
            f"silent connections closed: {silent.n_closed}; read slowly: {slow.n_read >> 10} KiB, ended: {slow.n_ended}; "
            f"big writes: {bursts.statuses}; ordinary: {[member.statuses for member in ordinary]}")
-    assert not others, others
-    assert is_sanitized(server) or peak < MEMORY, f"{peak >> 20} MiB"
+    if not is_sanitized(server):
+        assert not others, others
+        assert peak < MEMORY, f"{peak >> 20} MiB"
