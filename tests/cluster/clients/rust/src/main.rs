@@ -391,9 +391,6 @@ async fn test_watch(world: World) -> Outcome {
         }
     }
     assert_eq!(seen, [("ADDED", "c".to_string()), ("DELETED", "c".to_string())]);
-
-    step("a version that is none");
-    refused(400, "BadRequest", revisions.api.watch(&WatchParams::default(), "none").await.map(drop));
     Ok(())
 }
 
