@@ -210,6 +210,36 @@ struct json *status_success(struct arena *a, struct str group, struct str resour
 
 /* Field errors. */
 
+/* What is wrong is said with what was sent, twice or more: nobody makes an answer of many megabytes by it. */
+enum {
+	SHOWN_MAX = 32 * 1024,   /* bytes of one value, path or name, before it is quoted */
+	ERRORS_MAX = 256 * 1024, /* bytes of all errors: those beyond are counted */
+};
+
+/* The text, or its beginning: whole characters of UTF-8. */
+static struct str shown(struct str text)
+{
+	size_t n = MIN(text.n, (size_t)SHOWN_MAX);
+
+	while (n < text.n && n > 0 && ((unsigned char)text.p[n] & 0xc0) == 0x80) {
+		n--;
+	}
+	return (struct str){text.p, n};
+}
+
+/* The text; of a long one the beginning, marked. */
+static struct str shorten(struct arena *a, struct str text)
+{
+	return text.n <= SHOWN_MAX ? text : arena_printf(a, STR_FMT "...", STR_ARG(shown(text)));
+}
+
+static struct str quote(struct arena *a, struct str text)
+{
+	struct str quoted = go_quote(a, shown(text));
+
+	return text.n <= SHOWN_MAX ? quoted : arena_printf(a, STR_FMT "...", STR_ARG(quoted));
+}
+
 enum bad_value { BAD_HIDDEN, BAD_SHOWN };
 
 static const struct {
@@ -236,7 +266,8 @@ static void field_errors_add(
 	struct field_errors *e, enum field_error_type type, struct str path, struct str bad_value, struct str detail)
 {
 	/* the first always counts: what is wrong must not pass because it is big */
-	if (e->n && arena_is_full(e->arena)) {
+	if (e->n && (e->n_bytes > ERRORS_MAX || arena_is_full(e->arena))) {
+		e->n_left_out++;
 		return;
 	}
 	if (e->n == e->cap) {
@@ -249,12 +280,14 @@ static void field_errors_add(
 		e->v = v;
 		e->cap = cap;
 	}
-	e->v[e->n++] = (struct field_error){
+	struct field_error *added = &e->v[e->n++];
+	*added = (struct field_error){
 		.type = type,
-		.path = path.n ? arena_dup(e->arena, path) : STR("<nil>"),
+		.path = path.n ? arena_dup(e->arena, shorten(e->arena, path)) : STR("<nil>"),
 		.bad_value = bad_value,
-		.detail = detail,
+		.detail = shorten(e->arena, detail),
 	};
+	e->n_bytes += added->path.n + added->bad_value.n + added->detail.n;
 }
 
 /* As field.Error prints what it was given: strings quoted, everything else as JSON. */
@@ -264,14 +297,14 @@ static struct str print_bad_value(struct arena *a, const struct json *bad)
 	struct str printed;
 
 	if (json_is(bad, JSON_STRING)) {
-		return go_quote(a, json_text(bad));
+		return quote(a, json_text(bad));
 	}
 	if (!bad) {
 		return STR("null");
 	}
 	buf_init(&text, TEXT_MAX);
 	json_encode(&text, bad);
-	printed = arena_dup(a, buf_str(&text));
+	printed = arena_dup(a, shorten(a, buf_str(&text)));
 	buf_done(&text);
 	return printed;
 }
@@ -291,7 +324,7 @@ void field_invalid_str(struct field_errors *e, struct str path, struct str bad, 
 	va_start(ap, format);
 	struct str detail = arena_vprintf(e->arena, format, ap);
 	va_end(ap);
-	field_errors_add(e, FIELD_INVALID, path, go_quote(e->arena, bad), detail);
+	field_errors_add(e, FIELD_INVALID, path, quote(e->arena, bad), detail);
 }
 
 void field_required(struct field_errors *e, struct str path, const char *format, ...)
@@ -310,7 +343,7 @@ void field_duplicate(struct field_errors *e, struct str path, const struct json 
 
 void field_not_found(struct field_errors *e, struct str path, struct str bad)
 {
-	field_errors_add(e, FIELD_NOT_FOUND, path, go_quote(e->arena, bad), (struct str){0});
+	field_errors_add(e, FIELD_NOT_FOUND, path, quote(e->arena, bad), (struct str){0});
 }
 
 void field_forbidden(struct field_errors *e, struct str path, const char *format, ...)
@@ -331,7 +364,7 @@ void field_not_supported(struct field_errors *e, struct str path, struct str bad
 		buf_adds(&list, i ? ", " : "supported values: ");
 		buf_add_str(&list, go_quote(e->arena, str_of(supported[i])));
 	}
-	field_errors_add(e, FIELD_NOT_SUPPORTED, path, go_quote(e->arena, bad), arena_dup(e->arena, buf_str(&list)));
+	field_errors_add(e, FIELD_NOT_SUPPORTED, path, quote(e->arena, bad), arena_dup(e->arena, buf_str(&list)));
 	buf_done(&list);
 }
 
@@ -400,6 +433,10 @@ void status_invalid(struct status *st, struct str group, struct str kind, struct
 	struct buf text;
 	buf_init(&text, TEXT_MAX);
 	size_t n = print_errors(&text, errors);
+	if (errors->n_left_out) {
+		buf_printf(&text, ", and %zu more", errors->n_left_out);
+	}
+	name = shorten(st->arena, name);
 	status_set(st, 422, REASON_INVALID, STR_FMT " is invalid%s" STR_FMT "%s",
 		STR_ARG(subject(st->arena, group, kind, name)),
 		n == 0           ? ""

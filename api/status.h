@@ -88,10 +88,13 @@ struct field_error {
 	struct str detail;
 };
 
+/* Of values and paths beyond 32 KiB the beginning is kept, of errors beyond 256 KiB the number. */
 struct field_errors {
 	struct arena *arena;
 	struct field_error *v;
 	size_t n, cap;
+	size_t n_bytes;    /* of texts */
+	size_t n_left_out; /* beyond n */
 };
 
 void field_errors_init(struct field_errors *e, struct arena *a);

@@ -213,3 +213,26 @@ def test_refused_before_anything_is_looked_up(annals):
     """What is wrong in itself is told without the namespace being there."""
     wrong = annals.post(NAMESPACES.replace("/api/v1", "/apis/apps/v1") + "/nowhere/controllerrevisions", "{")
     assert wrong.status == 400
+
+
+# ---- much that is wrong ----
+
+MANY = 40_000  # bad names in some 3 MB
+LONG = "\x01" * 60  # each byte is six in JSON, and longer still when it is quoted
+MUCH = {
+    "labels": {"labels": {f"{LONG}{i:05}": "" for i in range(MANY // 6)}},
+    "annotations": {"annotations": {f"{LONG}{i:05}": "" for i in range(MANY // 6)}},
+    "finalizers": {"finalizers": [f"{LONG}{i:05}" for i in range(MANY // 6)]},
+    "owners": {"ownerReferences": [{"apiVersion": "", "kind": "", "name": "", "uid": ""}] * MANY},
+    "name": {"name": "\x01" * 400_000},
+}
+
+
+@pytest.mark.parametrize("metadata", MUCH.values(), ids=MUCH)
+def test_answer_is_no_larger_than_what_was_wrong(annals, namespace, metadata):
+    body = json.dumps(revision() | {"metadata": {"name": "much"} | metadata})
+    assert 2_000_000 < len(body) < 3_145_728
+    answer = annals.post(revisions(namespace), body)
+    assert answer.status == 422, answer.text[:1000]
+    assert len(answer.text) < len(body)
+    assert answer.json["details"]["causes"]

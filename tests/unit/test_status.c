@@ -204,6 +204,74 @@ static void test_invalid__the_first_error_counts_in_a_full_arena(void **state)
 	arena_done(&a);
 }
 
+enum { ANSWER_MAX = 2 << 20 }; /* bytes: what 3 MiB of mistakes may come to */
+
+static void assert_small(struct api_world *w)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, 64 << 20);
+	json_encode(&text, status_to_json(&w->st, &w->a));
+	assert_true(text.n > 0 && text.n < ANSWER_MAX);
+}
+
+/* Each byte of the worst is four when it is quoted, and twice as many in JSON. */
+static void test_invalid__of_what_is_long_the_beginning_is_shown(void **state)
+{
+	struct api_world *w = *state;
+	const size_t n = 1 << 20;
+	char *bad = arena_text(&w->a, n);
+	struct field_errors e;
+
+	memset(bad, '\x01', n);
+	field_errors_init(&e, &w->a);
+	field_duplicate(&e, STR("y"), json_string(&w->a, STR("short")));
+	field_invalid_str(&e, (struct str){bad, n}, (struct str){bad, n}, "%.*s", (int)n, bad);
+	field_invalid(&e, STR("x"), json_string(&w->a, (struct str){bad, n}), "%s", "");
+	status_invalid(&w->st, STR(""), STR("ConfigMap"), (struct str){bad, n}, &e);
+	assert_int_equal(w->st.n_causes, 3);
+	assert_str(w->st.causes[0].message, "Duplicate value: \"short\"");
+	assert_true(str_ends(w->st.causes[2].message, STR("\\x01\"...")));
+	assert_small(w);
+}
+
+/* Characters are not cut, and what just fits is whole. */
+static void test_invalid__shows_whole_characters(void **state)
+{
+	struct api_world *w = *state;
+	const size_t fits = 32 << 10;
+	char *text = arena_text(&w->a, fits + 2);
+	struct field_errors e;
+
+	memset(text, 'a', fits + 2);
+	field_errors_init(&e, &w->a);
+	field_invalid_str(&e, STR("x"), (struct str){text, fits}, "%s", "");
+	assert_int_equal(e.v[0].bad_value.n, fits + strlen("\"\""));
+	memcpy(text + fits - 1, "\xe2\x82\xac", 3);
+	field_invalid_str(&e, STR("x"), (struct str){text, fits + 2}, "%s", "");
+	assert_int_equal(e.v[1].bad_value.n, fits - 1 + strlen("\"\"..."));
+}
+
+static void test_invalid__counts_what_is_too_much_to_tell(void **state)
+{
+	struct api_world *w = *state;
+	enum { N = 100000 };
+	struct field_errors e;
+	char more[64];
+
+	field_errors_init(&e, &w->a);
+	for (size_t i = 0; i < N; i++) {
+		field_not_found(&e, field_index(&w->a, STR("metadata.finalizers"), i), STR("no such thing"));
+	}
+	assert_true(e.n > 1000 && e.n < N);
+	assert_int_equal(e.n + e.n_left_out, N);
+	status_invalid(&w->st, STR(""), STR("ConfigMap"), STR("a"), &e);
+	assert_int_equal(w->st.n_causes, e.n);
+	snprintf(more, sizeof(more), ", and %zu more]", e.n_left_out);
+	assert_true(str_ends(w->st.message, str_of(more)));
+	assert_small(w);
+}
+
 static void test_paths__grow_by_child_index_and_key(void **state)
 {
 	struct api_world *w = *state;
@@ -258,6 +326,9 @@ int main(void)
 		API_TEST(test_invalid__each_type_prints_its_way),
 		API_TEST(test_invalid__a_full_arena_ends_the_list),
 		cmocka_unit_test(test_invalid__the_first_error_counts_in_a_full_arena),
+		API_TEST(test_invalid__of_what_is_long_the_beginning_is_shown),
+		API_TEST(test_invalid__shows_whole_characters),
+		API_TEST(test_invalid__counts_what_is_too_much_to_tell),
 		API_TEST(test_paths__grow_by_child_index_and_key),
 		API_TEST(test_go_quote__prints_like_go),
 	};
