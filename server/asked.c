@@ -178,6 +178,27 @@ const struct webhook_question *asked_webhooks(struct asked *a, const struct webh
 	return NULL;
 }
 
+void asked_keep_change(struct asked *a)
+{
+	struct asked_webhooks *w = a->webhooks[WEBHOOKS_MUTATING];
+	struct arena *arena = &a->by_phase[WEBHOOKS_MUTATING];
+	_cleanup_(buf_done) struct buf text;
+	struct json *kept;
+	size_t at;
+
+	buf_init(&text, OBJECT_TEXT_MAX);
+	if (!w || w->is_kept || !w->q.changed || !is_answered(a, &w->q.base)) {
+		return;
+	}
+	if (!json_encode(&text, w->q.changed) ||
+		json_parse(&kept, arena, arena_dup(arena, buf_str(&text)), JSON_LIMITS_DEFAULT, &at)) {
+		w->q.base.failure = STR("what admission webhooks have made of the object is too large");
+		kept = NULL;
+	}
+	w->q.changed = kept;
+	w->is_kept = true;
+}
+
 void asked_begin_write(struct asked *a, struct arena *by_phase)
 {
 	a->by_phase = by_phase;

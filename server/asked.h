@@ -21,6 +21,7 @@ struct asked_access {
 struct asked_webhooks {
 	struct webhook_question q;
 	struct str object, old; /* as JSON text */
+	bool is_kept;           /* what they made of the object is in the arena of the phase, whole */
 };
 
 /* A phase in which no webhook was to be asked, of a write that was decided against that version. */
@@ -57,6 +58,8 @@ const struct namespace_question *asked_namespace(struct asked *a, struct str nam
 bool asked_has_webhooks(struct asked *a, const struct webhook_question *what);
 /* Asked again whenever what they are to look at has changed. */
 const struct webhook_question *asked_webhooks(struct asked *a, const struct webhook_question *what);
+/* What mutating webhooks have made of an object shares memory with the object that they were shown. To be called before that goes; the answer stays. */
+void asked_keep_change(struct asked *a);
 /* Another object is to be written: answers about the one before are of no use. Those of webhooks go into these two arenas, by phase: where one is
  * asked anew, what it was asked before goes. */
 void asked_begin_write(struct asked *a, struct arena *by_phase);

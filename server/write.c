@@ -582,6 +582,7 @@ static void write_carry_out(struct request *q, struct write *w)
 static void write_decide_once(struct request *q, struct write *w)
 {
 	q->a = &q->writing->arenas[WRITE_DECISION];
+	asked_keep_change(&q->asked);
 	arena_clear(q->a);
 	status_init(&q->st, q->a);
 	w->object = NULL;
