@@ -130,7 +130,7 @@ static void judge_refusal(struct visit *v, const char *endpoint, enum probe_resu
 /* False where it is no use to go on. */
 static bool check_tls(struct visit *v, const char *endpoint)
 {
-	_cleanup_(certs_done) struct certs chain;
+	_cleanup_(certs_done) struct certs chain = {0};
 	_cleanup_(buf_done) struct buf err;
 	struct address to;
 	buf_init(&err, 4096);

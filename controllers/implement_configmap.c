@@ -77,11 +77,11 @@ static int withdraw(struct client *c, const struct item *dependent, struct place
 	_cleanup_(answer_done) struct answer answer;
 	_cleanup_(mem_freep) char *uid = NULL;
 	struct str of = member_text(json_gets(p->object.body, "metadata"), "uid");
+	answer_init(&answer);
 	if (!of.n) {
 		return REST_GARBLED;
 	}
 	uid = mem_strndup(of.p, of.n);
-	answer_init(&answer);
 	options.uid = str_of(uid);
 	options.propagation = "Background";
 	int r = rest_delete(c, &t, &options, &answer);

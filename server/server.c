@@ -132,10 +132,10 @@ static void server_reloaded(void *ctx, const char *path _unused_, const char *pr
 {
 	_cleanup_(buf_done) struct buf text;
 
+	buf_init(&text, 4096);
 	if (!problem) {
 		return;
 	}
-	buf_init(&text, 4096);
 	buf_printf(&text, "%s; what it said before stays in force", problem);
 	server_notice(ctx, buf_str(&text));
 }

@@ -177,8 +177,9 @@ def test_big_writes_hold_no_more_than_their_budget_and_the_rest_comes_again(serv
 
 
 def test_bodies_count_as_they_arrive(serve, store):
-    server = serve(store.endpoint, "--max-mutating-requests-inflight-mib=20")
     body = big("half")
+    # Four times a body counts. Each has room beside six halves, but not beside seven.
+    server = serve(store.endpoint, f"--max-mutating-requests-inflight-mib={17 * len(body) >> 20}")
     first = [send_half(server, body) for _ in range(7)]
     retry_until(lambda: held_bytes(server, "mutating") >= 7 * 4 * (len(body) // 2 - 16_384), "the halves")
     assert server.post(revisions(door=ANNALS), body).status == 429
