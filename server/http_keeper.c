@@ -789,7 +789,8 @@ static void *keeper_main(void *arg)
 		if (is_due(&next_sweep, k->sweep_ms)) {
 			sweep(k, is_draining);
 		}
-		if (is_due(&next_tick, TICK_MS)) {
+		/* Until the keeper is open its owner is not whom ticks are for: what they have to say would be lost. */
+		if (is_due(&next_tick, TICK_MS) && atomic_load_explicit(&k->is_open, memory_order_acquire)) {
 			k->options.tick(k->options.ctx);
 		}
 		if (is_crowded && is_due(&next_crowd, KEEPER_CROWD_MS)) {
