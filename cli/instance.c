@@ -443,6 +443,10 @@ bool instance_is_drained(const struct instance *i)
 static void abandon(struct instance *i)
 {
 	log_warning("stop", "connections remain that do not end: leaving without them");
+	if (i->has_drainer) {
+		pthread_join(i->drainer, NULL); /* it has told that there are stragglers, and is over */
+		i->has_drainer = false;
+	}
 	stop_raiser(i);
 	if (i->delegation) {
 		delegation_stop(i->delegation);
