@@ -1,8 +1,10 @@
-#include "server/request.h"
+
+#include "server/audited.h"
 
 #include "base/clock.h"
 #include "server/audit.h"
 #include "server/audit_body.h"
+#include "server/request.h"
 
 enum {
 	USER_AGENT_MAX = 1024,

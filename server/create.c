@@ -1,9 +1,11 @@
 /* POST to a collection. */
-#include "server/write.h"
+#include "server/verbs.h"
 
 #include "api/validate.h"
+#include "server/respond.h"
 #include "server/reviews.h"
 #include "server/snapshot.h"
+#include "server/write.h"
 
 #define GENERATE_ATTEMPTS_MAX 8 /* kube's maxNameGenerationCreateAttempts */
 

@@ -1,11 +1,14 @@
 /* DELETE of an object, and of what a selector finds. */
-#include "server/delete_grace.h"
-#include "server/list.h"
-#include "server/write.h"
+#include "server/verbs.h"
 
 #include "api/protobuf.h"
 #include "base/clock.h"
+#include "server/audited.h"
+#include "server/delete_grace.h"
+#include "server/list.h"
+#include "server/respond.h"
 #include "server/versions.h"
+#include "server/write.h"
 
 #define FINALIZER_ORPHAN STR("orphan")
 #define FINALIZER_FOREGROUND STR("foregroundDeletion")
@@ -99,7 +102,7 @@ static void delete_mark(struct request *q, struct object *o, bool has_grace_peri
 	if (meta_is_deleting(&o->meta)) {
 		return;
 	}
-	o->meta.deletion_timestamp = write_now(q);
+	o->meta.deletion_timestamp = request_now(q);
 	o->meta.has_grace_period = has_grace_period;
 	o->meta.grace_period_s = 0;
 	if (o->meta.generation > 0) {

@@ -1,7 +1,9 @@
 #include "server/diff.h"
 
 #include "api/diff.h"
+#include "server/respond.h"
 #include "server/versions.h"
+#include "server/wait.h"
 
 enum { FORM_ANY, FORM_JSON_PATCH, FORM_MERGE_PATCH };
 

@@ -1,6 +1,10 @@
 /* GET of one object: from the cache, by default behind a read index, so that no answer is older than the question. */
+#include "server/verbs.h"
+
 #include "server/diff.h"
+#include "server/respond.h"
 #include "server/versions.h"
+#include "server/wait.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 

@@ -1,5 +1,6 @@
 #include "server/health.h"
 
+#include "server/respond.h"
 #include "server/versions.h"
 
 enum health_endpoint { HEALTHZ = 1 << 0, LIVEZ = 1 << 1, READYZ = 1 << 2 };

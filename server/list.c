@@ -2,10 +2,14 @@
 #include "server/list.h"
 
 #include "api/gotext.h"
-
+#include "server/audited.h"
 #include "server/gzip.h"
 #include "server/gzip_list.h"
+#include "server/respond.h"
+#include "server/table.h"
+#include "server/verbs.h"
 #include "server/versions.h"
+#include "server/wait.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 #define STREAM_MIN_BYTES ((size_t)64 << 10)

@@ -1,7 +1,10 @@
 /* What is not about objects: discovery, OpenAPI, version, health, metrics. None of it depends on etcd, but for what health says of it. */
-#include "server/request.h"
+#include "server/verbs.h"
 
+#include "server/audited.h"
 #include "server/health.h"
+#include "server/request.h"
+#include "server/respond.h"
 #include "server/versions.h"
 
 #include <stdlib.h>

@@ -1,6 +1,8 @@
-#include "server/request.h"
+#include "server/respond.h"
 
+#include "server/audited.h"
 #include "server/gzip.h"
+#include "server/limits.h"
 #include "server/warnings.h"
 
 enum { LARGE_ANSWER = 16 << 10 }; /* bytes: smaller ones are bounded by the number of requests */

@@ -1,8 +1,10 @@
 #include "server/reviews.h"
 
+#include "api/managed.h"
 #include "api/members.h"
 #include "api/selector.h"
 #include "base/clock.h"
+#include "server/respond.h"
 #include "server/write.h"
 
 static const struct json *spec(const struct object *o)
@@ -173,7 +175,7 @@ static int answer_self(struct request *q, struct object *o)
 	struct json *status = json_object(q->a);
 
 	json_add(q->a, status, STR("userInfo"), user_info_json(q->user, q->a));
-	o->meta = (struct meta){.creation_timestamp = write_now(q)};
+	o->meta = (struct meta){.creation_timestamp = request_now(q)};
 	set_status(q, o, status);
 	return 0;
 }
@@ -249,7 +251,7 @@ static void review_wipe(struct meta *m)
 void review_answer(struct request *q, struct object *sent, struct str manager)
 {
 	review_wipe(&sent->meta);
-	managed_update(sent, NULL, q->route.door, q->route.subresource, manager, write_now(q), q->a);
+	managed_update(sent, NULL, q->route.door, q->route.subresource, manager, request_now(q), q->a);
 	if (review_validate(q, sent) || review_find(q, sent)) {
 		reply_status(q);
 		return;

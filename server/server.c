@@ -1,11 +1,13 @@
-#include "server/object_metrics.h"
-#include "server/request.h"
+#include "server/server.h"
 
 #include "api/validate.h"
 #include "base/clock.h"
 #include "base/exposition.h"
+#include "server/dispatch.h"
 #include "server/gzip_list.h"
+#include "server/object_metrics.h"
 #include "server/process_metrics.h"
+#include "server/server_state.h"
 #include "server/versions.h"
 #include "server/write_queue.h"
 #include "storage/keys.h"
@@ -262,14 +264,6 @@ int server_new(struct server **ret, const struct server_options *options, struct
 	}
 	*ret = take_ptr(s);
 	return 0;
-}
-
-void server_wait_open(struct server *s)
-{
-	if (!atomic_load_explicit(&s->is_open, memory_order_acquire)) {
-		pthread_mutex_lock(&s->gate);
-		pthread_mutex_unlock(&s->gate);
-	}
 }
 
 uint16_t server_port(const struct server *s)

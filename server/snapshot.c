@@ -2,6 +2,7 @@
 
 #include "api/digest.h"
 #include "api/members.h"
+#include "server/respond.h"
 #include "server/snapshot_history.h"
 #include "server/write_history.h"
 #include "server/write_references.h"

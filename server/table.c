@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "server/live.h"
 #include "server/request.h"
+#include "server/respond.h"
 
 int include_object_parse(enum include_object *ret, struct str param, struct status *st)
 {

@@ -1,10 +1,14 @@
 /* PUT and PATCH of an object or a subresource of it. */
-#include "server/write.h"
+#include "server/verbs.h"
 
+#include "api/managed.h"
 #include "api/patch.h"
 #include "api/unstructured.h"
 #include "api/validate.h"
+#include "server/audited.h"
+#include "server/respond.h"
 #include "server/versions.h"
+#include "server/write.h"
 
 struct update {
 	struct write write;
@@ -400,8 +404,9 @@ static enum decision apply_decide(struct request *q, struct write *w)
 	if (!w->present && r->sub) {
 		return update_not_found(q, w);
 	}
-	if (apply_read(q, u) || managed_apply(&applied, w->present, u->patch, r->kind, r->door, r->subresource, u->rules.manager,
-					      u->options.force, write_now(q), q->a, &q->st)) {
+	if (apply_read(q, u) ||
+		managed_apply(&applied, w->present, u->patch, r->kind, r->door, r->subresource, u->rules.manager,
+			u->options.force, request_now(q), q->a, &q->st)) {
 		return DECIDE_REFUSE;
 	}
 	if (apply_check_uid(q, u, applied) || write_match_name(q, applied) || write_match_namespace(q, applied)) {

@@ -1,5 +1,8 @@
 #include "server/versions.h"
 
+#include "server/respond.h"
+#include "server/wait.h"
+
 enum { RETRY_S = 1 };
 
 /* ---- writing ---- */

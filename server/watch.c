@@ -1,8 +1,14 @@
 /* WATCH: a stream fed from the cache's window. A watcher owns a cursor and at most one event that is being written; the bytes of
  * objects are the cache's own. Order: existing objects (when asked for), the mark that they are all, then events and bookmarks. */
-#include "server/list.h"
+#include "server/verbs.h"
 
 #include "base/clock.h"
+#include "base/ids.h"
+#include "server/audited.h"
+#include "server/list.h"
+#include "server/respond.h"
+#include "server/table.h"
+#include "server/wait.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 #define BOOKMARK_EVERY_MS 60000

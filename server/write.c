@@ -1,7 +1,10 @@
 #include "server/write.h"
 
 #include "base/clock.h"
+#include "server/limits.h"
+#include "server/respond.h"
 #include "server/versions.h"
+#include "server/wait.h"
 #include "server/write_history.h"
 #include "server/write_references.h"
 #include "storage/keys.h"

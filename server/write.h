@@ -83,6 +83,8 @@ struct write {
 #define WRITE_ATTEMPTS_MAX 64 /* where other objects are guarded, too; others go on for as long as the request may take */
 #define WRITE_OPERATIONS_MAX 128 /* etcd's --max-txn-ops */
 
+/* Of a write: its turn and its memory. After this q->a may be gone. */
+void request_end_write(struct request *q);
 /* Before a body is read that may be read again: from now on what is made goes when the body is forgotten. */
 void write_begin_reading(struct request *q);
 void write_begin_deciding(struct request *q); /* within decide, when it has been read again */
@@ -129,8 +131,6 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 		 struct object **ret);
 /* The namespace of a body must be empty or that of the path; it is the path's afterwards. 0, or 1 with q->st. */
 int write_match_namespace(struct request *q, struct object *o);
-/* The time that goes into objects: RFC 3339, seconds; the same for all of a request. */
-struct str write_now(struct request *q);
 /* Likewise the name, which must be there. */
 int write_match_name(struct request *q, const struct object *o);
 /* kube's 400 for a body without a name. */

@@ -2,22 +2,13 @@
 #include "server/write.h"
 
 #include "admission/admission.h"
+#include "api/managed.h"
 #include "api/protobuf.h"
 #include "api/validate.h"
 #include "base/clock.h"
+#include "server/audited.h"
 #include "server/versions.h"
 #include "server/write_webhooks.h"
-
-struct str write_now(struct request *q)
-{
-	char text[TIME_RFC3339_SIZE];
-
-	if (q->now.n == 0) {
-		time_format_rfc3339(text, clock_wall_s());
-		q->now = arena_dup(http_arena(q->x), str_of(text));
-	}
-	return q->now;
-}
 
 /* A creation that is decided more than once stays the same object. */
 static void write_prepare_create(struct request *q, struct write *w)
@@ -27,7 +18,7 @@ static void write_prepare_create(struct request *q, struct write *w)
 	meta_prepare_create(w->object, request_ns(q), q->a);
 	w->uid = w->uid.n > 0 ? w->uid : arena_dup(w->arena, m->uid);
 	m->uid = w->uid;
-	m->creation_timestamp = write_now(q);
+	m->creation_timestamp = request_now(q);
 }
 
 /* ---- bodies ---- */
@@ -304,7 +295,8 @@ static int create_check_version(struct request *q, const struct object *o)
 static void write_own_fields(struct request *q, struct write *w, const struct write_rules *rules)
 {
 	if (!rules->is_applied) {
-		managed_update(w->object, w->present, q->route.door, q->route.subresource, rules->manager, write_now(q), q->a);
+		managed_update(
+			w->object, w->present, q->route.door, q->route.subresource, rules->manager, request_now(q), q->a);
 	}
 }
 

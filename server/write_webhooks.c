@@ -1,5 +1,7 @@
 #include "server/write_webhooks.h"
 
+#include "server/audited.h"
+
 /* ---- the question ---- */
 
 static const char *operation_name(enum admission_operation operation)

@@ -1,0 +1,237 @@
+#include "server/dispatch.h"
+
+#include "base/clock.h"
+#include "base/ids.h"
+#include "server/audited.h"
+#include "server/diff.h"
+#include "server/head.h"
+#include "server/limits.h"
+#include "server/request_metrics.h"
+#include "server/respond.h"
+#include "server/verbs.h"
+#include "server/versions.h"
+#include "server/wait.h"
+#include "server/write.h"
+
+/* ---- the verb ---- */
+
+typedef void (*verb_fn)(struct request *q);
+
+static verb_fn verb_function(enum verb action)
+{
+	static const struct {
+		enum verb verb;
+		verb_fn fn;
+	} rows[] = {
+		{VERB_GET, verb_get},
+		{VERB_LIST, verb_list},
+		{VERB_WATCH, verb_watch},
+		{VERB_CREATE, verb_create},
+		{VERB_UPDATE, verb_update},
+		{VERB_PATCH, verb_patch},
+		{VERB_DELETE, verb_delete},
+		{VERB_DELETECOLLECTION, verb_delete_collection},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].verb == action) {
+			return rows[i].fn;
+		}
+	}
+	return NULL;
+}
+
+static void request_dispatch(struct request *q)
+{
+	q->is_routed = q->route.is_resource;
+	if (request_has_too_much(q)) {
+		reply_status(q);
+		return;
+	}
+	if (q->is_over_budget) {
+		request_refuse_for_now(q);
+		reply_status(q);
+		return;
+	}
+	if (!q->route.is_resource) {
+		nonresource(q);
+		return;
+	}
+	if (q->route.door->deprecation) {
+		request_warn(q, str_of(q->route.door->deprecation));
+		audited_deprecated(q);
+	}
+	verb_function(q->route.action)(q);
+}
+
+/* ---- before the body ---- */
+
+static unsigned media_allowed(const struct route *r)
+{
+	if (!r->is_resource || !r->kind || r->kind->is_answered) {
+		return 0;
+	}
+	switch (r->action) {
+	case VERB_WATCH:
+		return ALLOW_TABLE | ALLOW_PARTIAL | ALLOW_STREAM_ONLY;
+	case VERB_LIST:
+	case VERB_DELETECOLLECTION:
+		return ALLOW_TABLE | ALLOW_PARTIAL_LIST;
+	default:
+		return ALLOW_TABLE | ALLOW_PARTIAL;
+	}
+}
+
+/* What is wrong is said when the user may know it. */
+static void dispatch_negotiate(struct request *q)
+{
+	status_init(&q->media_status, q->a);
+	if (q->is_late) {
+		return;
+	}
+	if (q->route.sub && q->route.sub->is_diff) {
+		q->is_bad_media = diff_negotiate(q);
+		return;
+	}
+	q->is_bad_media = media_negotiate(&q->media, http_header(q->x, "Accept"), http_header(q->x, "Accept-Encoding"),
+		http_header(q->x, "User-Agent"), params_get(&q->route.params, "pretty"), media_allowed(&q->route), q->a,
+		&q->media_status);
+}
+
+/* A request may come before its server is whole. */
+static void dispatch_wait_open(struct server *s)
+{
+	if (!atomic_load_explicit(&s->is_open, memory_order_acquire)) {
+		pthread_mutex_lock(&s->gate);
+		pthread_mutex_unlock(&s->gate);
+	}
+}
+
+/* The client's Audit-ID as it is, so that its log and ours can be put together. */
+static struct str request_audit_id(struct request *q)
+{
+	struct str sent = http_header(q->x, "Audit-ID");
+
+	if (sent.n > 0) {
+		return sent;
+	}
+	char *id = arena_text(q->a, UUID_SIZE);
+	uuid_new(id);
+	return (struct str){id, UUID_SIZE - 1};
+}
+
+static void request_answered(struct question *question)
+{
+	http_wake(question->ctx);
+}
+
+static struct request *request_new(struct server *s, struct http_exchange *x)
+{
+	struct arena *a = http_arena(x);
+	struct request *q = arena_new(a, struct request);
+
+	q->server = s;
+	q->x = x;
+	q->a = a;
+	q->next = request_dispatch;
+	q->audit_id = request_audit_id(q);
+	status_init(&q->st, a);
+	http_set_context(x, q);
+	head_parse(q);
+	dispatch_negotiate(q);
+	q->asked = (struct asked){.delegates = s->options.delegates,
+		.arena = a,
+		.deadline_ms = q->deadline_ms,
+		.done = request_answered,
+		.ctx = x};
+	return q;
+}
+
+void request_on_headers(void *server, struct http_exchange *x)
+{
+	struct request *q = http_context(x);
+
+	if (q) {
+		asked_settle(&q->asked);
+	} else {
+		dispatch_wait_open(server);
+		q = request_new(server, x);
+	}
+	head_judge(q);
+}
+
+bool request_on_body(void *server _unused_, struct http_exchange *x, size_t n)
+{
+	return request_charge_body(http_context(x), n);
+}
+
+void request_on_request(void *server, struct http_exchange *x)
+{
+	struct request *q = http_context(x);
+	bool was_cache_waiter = q->is_cache_waiter;
+
+	if (q->wait_began_ns) {
+		request_waited(q);
+	} else {
+		timing_pass(q, STEP_RECEIVED);
+	}
+	q->is_cache_waiter = false;
+	/* What the cache has learnt meanwhile may be that it does not know all there is. */
+	if (!was_cache_waiter || q->wait.result != STORAGE_OK || versions_can_read(q)) {
+		q->next(q);
+	}
+	if (was_cache_waiter) {
+		cache_wait_settled(((struct server *)server)->options.cache);
+	}
+}
+
+/* ---- afterwards ---- */
+
+static void request_log(struct request *q, int64_t duration_ns)
+{
+	struct accesslog_entry entry = {
+		.method = http_method(q->x),
+		.path = q->route.path,
+		.user = q->user ? q->user->name : STR(""),
+		.user_agent = http_header(q->x, "User-Agent"),
+		.peer = http_peer(q->x)->address,
+		.verb = str_of(q->route.verb),
+		.audit_id = q->audit_id,
+		.status = http_status(q->x),
+		.bytes = http_sent(q->x),
+		.duration_ns = duration_ns,
+		.storage_ns = q->timing.cache_ns + q->timing.etcd_ns,
+		.was_cut = http_was_cut(q->x),
+	};
+
+	if (q->server->accesslog) {
+		accesslog_write(q->server->accesslog, &entry);
+	}
+}
+
+void request_on_done(void *server, struct http_exchange *x)
+{
+	struct request *q = http_context(x);
+	int64_t duration_ns;
+
+	(void)server;
+	if (!q) {
+		return;
+	}
+	duration_ns = clock_mono_ns() - http_started_ns(x);
+	if (q->is_cache_waiter) { /* the client went away meanwhile */
+		cache_wait_settled(q->server->options.cache);
+	}
+	request_leave(q);
+	audited_complete(q);
+	request_metrics_count(q, duration_ns);
+	request_log(q, duration_ns);
+	timing_report(q, duration_ns);
+	if (q->has_txn) {
+		storage_op_clear(&q->txn.op);
+	}
+	request_end_write(q);
+	if (q->cleanup) {
+		q->cleanup(q, q->cleanup_ctx);
+	}
+}

@@ -1,0 +1,45 @@
+/* What the requests of one server share. server.c makes it and takes it down; it is written after the start only where a field says so. */
+#ifndef SERVER_SERVER_STATE_H
+#define SERVER_SERVER_STATE_H
+
+#include "server/accesslog.h"
+#include "server/authn.h"
+#include "server/authz.h"
+#include "server/budget.h"
+#include "server/discovery.h"
+#include "server/metrics.h"
+#include "server/openapi.h"
+#include "server/server_options.h"
+#include "storage/leases.h"
+
+#include <pthread.h>
+
+struct server {
+	struct server_options options;
+	struct http_server *http;
+	struct authn *authn;
+	struct authz *authz;
+	struct discovery *discovery; /* as of the last time it was asked for; under discovery_lock */
+	struct discovery_options discovery_options;
+	pthread_mutex_t discovery_lock;
+	struct openapi *openapi;
+	struct metrics *metrics;
+	struct accesslog *accesslog; /* may be NULL */
+	struct audit *audit;         /* may be NULL */
+	struct gzip_runs *gzip_runs;
+	struct leases *leases; /* for kinds that expire */
+	struct write_queue *write_queue;
+	struct budget *read_budget, *write_budget;
+	struct str objects_prefix;     /* PREFIX/objects/ */
+	struct arena arena;            /* what lives as long as the server */
+	const struct kind *namespaces; /* standalone: the kind admission looks at */
+	_Atomic size_t n_reads, n_writes, n_watches;
+	_Atomic bool has_namespaces;                                /* standalone: the first ones are there */
+	_Atomic int64_t slow_second, n_slow_lines, n_slow_left_out; /* timing.c's */
+	_Atomic bool is_draining;
+	_Atomic bool is_open; /* everything below http is there; until then, behind the gate */
+	pthread_mutex_t gate;
+	int64_t started_s; /* wall clock */
+};
+
+#endif

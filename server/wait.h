@@ -1,0 +1,24 @@
+/* How a request waits: for the cache, for etcd, for its turn, for an answer of the cluster. No thread waits with it. */
+#ifndef SERVER_WAIT_H
+#define SERVER_WAIT_H
+
+#include "server/request.h"
+
+/* Waiting: the function returns at once; `next` is called when the operation is done. Results: q->wait, q->txn. */
+void request_wait_fresh(struct request *q, void (*next)(struct request *q));
+void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_ms, void (*next)(struct request *q));
+void request_txn(struct request *q, void (*next)(struct request *q));
+/* After asked_start() has said that the answer is still to come. */
+void request_wait_answer(struct request *q, void (*next)(struct request *q));
+/* After write_turn_take() has said that it is not this request's turn. */
+void request_wait_turn(struct request *q, void (*next)(struct request *q));
+/* A lease for something that expires. Result: q->lease. */
+void request_wait_lease(struct request *q, void (*next)(struct request *q));
+/* Until the request's kind may be written. Result: q->versions. */
+void request_wait_versions(struct request *q, void (*next)(struct request *q));
+/* The 503 or 504 for a wait or transaction that failed. is_write: the outcome may be unknown, and the answer says so. */
+void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write);
+/* What waiting leaves behind, when the request runs again. */
+void request_waited(struct request *q);
+
+#endif
