@@ -1,56 +1,14 @@
 #include "cli/kubectl.h"
 
-#include "base/yaml.h"
 #include "cli/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-	OUTPUT_MAX = 64 << 20,
-	ARENA_MAX = 256 << 20,
-};
+enum { ARENA_MAX = 256 << 20 };
 
 static const struct kubectl_command *const commands[] = {&kubectl_history, &kubectl_diff, &kubectl_undo, &kubectl_who_uses};
-
-/* ---- what commands use ---- */
-
-int kubectl_fail(struct kubectl *k, const char *format, ...)
-{
-	va_list ap;
-	va_start(ap, format);
-	buf_clear(&k->err);
-	buf_vprintf(&k->err, format, ap);
-	va_end(ap);
-	return -1;
-}
-
-int kubectl_refused(struct kubectl *k, int error, const struct answer *a)
-{
-	if (error != REST_STATUS) {
-		return kubectl_fail(k, "the server cannot be asked: " STR_FMT, STR_ARG(a->message));
-	}
-	return kubectl_fail(k, "from server (" STR_FMT "): " STR_FMT, STR_ARG(a->reason), STR_ARG(a->message));
-}
-
-bool kubectl_print(struct kubectl *k, const struct json *value)
-{
-	if (strcmp(k->output, "yaml") == 0) {
-		yaml_from_json_visible(&k->out, value);
-		return true;
-	}
-	if (strcmp(k->output, "json") != 0) {
-		return false;
-	}
-	struct buf text;
-	buf_init(&text, OUTPUT_MAX);
-	json_encode(&text, value);
-	json_indent(&k->out, buf_str(&text), 4);
-	buf_addc(&k->out, '\n');
-	buf_done(&text);
-	return true;
-}
 
 /* ---- connecting ---- */
 

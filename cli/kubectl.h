@@ -5,6 +5,8 @@
 
 #include "client/discovery.h"
 
+enum { OUTPUT_MAX = 64 << 20 }; /* bytes that one command prints */
+
 struct kubectl {
 	/* flags; text points into argv */
 	const char *kubeconfig, *context, *ns, *output, *dry_run;

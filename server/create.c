@@ -6,6 +6,7 @@
 #include "server/reviews.h"
 #include "server/snapshot.h"
 #include "server/write.h"
+#include "server/write_body.h"
 
 #define GENERATE_ATTEMPTS_MAX 8 /* kube's maxNameGenerationCreateAttempts */
 

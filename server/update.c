@@ -9,6 +9,7 @@
 #include "server/respond.h"
 #include "server/versions.h"
 #include "server/write.h"
+#include "server/write_body.h"
 
 struct update {
 	struct write write;

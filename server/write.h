@@ -117,23 +117,4 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 int write_admit_update(struct request *q, struct write *w, const struct write_rules *rules);
 int write_admit_delete(struct request *q, struct write *w);
 
-struct body {
-	struct json *json;
-	struct str repeated;                   /* media_repeated_keys() */
-};
-
-/* Warnings of body.repeated. */
-void write_warn_repeated(struct request *q, struct str repeated);
-/* Body to JSON for POST and PUT: media type, syntax. 0, or 1 with q->st. */
-int write_read_body(struct request *q, struct body *ret);
-/* JSON to object for POST and PUT: kind, types, strict fields. 0, or 1 with q->st. */
-int write_decode(struct request *q, const struct body *body, enum field_validation validation, const struct object *stored,
-		 struct object **ret);
-/* The namespace of a body must be empty or that of the path; it is the path's afterwards. 0, or 1 with q->st. */
-int write_match_namespace(struct request *q, struct object *o);
-/* Likewise the name, which must be there. */
-int write_match_name(struct request *q, const struct object *o);
-/* kube's 400 for a body without a name. */
-void write_refuse_nameless(struct request *q);
-
 #endif

@@ -1,6 +1,7 @@
 #include "server/write_webhooks.h"
 
 #include "server/audited.h"
+#include "server/write_body.h"
 
 /* ---- the question ---- */
 
