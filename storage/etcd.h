@@ -16,6 +16,11 @@ struct storage_etcd_options {
 	const char *ca_file;          /* PEM; NULL with https: the system's roots */
 	const char *cert_file, *key_file; /* PEM; these three are read again when they have changed */
 	int64_t timeout_ms;           /* default deadline; 0: 10,000 */
+	/* 0 is right for servers. Tests that wait for such a time to pass need not wait as long. */
+	int64_t keepalive_ms; /* a ping after so long, the end after half as long again; 0: 10,000. Etcd takes no more than its
+				     --grpc-keepalive-min-time says: 5 s by default */
+	int64_t backoff_max_ms;  /* between two attempts to connect or to watch; 0: 1,000 */
+	int64_t look_at_files_s; /* between two looks at the files; 0: 5 */
 };
 
 /* Connects lazily. 0, or -EINVAL/-errno with a sentence in err (bad endpoint, unreadable file). */

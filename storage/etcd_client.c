@@ -24,10 +24,9 @@ enum {
 	TIMEOUT_DEFAULT_MS = 10000,
 	/* Below 5 s etcd hangs up (GOAWAY too_many_pings); with none a stopped etcd goes unnoticed. */
 	KEEPALIVE_EVERY_MS = 10000,
-	KEEPALIVE_WAIT_MS = 5000,
 	/* gRPC's own backoff grows to two minutes. */
-	RECONNECT_FIRST_MS = 100,
-	RECONNECT_MAX_MS = 1000,
+	BACKOFF_FIRST_MS = 100,
+	BACKOFF_MAX_MS = 1000,
 	/* What gRPC calls the minimal backoff is how long one attempt, handshakes included, may take. */
 	CONNECT_TIMEOUT_MS = 2000,
 	/* A host name is looked up again when no connection comes about, but not more often than this: by default 30 s, in which an
@@ -66,7 +65,7 @@ struct lane {
 struct etcd_client {
 	struct lane lanes[N_LANES];
 	unsigned n_endpoints;
-	int64_t timeout_ms;
+	int64_t timeout_ms, backoff_max_ms;
 	grpc_completion_queue *queue;
 	grpc_metadata leader_header;
 	pthread_t thread;
@@ -519,6 +518,11 @@ void etcd_client_schedule(struct etcd_client *c, struct etcd_task *task, int64_t
 	list_append(&c->timers, &task->node);
 }
 
+int64_t etcd_client_backoff_ms(const struct etcd_client *c, int64_t last_ms)
+{
+	return MIN(last_ms ? 2 * last_ms : BACKOFF_FIRST_MS, c->backoff_max_ms);
+}
+
 static void client_run_timers(struct etcd_client *c)
 {
 	if (list_is_empty(&c->timers)) {
@@ -599,8 +603,8 @@ static int credentials_new_tls(grpc_channel_credentials **ret, const struct stor
 	}
 	grpc_tls_credentials_options *options = grpc_tls_credentials_options_create();
 	if (o->ca_file || o->cert_file) {
-		grpc_tls_certificate_provider *files = grpc_tls_certificate_provider_file_watcher_create(
-			o->key_file, o->cert_file, o->ca_file, LOOK_AT_FILES_S);
+		grpc_tls_certificate_provider *files = grpc_tls_certificate_provider_file_watcher_create(o->key_file,
+			o->cert_file, o->ca_file, (unsigned)(o->look_at_files_s ? o->look_at_files_s : LOOK_AT_FILES_S));
 		grpc_tls_credentials_options_set_certificate_provider(options, files);
 		grpc_tls_certificate_provider_release(files);
 	}
@@ -632,20 +636,28 @@ static int credentials_new(
 	return 0;
 }
 
+static int64_t backoff_max(const struct storage_etcd_options *options)
+{
+	return options->backoff_max_ms ? options->backoff_max_ms : BACKOFF_MAX_MS;
+}
+
 static grpc_arg arg_int(const char *key, int value)
 {
 	return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key, .value.integer = value};
 }
 
-static grpc_channel *channel_new(const char *target, grpc_channel_credentials *credentials, enum etcd_lane lane)
+static grpc_channel *channel_new(const char *target, grpc_channel_credentials *credentials,
+	const struct storage_etcd_options *options, enum etcd_lane lane)
 {
+	int keepalive_ms = options->keepalive_ms ? (int)options->keepalive_ms : KEEPALIVE_EVERY_MS;
+	int backoff_max_ms = (int)backoff_max(options);
 	grpc_arg args[] = {
-		arg_int(GRPC_ARG_KEEPALIVE_TIME_MS, KEEPALIVE_EVERY_MS),
-		arg_int(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, KEEPALIVE_WAIT_MS),
+		arg_int(GRPC_ARG_KEEPALIVE_TIME_MS, keepalive_ms),
+		arg_int(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, keepalive_ms / 2),
 		arg_int(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
 		arg_int(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0),
-		arg_int(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, RECONNECT_FIRST_MS),
-		arg_int(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, RECONNECT_MAX_MS),
+		arg_int(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, MIN(backoff_max_ms, (int)BACKOFF_FIRST_MS)),
+		arg_int(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, backoff_max_ms),
 		arg_int(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, CONNECT_TIMEOUT_MS),
 		arg_int(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, LOOK_UP_EVERY_MS),
 		arg_int(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, RECEIVE_MAX),
@@ -695,12 +707,14 @@ static void discard_log(gpr_log_func_args *args)
 	(void)args;
 }
 
-static struct etcd_client *client_new(
-	const struct etcd_endpoint *endpoints, size_t n, grpc_channel_credentials *credentials, int64_t timeout_ms)
+static struct etcd_client *client_new(const struct etcd_endpoint *endpoints, grpc_channel_credentials *credentials,
+	const struct storage_etcd_options *options)
 {
 	struct etcd_client *c = mem_new(struct etcd_client);
+	size_t n = options->n_endpoints;
 	c->n_endpoints = (unsigned)n;
-	c->timeout_ms = timeout_ms ? timeout_ms : TIMEOUT_DEFAULT_MS;
+	c->timeout_ms = options->timeout_ms ? options->timeout_ms : TIMEOUT_DEFAULT_MS;
+	c->backoff_max_ms = backoff_max(options);
 	c->queue = grpc_completion_queue_create_for_next(NULL);
 	c->leader_header = (grpc_metadata){
 		.key = grpc_slice_from_static_string("hasleader"),
@@ -713,7 +727,7 @@ static struct etcd_client *client_new(
 	for (enum etcd_lane lane = 0; lane < N_LANES; lane++) {
 		c->lanes[lane].channels = mem_array(n, sizeof(grpc_channel *));
 		for (size_t i = 0; i < n; i++) {
-			c->lanes[lane].channels[i] = channel_new(endpoints[i].target, credentials, lane);
+			c->lanes[lane].channels[i] = channel_new(endpoints[i].target, credentials, options, lane);
 		}
 	}
 	return c;
@@ -734,7 +748,7 @@ int etcd_client_new(struct etcd_client **ret, const struct storage_etcd_options 
 		grpc_shutdown();
 		return error_trace(r);
 	}
-	struct etcd_client *c = client_new(endpoints, options->n_endpoints, credentials, options->timeout_ms);
+	struct etcd_client *c = client_new(endpoints, credentials, options);
 	grpc_channel_credentials_release(credentials);
 
 	thread_must_start(&c->thread, "etcd", client_run, c);

@@ -62,5 +62,7 @@ struct etcd_task {
 void etcd_client_post(struct etcd_client *c, struct etcd_task *task);
 /* On the completion thread. When the client is being freed, the delay is none. */
 void etcd_client_schedule(struct etcd_client *c, struct etcd_task *task, int64_t delay_ms);
+/* How long to wait before something is tried again, after a wait of last_ms; 0: the first. */
+int64_t etcd_client_backoff_ms(const struct etcd_client *c, int64_t last_ms);
 
 #endif

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MAX_MS = 1000, REQUEST_SCRATCH = 1024, CHECK_TIMEOUT_MS = 5000 };
+enum { CHECK_AGAIN_MS = 100, REQUEST_SCRATCH = 1024, CHECK_TIMEOUT_MS = 5000 };
 
 struct etcd_watches {
 	struct etcd_client *client;
@@ -60,7 +60,7 @@ struct watch {
 	bool is_stepping_back; /* the stream is being left for that */
 	bool has_told_state, is_connected;
 	int64_t next_revision; /* all before it are delivered or unwanted; 0: not known yet, from now */
-	int64_t backoff_ms;
+	int64_t backoff_ms;    /* that was waited last; 0: none since all was well */
 	struct held held;
 	uint64_t cluster;       /* 0: not known */
 	struct print last;      /* delivered */
@@ -143,7 +143,7 @@ static void watch_find_restored(struct watch *w)
 static void watch_settle(struct watch *w)
 {
 	w->proof = PROOF_DONE;
-	w->backoff_ms = BACKOFF_FIRST_MS;
+	w->backoff_ms = 0;
 	watch_tell_state(w, true, "");
 }
 
@@ -207,7 +207,7 @@ static void on_check(void *ctx, const struct etcd_reply *reply)
 	} else if (!w->is_check_due && result != STORAGE_CANCELED) {
 		w->is_check_due = true;
 		w->n_users++;
-		etcd_client_schedule(w->all->client, &w->check, BACKOFF_FIRST_MS);
+		etcd_client_schedule(w->all->client, &w->check, CHECK_AGAIN_MS);
 	}
 	arena_done(&answer.op.arena);
 	watch_unref(w);
@@ -486,8 +486,8 @@ static void watch_on_stream_end(void *ctx, enum storage_result why, const char *
 	}
 	watch_tell_state(w, false, message);
 	w->must_step_back = w->next_revision > 0;
+	w->backoff_ms = etcd_client_backoff_ms(w->all->client, w->backoff_ms);
 	etcd_client_schedule(w->all->client, &w->open, w->backoff_ms);
-	w->backoff_ms = MIN(w->backoff_ms * 2, BACKOFF_MAX_MS);
 }
 
 static void watch_open(struct etcd_task *task)
@@ -553,7 +553,6 @@ void etcd_watch_start(struct etcd_watches *all, struct storage_watch *owner)
 	w->n_users = 1;
 	w->cluster = owner->cluster;
 	w->next_revision = owner->from_revision;
-	w->backoff_ms = BACKOFF_FIRST_MS;
 	arena_init(&w->held.arena, SIZE_MAX);
 
 	pthread_mutex_lock(&all->lock);

@@ -248,10 +248,11 @@ static void test_outage__a_write_under_way_is_uncertain(void **state)
 	contract_free(c);
 }
 
-/* By keepalive alone: nothing else moves on the connection. Takes its ten seconds and five. */
+/* By keepalive alone: nothing else moves on the connection. */
 static void test_outage__a_watch_notices_an_etcd_that_stands_still(void **state)
 {
 	struct etcd_process *p = *state;
+	p->keepalive_ms = SHORT_KEEPALIVE_MS;
 	struct contract *c = open_case(p, 0);
 	struct recorder *r = recorder_new(c, contract_revision(c) + 1);
 	recorder_wait_connected(r);

@@ -21,6 +21,9 @@
 #define DEBIAN_ETCD "/usr/bin/etcd"
 
 enum { ARGS_MAX = 48, EXIT_SKIPPED = 77, PORT_FIRST = 10000, PORT_END = 32768 };
+enum { BACKOFF_MAX_MS = 100 }; /* less than a server's: tests wait for it */
+/* Of one member, which elects itself; of several, which may have to wait for the processor. */
+enum { ELECTION_ALONE_MS = 100, ELECTION_MS = 500 };
 
 const char **etcd_binaries(void)
 {
@@ -105,6 +108,7 @@ static struct etcd_process *process_new(const char *binary, const char *name, co
 	p->name = mem_strdup(name);
 	p->dir = mem_strdup("/tmp/annals-etcd-XXXXXX");
 	assert_non_null(mkdtemp(p->dir));
+	p->election_ms = ELECTION_MS;
 	p->client_port = ports[0];
 	p->peer_port = ports[1];
 	return p;
@@ -117,6 +121,7 @@ struct etcd_process *etcd_process_new(const char *binary, enum etcd_transport tr
 	struct etcd_process *p = process_new(binary, "single", ports);
 	p->transport = transport;
 	p->certs = certs;
+	p->election_ms = ELECTION_ALONE_MS;
 	p->endpoint = make_endpoint(p);
 	p->cluster = mem_printf("single=http://127.0.0.1:%u", p->peer_port);
 	return p;
@@ -186,6 +191,9 @@ static void args_init(struct args *a, const struct etcd_process *p)
 	args_add(a, "--initial-advertise-peer-urls", peer_url);
 	args_add(a, "--initial-cluster", mem_strdup(p->cluster));
 	args_add(a, "--unsafe-no-fsync", NULL); /* processes are killed here, machines are not */
+	args_add(a, "--grpc-keepalive-min-time", mem_printf("%dms", SHORT_KEEPALIVE_MS / 2));
+	args_add(a, "--heartbeat-interval", mem_printf("%u", p->election_ms / 10));
+	args_add(a, "--election-timeout", mem_printf("%u", p->election_ms));
 	if (p->quota) {
 		args_add(a, "--quota-backend-bytes", mem_printf("%u", p->quota));
 	}
@@ -290,6 +298,8 @@ struct storage *etcd_processes_open(struct etcd_process *const *members, size_t 
 		.cert_file = certs ? certs->client_cert : NULL,
 		.key_file = certs ? certs->client_key : NULL,
 		.timeout_ms = timeout_ms,
+		.keepalive_ms = members[0]->keepalive_ms,
+		.backoff_max_ms = BACKOFF_MAX_MS,
 	};
 	struct buf err;
 	buf_init(&err, 1024);

@@ -6,6 +6,9 @@
 
 #include <sys/types.h>
 
+/* What an etcd of ours takes without hanging up. Who is held up for that long is taken for dead: for tests that want it so. */
+enum { SHORT_KEEPALIVE_MS = 1000 };
+
 enum etcd_transport { ETCD_PLAIN, ETCD_TLS, ETCD_UNIX };
 
 struct certs;
@@ -20,6 +23,8 @@ struct etcd_process {
 	char *cluster;  /* --initial-cluster */
 	char *name;
 	unsigned quota; /* --quota-backend-bytes; 0: etcd's own. Set before the start */
+	unsigned election_ms;
+	int64_t keepalive_ms; /* of stores that are opened; 0: theirs */
 	pid_t pid;      /* 0: not running */
 };
 

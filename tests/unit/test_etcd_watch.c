@@ -46,6 +46,11 @@ void etcd_client_schedule(struct etcd_client *c, struct etcd_task *task, int64_t
 	etcd_client_post(c, task);
 }
 
+int64_t etcd_client_backoff_ms(const struct etcd_client *c _unused_, int64_t last_ms _unused_)
+{
+	return 0;
+}
+
 struct etcd_stream *etcd_stream_open(struct etcd_client *c, const struct etcd_method *method _unused_,
 	const ProtobufCMessage *request, const struct etcd_stream_handler *handler, void *ctx)
 {
