@@ -1,4 +1,4 @@
-/* The HTTP front end: libmicrohttpd behind one file (server/http.c), with its traps closed (docs/http.md).
+/* The HTTP front end: libmicrohttpd with its traps closed (docs/http.md). What is behind it: server/http_private.h.
  *
  * An exchange is one request and its answer. The handler's `on_headers` runs when the request line and headers are there and valid,
  * before any body is read; `on_request` when the body is complete; both on an HTTP thread, and neither may block. A handler that
@@ -129,7 +129,7 @@ void http_suspend(struct http_exchange *x); /* in on_headers or on_request, befo
 /* Once per suspend, any thread; x may be gone when it returns. */
 void http_wake(struct http_exchange *x);
 
-/* The answer. Headers are given first; Content-Length or chunking, Date and Connection are http.c's business. */
+/* The answer. Headers are given first; Content-Length or chunking, Date and Connection are the front end's business. */
 /* value is copied; one with a control byte in it is left out (nobody may add lines to a head), and what comes when there are 14 KiB already. */
 void http_add_header(struct http_exchange *x, const char *name, struct str value);
 void http_reply(struct http_exchange *x, unsigned status,

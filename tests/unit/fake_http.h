@@ -1,5 +1,5 @@
 /* An exchange that is only what a test says: for modules that ask http.h about a request. Link nothing that pulls in
- * server/http.c. */
+ * server/http_exchange.c. */
 #ifndef TESTS_UNIT_FAKE_HTTP_H
 #define TESTS_UNIT_FAKE_HTTP_H
 
