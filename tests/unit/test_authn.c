@@ -20,7 +20,7 @@ static char token_path[] = "/tmp/annals-tokens-XXXXXX";
 static int write_tokens(void **state _unused_)
 {
 	int fd = mkstemp(token_path);
-	dprintf(fd, "t1,alice,u1,dev\nt2,system:anonymous,u2,system:unauthenticated\n");
+	dprintf(fd, "t1,alice,u1,dev\nt2,system:anonymous,u2,system:unauthenticated\nt3,bob,u3,system:unauthenticated\n");
 	close(fd);
 	return 0;
 }
@@ -141,7 +141,55 @@ static void test_authn__user_of_the_unauthenticated_does_not_become_authenticate
 	open_scene(&s, usual());
 	assert_int_equal(ask(&s, "Bearer t2"), 0);
 	assert_is_anonymous(&s);
+	assert_int_equal(ask(&s, "Bearer t3"), 0);
+	assert_true(str_is(s.user->name, "bob"));
+	assert_int_equal(s.user->n_groups, 1);
 	close_scene(&s);
+}
+
+/* The cluster knows a user for every token; what else it says is the test's. */
+static bool review_token(void *ctx, struct token_question *q)
+{
+	const struct token_question *review = ctx;
+	q->is_known = review->is_known;
+	q->base.failure = review->base.failure;
+	q->base.is_turned_away = review->base.is_turned_away;
+	q->user = (struct user){.name = STR("carol"), .uid = STR("u4")};
+	return true;
+}
+
+static void test_authn__cluster_is_believed_only_where_it_has_decided(void **state _unused_)
+{
+	static const struct {
+		struct token_question review;
+		unsigned code; /* 0: carol */
+	} rows[] = {
+		{{.is_known = true}, 0},
+		{{.is_known = false}, 401},
+		{{.is_known = true, .base.failure = {"lost", 4}}, 401},
+		{{.is_known = true, .base.failure = {"busy", 4}, .base.is_turned_away = true}, 429},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct token_question review = rows[i].review;
+		const struct delegates cluster = {.ctx = &review, .ask_token = review_token};
+		struct scene s;
+		open_scene(&s, usual());
+		struct asked asked = {.delegates = &cluster, .arena = &s.arena, .deadline_ms = INT64_MAX};
+		s.authorization = (struct http_header){STR("authorization"), STR("Bearer of-the-cluster")};
+		s.x.headers = &s.authorization;
+		s.x.n_headers = 1;
+		int r;
+		while ((r = authn_request(s.authn, &s.x, &asked, &s.user, &s.arena, &s.st)) == ASK_FIRST) {
+			assert_true(asked_start(&asked));
+		}
+		assert_int_equal(r, rows[i].code != 0);
+		assert_int_equal(s.st.code, rows[i].code);
+		if (r == 0) {
+			assert_true(str_is(s.user->name, "carol") && str_is(s.user->uid, "u4"));
+			assert_true(user_in_group(s.user, GROUP_AUTHENTICATED));
+		}
+		close_scene(&s);
+	}
 }
 
 static void test_authn__wrong_token_is_401(void **state _unused_)
@@ -427,6 +475,7 @@ int main(void)
 		TEST(test_authn__no_credential_is_401_without_anonymous),
 		TEST(test_authn__token_names_its_user),
 		TEST(test_authn__user_of_the_unauthenticated_does_not_become_authenticated),
+		TEST(test_authn__cluster_is_believed_only_where_it_has_decided),
 		TEST(test_authn__wrong_token_is_401),
 		TEST(test_authn__token_without_a_token_file_is_401),
 		TEST(test_authn__other_authorization_is_anonymous),

@@ -137,6 +137,13 @@ static void test_authz__authenticated_may_review_themselves(void **state _unused
 	open_scene(&s, NULL);
 	assert_true(may(&s, ALICE, review));
 	assert_false(may(&s, ANONYMOUS, review));
+	/* Nothing else of them, nor anything below. */
+	review.verb = STR("list");
+	assert_false(may(&s, ALICE, review));
+	review.verb = STR("create");
+	review.subresource = STR("status");
+	assert_false(may(&s, ALICE, review));
+	review.subresource = STR("");
 	review.resource = STR("subjectaccessreviews");
 	assert_false(may(&s, ALICE, review));
 	close_scene(&s);
@@ -232,6 +239,19 @@ static void test_authz__user_and_group_must_both_match(void **state _unused_)
 	assert_false(may_path(&s, ALICE, "get", "/x"));
 	assert_false(may_path(&s, USER("bob", STR("ops")), "get", "/x"));
 	assert_false(may_path(&s, ALICE, "get", "/nobody"));
+	close_scene(&s);
+}
+
+static void test_authz__policy_of_any_group_is_for_everybody(void **state _unused_)
+{
+	struct scene s;
+	struct user nobodys = {.name = STR("bob")};
+	open_scene(&s,
+		POLICY("\"group\":\"*\",\"nonResourcePath\":\"/x\"")
+			POLICY("\"user\":\"bob\",\"group\":\"*\",\"nonResourcePath\":\"/y\""));
+	assert_true(may_path(&s, ALICE, "get", "/x") && may_path(&s, nobodys, "get", "/x"));
+	assert_true(may_path(&s, nobodys, "get", "/y"));
+	assert_false(may_path(&s, ALICE, "get", "/y"));
 	close_scene(&s);
 }
 
@@ -368,6 +388,22 @@ static void test_impersonate__service_account_brings_its_groups(void **state _un
 	close_scene(&s);
 }
 
+static void test_impersonate__service_account_has_only_the_groups_that_are_asked_for(void **state _unused_)
+{
+	struct scene s;
+	struct user admin = ADMIN, *as;
+	open_scene(&s, NULL);
+	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("Impersonate-User", "system:serviceaccount:ns:builder"),
+				 HEADER("Impersonate-Group", "dev")),
+		0);
+	assert_int_equal(as->n_groups, 2);
+	assert_true(user_in_group(as, STR("dev")) && user_in_group(as, GROUP_AUTHENTICATED));
+	/* Half a service account is an ordinary user, who belongs to none of its groups. */
+	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("Impersonate-User", "system:serviceaccount:ns:")), 0);
+	assert_int_equal(as->n_groups, 1);
+	close_scene(&s);
+}
+
 static void test_impersonate__anonymous_is_unauthenticated(void **state _unused_)
 {
 	struct scene s;
@@ -376,31 +412,62 @@ static void test_impersonate__anonymous_is_unauthenticated(void **state _unused_
 	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("Impersonate-User", "system:anonymous")), 0);
 	assert_int_equal(as->n_groups, 1);
 	assert_true(user_in_group(as, GROUP_UNAUTHENTICATED));
+	/* Nobody is both. */
+	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("Impersonate-User", "bob"),
+				 HEADER("Impersonate-Group", "system:unauthenticated")),
+		0);
+	assert_int_equal(as->n_groups, 1);
 	close_scene(&s);
 }
 
-static void test_impersonate__group_without_user_is_400(void **state _unused_)
+static void test_impersonate__nothing_goes_without_a_user(void **state _unused_)
 {
-	struct scene s;
+	const struct http_header headers[] = {
+		HEADER("Impersonate-Group", "dev"), HEADER("Impersonate-Uid", "7"), HEADER("Impersonate-Extra-Scope", "a")};
 	struct user admin = ADMIN, *as;
-	open_scene(&s, NULL);
-	assert_int_equal(ACT_AS(&s, admin, &as, HEADER("Impersonate-Group", "dev")), 1);
-	assert_int_equal(s.st.code, 400);
-	close_scene(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
+		struct scene s;
+		open_scene(&s, NULL);
+		assert_int_equal(act_as(&s, &admin, &headers[i], 1, &as), 1);
+		assert_int_equal(s.st.code, 400);
+		close_scene(&s);
+	}
 }
 
+/* One line of a policy allows one part. The others, together, do not. */
 static void test_impersonate__every_part_needs_permission(void **state _unused_)
 {
-	struct scene s;
+#define IDENTITY(resource) POLICY("\"user\":\"alice\",\"apiGroup\":\"authentication.k8s.io\",\"resource\":\"" resource "\"")
+#define USERS POLICY("\"user\":\"alice\",\"resource\":\"users\"")
+#define ACCOUNTS POLICY("\"user\":\"alice\",\"namespace\":\"ns\",\"resource\":\"serviceaccounts\"")
+#define GROUPS POLICY("\"user\":\"alice\",\"resource\":\"groups\"")
+	const struct {
+		const char *user;
+		struct http_header part; /* beside the user */
+		const char *policy, *others;
+	} rows[] = {
+		{"bob", HEADER("Accept", "x"), USERS, GROUPS ACCOUNTS IDENTITY("uids") IDENTITY("userextras")},
+		{"system:serviceaccount:ns:a", HEADER("Accept", "x"), ACCOUNTS,
+			USERS GROUPS IDENTITY("uids") IDENTITY("userextras")},
+		{"bob", HEADER("Impersonate-Group", "system:masters"), USERS GROUPS,
+			USERS IDENTITY("uids") IDENTITY("userextras")},
+		{"bob", HEADER("Impersonate-Uid", "7"), USERS IDENTITY("uids"), USERS GROUPS IDENTITY("userextras")},
+		{"bob", HEADER("Impersonate-Extra-Scope", "a"), USERS IDENTITY("userextras"), USERS GROUPS IDENTITY("uids")},
+	};
 	struct user alice = ALICE, *as;
-	open_scene(&s, POLICY("\"user\":\"alice\",\"resource\":\"users\""));
-	assert_int_equal(ACT_AS(&s, alice, &as, HEADER("Impersonate-User", "bob")), 0);
-	assert_int_equal(
-		ACT_AS(&s, alice, &as, HEADER("Impersonate-User", "bob"), HEADER("Impersonate-Group", "system:masters")), 1);
-	assert_ptr_equal(as, &alice);
-	assert_says(&s,
-		"forbidden: User \"alice\" cannot impersonate-on:user-info:get path \"/version\"");
-	close_scene(&s);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct http_header headers[] = {{STR("Impersonate-User"), str_of(rows[i].user)}, rows[i].part};
+		struct scene s;
+		open_scene(&s, rows[i].policy);
+		assert_int_equal(act_as(&s, &alice, headers, 2, &as), 0);
+		assert_string_equal(as->name.p, rows[i].user);
+		close_scene(&s);
+		open_scene(&s, rows[i].others);
+		assert_int_equal(act_as(&s, &alice, headers, 2, &as), 1);
+		assert_ptr_equal(as, &alice);
+		assert_int_equal(s.st.code, 403);
+		close_scene(&s);
+	}
 }
 
 static void test_impersonate__refusal_tells_what_constrained_impersonation_needs(void **state _unused_)
@@ -422,6 +489,145 @@ static void test_impersonate__refusal_tells_what_constrained_impersonation_needs
 	}
 }
 
+/* ---- asking the cluster ---- */
+
+/* Which names what is asked, one line each; and answers as it is told to. */
+struct cluster {
+	struct buf asked;
+	struct access_question answer;
+};
+
+static bool answer_access(void *ctx, struct access_question *q)
+{
+	struct cluster *c = ctx;
+	buf_printf(&c->asked, STR_FMT " " STR_FMT "/" STR_FMT "/" STR_FMT " " STR_FMT "\n", STR_ARG(q->what.verb),
+		STR_ARG(q->what.group), STR_ARG(q->what.resource), STR_ARG(q->what.subresource), STR_ARG(q->what.name));
+	q->is_allowed = c->answer.is_allowed;
+	q->is_denied = c->answer.is_denied;
+	q->base.failure = c->answer.base.failure;
+	return true;
+}
+
+struct delegated {
+	struct scene scene;
+	struct cluster cluster;
+	struct delegates delegates;
+	struct asked asked;
+};
+
+static void open_delegated(struct delegated *d, struct access_question answer)
+{
+	static const char *const open_paths[] = {"/healthz", "/live*", NULL};
+	const struct authz_options options = {.is_delegated = true, .always_allow_paths = open_paths};
+	struct buf err;
+	*d = (struct delegated){.cluster.answer = answer};
+	buf_init(&err, 1024);
+	assert_int_equal(authz_new(&d->scene.authz, &options, &err), 0);
+	buf_done(&err);
+	buf_init(&d->cluster.asked, 4096);
+	arena_init(&d->scene.arena, 1 << 20);
+	status_init(&d->scene.st, &d->scene.arena);
+	d->delegates = (struct delegates){.ctx = &d->cluster, .ask_access = answer_access};
+	d->asked = (struct asked){.delegates = &d->delegates, .arena = &d->scene.arena, .deadline_ms = INT64_MAX};
+}
+
+static void close_delegated(struct delegated *d)
+{
+	buf_done(&d->cluster.asked);
+	close_scene(&d->scene);
+}
+
+static bool is_granted(struct delegated *d, const struct authz_attributes *at)
+{
+	int r;
+	while ((r = authz_check(d->scene.authz, at, &d->asked, NULL, &d->scene.arena, &d->scene.st)) == ASK_FIRST) {
+		assert_true(asked_start(&d->asked));
+	}
+	return r == 0;
+}
+
+static void test_authz__cluster_decides(void **state _unused_)
+{
+	static const struct {
+		struct access_question answer;
+		bool is_granted;
+	} rows[] = {
+		{{.is_allowed = true}, true},
+		{{.is_allowed = false}, false},
+		{{.is_denied = true}, false},
+		{{.is_allowed = true, .is_denied = true}, false},
+		{{.is_allowed = true, .base.failure = {"lost", 4}}, false},
+	};
+	struct user alice = ALICE, admin = ADMIN;
+	struct authz_attributes at = REVISIONS("get", .ns = STR("ns"), .name = STR("a"));
+	at.is_resource = true;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct delegated d;
+		open_delegated(&d, rows[i].answer);
+		at.user = &alice;
+		assert_int_equal(is_granted(&d, &at), rows[i].is_granted);
+		assert_str(buf_str(&d.cluster.asked), "get apps/controllerrevisions/ a\n");
+		buf_clear(&d.cluster.asked);
+		at.user = &admin;
+		assert_true(is_granted(&d, &at));
+		assert_str(buf_str(&d.cluster.asked), "");
+		close_delegated(&d);
+	}
+}
+
+/* Nobody is asked about paths that are open to all: but only about paths. */
+static void test_authz__open_paths_open_no_resource(void **state _unused_)
+{
+	struct delegated d;
+	struct user alice = ALICE;
+	struct authz_attributes at = {.user = &alice, .verb = STR("get"), .path = STR("/livez")};
+	open_delegated(&d, (struct access_question){.is_allowed = false});
+	assert_true(is_granted(&d, &at));
+	at.path = STR("/healthz");
+	assert_true(is_granted(&d, &at));
+	at.is_resource = true;
+	at.resource = STR("pods");
+	assert_false(is_granted(&d, &at));
+	at = (struct authz_attributes){.user = &alice, .verb = STR("get"), .path = STR("/healthz/etcd")};
+	assert_false(is_granted(&d, &at));
+	close_delegated(&d);
+}
+
+static void test_impersonate__cluster_is_asked_about_every_part(void **state _unused_)
+{
+	const struct http_header headers[] = {HEADER("Impersonate-User", "bob"), HEADER("Impersonate-Group", "dev"),
+		HEADER("Impersonate-Uid", "7"), HEADER("Impersonate-Extra-Acme.com%2fscope", "a"),
+		HEADER("Impersonate-Extra-Acme.com%2fscope", "b")};
+	struct http_exchange x = {.headers = headers, .n_headers = ARRAY_SIZE(headers)};
+	const struct authz_attributes what = {.verb = STR("get"), .path = STR("/version")};
+	struct user alice = ALICE, *as = &alice;
+	struct delegated d;
+	int r;
+	open_delegated(&d, (struct access_question){.is_allowed = true});
+	while ((r = impersonate(d.scene.authz, &d.asked, &x, &what, &as, &d.scene.arena, &d.scene.st)) == ASK_FIRST) {
+		assert_true(asked_start(&d.asked));
+	}
+	assert_int_equal(r, 0);
+	assert_str(buf_str(&d.cluster.asked),
+		"impersonate /users/ bob\n"
+		"impersonate authentication.k8s.io/uids/ 7\n"
+		"impersonate /groups/ dev\n"
+		"impersonate authentication.k8s.io/userextras/acme.com/scope a\n"
+		"impersonate authentication.k8s.io/userextras/acme.com/scope b\n");
+	close_delegated(&d);
+}
+
+/* Constrained impersonation is more than the cluster has been asked for here: whoever may do so is refused all the same. */
+static void test_impersonate__constrained_permission_is_not_enough(void **state _unused_)
+{
+	struct scene s;
+	struct user alice = ALICE, *as;
+	open_scene(&s, POLICY("\"user\":\"alice\",\"nonResourcePath\":\"*\""));
+	assert_int_equal(ACT_AS(&s, alice, &as, HEADER("Impersonate-User", "bob")), 1);
+	assert_ptr_equal(as, &alice);
+	close_scene(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +641,7 @@ int main(void)
 		TEST(test_authz__policy_allows_what_its_line_says),
 		TEST(test_authz__readonly_policy_allows_reading_only),
 		TEST(test_authz__user_and_group_must_both_match),
+		TEST(test_authz__policy_of_any_group_is_for_everybody),
 		TEST(test_authz__policy_path_may_end_in_a_star),
 		TEST(test_authz__tells_what_one_may_do),
 		TEST(test_authz__a_name_alone_is_not_anyone),
@@ -442,10 +649,15 @@ int main(void)
 		TEST(test_impersonate__without_headers_changes_nothing),
 		TEST(test_impersonate__gives_name_groups_and_extra),
 		TEST(test_impersonate__service_account_brings_its_groups),
+		TEST(test_impersonate__service_account_has_only_the_groups_that_are_asked_for),
 		TEST(test_impersonate__anonymous_is_unauthenticated),
-		TEST(test_impersonate__group_without_user_is_400),
+		TEST(test_impersonate__nothing_goes_without_a_user),
 		TEST(test_impersonate__every_part_needs_permission),
 		TEST(test_impersonate__refusal_tells_what_constrained_impersonation_needs),
+		TEST(test_authz__cluster_decides),
+		TEST(test_authz__open_paths_open_no_resource),
+		TEST(test_impersonate__cluster_is_asked_about_every_part),
+		TEST(test_impersonate__constrained_permission_is_not_enough),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
