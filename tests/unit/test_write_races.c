@@ -1,0 +1,674 @@
+/* Two servers on one store. A transaction of one is held while the other one writes what it should have known of: the guard of the transaction must
+ * notice, whoever is faster elsewhere. Only guards can: when the transaction was decided everything was as the server said.
+ *
+ * The other way round, a server is not told what another one has written: what it refuses must not rest on that. */
+#include "server/server.h"
+#include "storage/wrapper.h"
+#include "tests/unit/cache_world.h"
+#include "tests/unit/check.h"
+#include "tests/unit/gate.h"
+#include "tests/unit/http_client.h"
+
+#include <poll.h>
+#include <pthread.h>
+
+#define CORE "/api/v1/namespaces"
+#define V1 "/apis/annals.dev/v1/namespaces/default"
+#define APPS "/apis/apps/v1/namespaces/default/controllerrevisions"
+#define REVISIONS V1 "/controllerrevisions"
+#define PROVIDERS V1 "/providers"
+#define DEPENDENTS V1 "/dependents"
+#define SNAPSHOTS V1 "/snapshots"
+
+#define PROVIDER(name) "{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"data\":{\"a\":1}}}"
+#define REFERS(name, kind, to, more)                                                                                           \
+	"{\"metadata\":{\"name\":\"" name "\"},\"spec\":{\"providers\":[{\"kind\":\"" kind "\",\"name\":\"" to "\"}]" more "}" \
+															   "}"
+#define DEPENDENT(name, provider) REFERS(name, "Provider", provider, "")
+#define PICKY(name, provider) REFERS(name, "Provider", provider, ",\"whenMissing\":\"Refuse\"")
+#define OWNER "{\"apiVersion\":\"apps/v1\",\"kind\":\"StatefulSet\",\"name\":\"web\",\"uid\":\"u\",\"controller\":true}"
+#define REVISION(name, number, data)                                                                                          \
+	"{\"metadata\":{\"name\":\"" name "\",\"ownerReferences\":[" OWNER "]},\"revision\":" number ",\"data\":{\"x\":" data \
+	"}}"
+#define SNAPSHOT(data, limit) "{\"spec\":{\"owner\":" OWNER ",\"data\":{\"x\":" data "},\"historyLimit\":" limit "}}"
+#define LABEL(key) "{\"metadata\":{\"labels\":{\"" key "\":\"\"}}}"
+#define LET_GO "{\"metadata\":{\"finalizers\":null}}"
+#define HOLD "{\"metadata\":{\"finalizers\":[\"example.com/hold\"]}}"
+
+/* ---- a store at which a transaction can be stopped ---- */
+
+struct toll {
+	struct wrapper wrapper;
+	const char *directory; /* the first key that a transaction compares is there, or it passes */
+	bool is_owner;         /* of the inner store */
+	pthread_mutex_t lock;
+	bool is_armed;
+	struct storage_op *held;
+	unsigned n_ranges;
+};
+
+static bool is_meant(const struct toll *t, const struct storage_op *op)
+{
+	const struct storage_txn *txn = container_of(op, struct storage_txn, op);
+
+	return txn->n_compares > 0 && str_starts(txn->compares[0].key, str_of(t->directory));
+}
+
+static void toll_submit(struct wrapper *w, enum op_kind kind, struct storage_op *op)
+{
+	struct toll *t = container_of(w, struct toll, wrapper);
+
+	pthread_mutex_lock(&t->lock);
+	bool is_held = t->is_armed && kind == OP_TXN && is_meant(t, op);
+	if (is_held) {
+		t->is_armed = false;
+		t->held = op;
+	}
+	t->n_ranges += kind == OP_RANGE;
+	pthread_mutex_unlock(&t->lock);
+	if (!is_held) {
+		op_submit(w->inner, kind, op);
+	}
+}
+
+static void toll_free(struct wrapper *w)
+{
+	struct toll *t = container_of(w, struct toll, wrapper);
+
+	if (t->is_owner) {
+		storage_free(w->inner);
+	}
+	pthread_mutex_destroy(&t->lock);
+	mem_free(t);
+}
+
+static struct toll *toll_new(struct storage *inner, const char *directory, bool is_owner)
+{
+	struct toll *t = mem_new(struct toll);
+
+	t->directory = directory;
+	t->is_owner = is_owner;
+	t->wrapper = (struct wrapper){{&wrapper_ops}, inner, toll_submit, toll_free};
+	pthread_mutex_init(&t->lock, NULL);
+	return t;
+}
+
+static void toll_arm(struct toll *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->is_armed = true;
+	t->n_ranges = 0;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static bool toll_has_seen(struct toll *t, enum op_kind kind)
+{
+	pthread_mutex_lock(&t->lock);
+	bool ret = kind == OP_TXN ? t->held != NULL : t->n_ranges > 0;
+	pthread_mutex_unlock(&t->lock);
+	return ret;
+}
+
+static void toll_release(struct toll *t)
+{
+	pthread_mutex_lock(&t->lock);
+	struct storage_op *op = t->held;
+	t->held = NULL;
+	t->is_armed = false;
+	pthread_mutex_unlock(&t->lock);
+	if (op) {
+		op_submit(t->wrapper.inner, OP_TXN, op);
+	}
+}
+
+/* ---- two servers ---- */
+
+struct side {
+	struct cache *cache;
+	struct server *server;
+	struct client client;
+};
+
+struct pair {
+	struct storage *memory, *gate; /* gate: what ours is told through; in front of it the toll, which owns both */
+	struct toll *toll;
+	struct side ours, other;     /* the other one uses the memory */
+	struct agreement *agreement; /* of ours; NULL: it has none */
+	struct toll *registrar;      /* the agreement's way to the memory */
+	struct arena a;
+};
+
+static void side_open(struct side *s, struct storage *store, struct agreement *agreement)
+{
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 4096);
+	s->cache = world_cache(store, (struct cache_options){0});
+	const struct server_options options = {
+		.http = {.bind_address = "127.0.0.1", .threads = 1},
+		.storage = store,
+		.cache = s->cache,
+		.prefix = STR(WORLD_PREFIX),
+		.agreement = agreement,
+		.is_standalone = true,
+		.anonymous_auth = true,
+		.always_allow = true,
+	};
+	assert_int_equal(server_new(&s->server, &options, &err), 0);
+	client_open(&s->client, server_port(s->server), NULL);
+}
+
+static void side_close(struct side *s)
+{
+	client_close(&s->client);
+	server_free(s->server);
+	cache_free(s->cache);
+}
+
+/* Its lease is one that need not be kept alive while a test runs. */
+static void pair_agree(struct pair *p)
+{
+	struct agreement_options options = {
+		.prefix = STR(WORLD_PREFIX), .is_standalone = true, .address = STR("127.0.0.1:1"), .lease_s = 3600};
+
+	p->registrar = toll_new(p->memory, WORLD_PREFIX "/replicas/", false);
+	options.storage = &p->registrar->wrapper.storage;
+	storage_versions_init(&options.versions);
+	p->agreement = agreement_new(&options);
+}
+
+static struct pair *pair_new(bool is_agreed)
+{
+	_cleanup_(buf_done) struct buf err;
+	struct pair *p = mem_new(struct pair);
+	buf_init(&err, 4096);
+	arena_init(&p->a, 1 << 24);
+	p->memory = storage_memory_new();
+	p->gate = gate_new(p->memory);
+	p->toll = toll_new(p->gate, WORLD_PREFIX "/objects/", true);
+	side_open(&p->other, p->memory, NULL);
+	assert_int_equal(server_bootstrap(p->other.server, &err), STORAGE_OK);
+	if (is_agreed) {
+		pair_agree(p);
+	}
+	side_open(&p->ours, &p->toll->wrapper.storage, p->agreement);
+	return p;
+}
+
+static int pair_open(void **state)
+{
+	*state = pair_new(false);
+	return 0;
+}
+
+static int pair_open_agreed(void **state)
+{
+	*state = pair_new(true);
+	return 0;
+}
+
+static int pair_close(void **state)
+{
+	struct pair *p = *state;
+	side_close(&p->ours);
+	side_close(&p->other);
+	if (p->agreement) {
+		agreement_free(p->agreement);
+		storage_free(&p->registrar->wrapper.storage);
+	}
+	storage_free(&p->toll->wrapper.storage);
+	arena_done(&p->a);
+	mem_free(p);
+	return 0;
+}
+
+struct reply {
+	unsigned status;
+	struct str body;
+};
+
+static void say(struct pair *p, struct side *s, const char *method, const char *target, const char *body)
+{
+	const char *type = strcmp(method, "PATCH") == 0 ? "application/merge-patch+json" : "application/json";
+	client_send(&s->client,
+		arena_printf(&p->a, "%s %s HTTP/1.1\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %zu\r\n\r\n%s", method,
+			target, type, strlen(body), body));
+}
+
+static struct reply hear(struct pair *p, struct side *s)
+{
+	struct answer answer;
+	assert_true(client_read_answer(&s->client, &answer));
+	struct reply ret = {answer.status, arena_dup(&p->a, buf_str(&answer.body))};
+	answer_done(&answer);
+	return ret;
+}
+
+static struct str ask(struct pair *p, struct side *s, const char *method, const char *target, const char *body, unsigned status)
+{
+	say(p, s, method, target, body);
+	struct reply reply = hear(p, s);
+	if (reply.status != status) {
+		fail_msg("%s %s: %u rather than %u: " STR_FMT, method, target, reply.status, status, STR_ARG(reply.body));
+	}
+	return reply.body;
+}
+
+static bool has(struct str text, const char *part)
+{
+	return str_contains(text, str_of(part));
+}
+
+/* Until ours has called the store, or answers without. */
+static bool await_call(struct pair *p, enum op_kind kind)
+{
+	struct pollfd fd = {.fd = p->ours.client.fd, .events = POLLIN};
+	while (!toll_has_seen(p->toll, kind) && poll(&fd, 1, 1) == 0) {
+	}
+	return toll_has_seen(p->toll, kind);
+}
+
+/* A write of ours which has decided, and whose transaction waits. */
+static void begin(struct pair *p, const char *method, const char *target, const char *body)
+{
+	/* Ours knows all there is. */
+	ask(p, &p->ours, "GET", CORE, "", 200);
+	toll_arm(p->toll);
+	say(p, &p->ours, method, target, body);
+	assert_true(await_call(p, OP_TXN));
+}
+
+static void meanwhile(struct pair *p, const char *method, const char *target, const char *body, unsigned status)
+{
+	ask(p, &p->other, method, target, body, status);
+}
+
+static struct str end(struct pair *p, unsigned status)
+{
+	toll_release(p->toll);
+	struct reply reply = hear(p, &p->ours);
+	if (reply.status != status) {
+		fail_msg("%u rather than %u: " STR_FMT, reply.status, status, STR_ARG(reply.body));
+	}
+	return reply.body;
+}
+
+static void have(struct pair *p, const char *target, const char *body)
+{
+	ask(p, &p->other, "POST", target, body, 201);
+}
+
+static struct str get(struct pair *p, const char *target)
+{
+	return ask(p, &p->other, "GET", target, "", 200);
+}
+
+/* Of the first object that is shown. */
+static struct str version_of(struct str shown)
+{
+	static const struct str before = {"\"resourceVersion\":\"", 19};
+	const char *at = memmem(shown.p, shown.n, before.p, before.n);
+	assert_non_null(at);
+	struct str rest = {at + before.n, shown.n - (size_t)(at + before.n - shown.p)}, version;
+	assert_true(str_cut(rest, '"', &version, &rest));
+	return version;
+}
+
+/* The store's keys below a directory. */
+static size_t count_keys(struct pair *p, const char *directory)
+{
+	struct str key = arena_printf(&p->a, WORLD_PREFIX "%s", directory);
+	struct storage_range range = {.key = key, .range_end = storage_prefix_end(&p->a, key)};
+	assert_int_equal(storage_range_wait(p->memory, &range), STORAGE_OK);
+	size_t n = range.n_kvs;
+	storage_op_clear(&range.op);
+	return n;
+}
+
+/* ---- the object itself ---- */
+
+static void test_races__no_update_is_lost(void **state)
+{
+	struct pair *p = *state;
+	have(p, REVISIONS, REVISION("r", "1", "1"));
+	begin(p, "PATCH", REVISIONS "/r", LABEL("ours"));
+	meanwhile(p, "PATCH", REVISIONS "/r", LABEL("other"), 200);
+	struct str shown = end(p, 200);
+	assert_true(has(shown, "\"ours\"") && has(shown, "\"other\""));
+	assert_true(has(get(p, REVISIONS "/r"), "\"other\""));
+}
+
+static void test_races__who_names_a_version_changes_no_other(void **state)
+{
+	struct pair *p = *state;
+	have(p, REVISIONS, REVISION("r", "1", "1"));
+	struct str version = version_of(get(p, REVISIONS "/r"));
+	const char *named = arena_printf(
+		&p->a, "{\"metadata\":{\"resourceVersion\":\"" STR_FMT "\",\"labels\":{\"ours\":\"\"}}}", STR_ARG(version))
+				    .p;
+	begin(p, "PATCH", REVISIONS "/r", named);
+	meanwhile(p, "PATCH", REVISIONS "/r", LABEL("other"), 200);
+	end(p, 409);
+	const char *options = arena_printf(
+		&p->a, "{\"preconditions\":{\"resourceVersion\":\"" STR_FMT "\"}}", STR_ARG(version_of(get(p, REVISIONS "/r"))))
+				      .p;
+	begin(p, "DELETE", REVISIONS "/r", options);
+	meanwhile(p, "PATCH", REVISIONS "/r", LABEL("another"), 200);
+	end(p, 409);
+	struct str shown = get(p, REVISIONS "/r");
+	assert_true(!has(shown, "\"ours\"") && has(shown, "\"other\"") && has(shown, "\"another\""));
+}
+
+static void test_races__of_two_creations_one_wins(void **state)
+{
+	struct pair *p = *state;
+	begin(p, "POST", REVISIONS, REVISION("r", "1", "1"));
+	have(p, REVISIONS, REVISION("r", "1", "2"));
+	assert_true(has(end(p, 409), "AlreadyExists"));
+	assert_true(has(get(p, REVISIONS "/r"), "{\"x\":2}"));
+}
+
+static void test_races__a_deletion_notices_a_finalizer(void **state)
+{
+	struct pair *p = *state;
+	have(p, REVISIONS, REVISION("r", "1", "1"));
+	begin(p, "DELETE", REVISIONS "/r", "");
+	meanwhile(p, "PATCH", REVISIONS "/r", HOLD, 200);
+	end(p, 200);
+	assert_true(has(get(p, REVISIONS "/r"), "deletionTimestamp"));
+}
+
+static void test_races__nothing_is_created_in_a_namespace_that_goes(void **state)
+{
+	struct pair *p = *state;
+	have(p, CORE, "{\"metadata\":{\"name\":\"n\"}}");
+	begin(p, "POST", "/api/v1/namespaces/n/configmaps", "{\"metadata\":{\"name\":\"c\"}}");
+	meanwhile(p, "DELETE", CORE "/n", "", 200);
+	assert_true(has(end(p, 403), "because it is being terminated"));
+	assert_int_equal(count_keys(p, "/objects/core/configmaps/n/"), 0);
+}
+
+/* ---- in which version, and whether at all ---- */
+
+static struct storage_kv only_key(struct pair *p, const char *directory)
+{
+	struct str key = arena_printf(&p->a, WORLD_PREFIX "%s", directory);
+	struct storage_range range = {.key = key, .range_end = storage_prefix_end(&p->a, key)};
+	assert_int_equal(storage_range_wait(p->memory, &range), STORAGE_OK);
+	assert_int_equal(range.n_kvs, 1);
+	struct storage_kv kv = range.kvs[0];
+	kv.key = arena_dup(&p->a, kv.key);
+	storage_op_clear(&range.op);
+	return kv;
+}
+
+/* The others take it for dead: they may store another version now. It writes nothing until it is registered again. */
+static void test_races__who_is_registered_no_more_writes_nothing(void **state)
+{
+	struct pair *p = *state;
+	ask(p, &p->ours, "POST", REVISIONS, REVISION("a", "1", "1"), 201);
+	begin(p, "PATCH", REVISIONS "/a", LABEL("ours"));
+	toll_arm(p->registrar);
+	struct storage_step step = {.kind = STEP_DELETE, .key = only_key(p, "/replicas/").key};
+	struct storage_txn removal = {.success = &step, .n_success = 1};
+	assert_int_equal(storage_txn_wait(p->memory, &removal), STORAGE_OK);
+	storage_op_clear(&removal.op);
+	toll_release(p->toll);
+	toll_release(p->registrar); /* behind the write */
+	assert_int_equal(hear(p, &p->ours).status, 200);
+	assert_true(
+		only_key(p, "/replicas/").mod_revision < only_key(p, "/objects/annals.dev/controllerrevisions/").mod_revision);
+}
+
+/* ---- references ---- */
+
+static void test_races__who_comes_to_refer_keeps_a_provider(void **state)
+{
+	struct pair *p = *state;
+	have(p, PROVIDERS, PROVIDER("p"));
+	begin(p, "PATCH", PROVIDERS "/p", LET_GO);
+	have(p, DEPENDENTS, DEPENDENT("d", "p"));
+	assert_true(has(end(p, 409), "it is in use by d"));
+	assert_true(has(get(p, PROVIDERS "/p"), "provider-protection"));
+	/* Nor does one go that has lost its finalizer. */
+	have(p, PROVIDERS, PROVIDER("q"));
+	meanwhile(p, "PATCH", PROVIDERS "/q", LET_GO, 200);
+	begin(p, "DELETE", PROVIDERS "/q", "");
+	have(p, DEPENDENTS, DEPENDENT("e", "q"));
+	assert_true(has(end(p, 409), "it is in use by e"));
+	get(p, PROVIDERS "/q");
+}
+
+static void test_races__who_needs_a_provider_is_not_created_without(void **state)
+{
+	struct pair *p = *state;
+	have(p, PROVIDERS, PROVIDER("p"));
+	begin(p, "POST", DEPENDENTS, PICKY("d", "p"));
+	meanwhile(p, "DELETE", PROVIDERS "/p", "", 200);
+	assert_true(has(end(p, 409), "is being deleted"));
+	begin(p, "POST", DEPENDENTS, DEPENDENT("e", "p")); /* who waits is created */
+	end(p, 201);
+	have(p, PROVIDERS, PROVIDER("q"));
+	begin(p, "POST", DEPENDENTS, PICKY("f", "q"));
+	meanwhile(p, "PATCH", PROVIDERS "/q", LET_GO, 200);
+	meanwhile(p, "DELETE", PROVIDERS "/q", "", 200);
+	assert_true(has(end(p, 409), "is not there"));
+	assert_int_equal(count_keys(p, "/objects/annals.dev/dependents/default/"), 1);
+}
+
+static void test_references__mark_goes_with_what_was_referred_to(void **state)
+{
+	struct pair *p = *state;
+	have(p, PROVIDERS, PROVIDER("p"));
+	have(p, DEPENDENTS, DEPENDENT("d", "p"));
+	assert_int_equal(count_keys(p, "/referenced/"), 1);
+	meanwhile(p, "DELETE", DEPENDENTS "/d", "", 200);
+	assert_int_equal(count_keys(p, "/references/"), 0);
+	meanwhile(p, "DELETE", PROVIDERS "/p", "", 200);
+	assert_int_equal(count_keys(p, "/referenced/"), 1);
+	meanwhile(p, "PATCH", PROVIDERS "/p", LET_GO, 200);
+	assert_int_equal(count_keys(p, "/referenced/"), 0);
+	assert_int_equal(count_keys(p, "/objects/annals.dev/providers/"), 0);
+}
+
+/* An object in a version that nobody here knows might say anything. */
+static void put_unknown(struct pair *p, const char *rest, const char *kind)
+{
+	world_put_raw(p->memory, arena_printf(&p->a, WORLD_PREFIX "/objects/%s", rest).p,
+		arena_printf(&p->a,
+			"{\"kind\":\"%s\",\"apiVersion\":\"%sv9\",\"metadata\":{\"name\":\"x\",\"namespace\":\"default\"}}",
+			kind, strcmp(kind, "Pod") == 0 ? "" : "annals.dev/")
+			.p);
+}
+
+static void test_references__nothing_is_let_go_while_dependents_cannot_be_read(void **state)
+{
+	struct pair *p = *state;
+	have(p, PROVIDERS, PROVIDER("p"));
+	put_unknown(p, "annals.dev/dependents/default/x", "Dependent");
+	struct str refused = ask(p, &p->other, "PATCH", PROVIDERS "/p", LET_GO, 503);
+	assert_true(has(refused, "dependents.annals.dev is stored in a version that this server does not know"));
+	assert_true(has(get(p, PROVIDERS "/p"), "provider-protection"));
+}
+
+/* ---- histories ---- */
+
+static void test_races__numbers_and_states_stay_apart(void **state)
+{
+	struct pair *p = *state;
+	begin(p, "POST", REVISIONS, REVISION("a", "1", "1"));
+	have(p, REVISIONS, REVISION("b", "1", "2"));
+	struct str refused = end(p, 409);
+	assert_true(has(refused, "\\\"b\\\" of the same controller has revision 1") && has(refused, "\"field\":\"revision\""));
+	begin(p, "POST", REVISIONS, REVISION("c", "3", "3"));
+	have(p, REVISIONS, REVISION("d", "4", "3"));
+	refused = end(p, 409);
+	assert_true(has(refused, "\\\"d\\\" of the same controller has the same data") && has(refused, "\"field\":\"data\""));
+	begin(p, "PATCH", REVISIONS "/b", "{\"revision\":7}");
+	have(p, REVISIONS, REVISION("e", "7", "5"));
+	assert_true(has(end(p, 409), "\\\"e\\\" of the same controller has revision 7"));
+	/* Upstream's controllers find their own way. */
+	have(p, APPS, REVISION("f", "7", "5"));
+	assert_int_equal(count_keys(p, "/history/default/u/number/"), 4);
+	assert_int_equal(count_keys(p, "/history/default/u/digest/"), 4);
+}
+
+/* What is found in its place is the object itself, which another one has given the number meanwhile. */
+static void test_races__nothing_is_its_own_duplicate(void **state)
+{
+	struct pair *p = *state;
+	have(p, REVISIONS, REVISION("a", "1", "1"));
+	begin(p, "PATCH", REVISIONS "/a", "{\"revision\":2}");
+	meanwhile(p, "PATCH", REVISIONS "/a", "{\"revision\":2}", 200);
+	assert_true(has(end(p, 200), "\"revision\":2"));
+	assert_int_equal(count_keys(p, "/history/default/u/number/"), 1);
+}
+
+/* ---- snapshots ---- */
+
+static struct str snapshot(struct pair *p, const char *body)
+{
+	return ask(p, &p->other, "POST", SNAPSHOTS, body, 201);
+}
+
+static struct str name_of(struct pair *p, struct str snapshot)
+{
+	static const struct str before = {"\"revision\":{\"name\":\"", 20};
+	const char *at = memmem(snapshot.p, snapshot.n, before.p, before.n);
+	assert_non_null(at);
+	struct str rest = {at + before.n, snapshot.n - (size_t)(at + before.n - snapshot.p)}, name;
+	assert_true(str_cut(rest, '"', &name, &rest));
+	return arena_printf(&p->a, REVISIONS "/" STR_FMT, STR_ARG(name));
+}
+
+static void test_races__a_snapshot_has_the_highest_number(void **state)
+{
+	struct pair *p = *state;
+	snapshot(p, SNAPSHOT("1", "9"));
+	begin(p, "POST", SNAPSHOTS, SNAPSHOT("2", "9"));
+	have(p, REVISIONS, REVISION("later", "5", "5"));
+	assert_true(has(end(p, 201), "\"revision\":6"));
+	/* So has one that is found again. */
+	begin(p, "POST", SNAPSHOTS, SNAPSHOT("1", "9"));
+	have(p, REVISIONS, REVISION("latest", "8", "8"));
+	struct str shown = end(p, 201);
+	assert_true(has(shown, "RolledBack") && has(shown, "\"revision\":9"));
+}
+
+static void test_races__what_comes_to_be_needed_is_not_trimmed(void **state)
+{
+	struct pair *p = *state;
+	struct str first = name_of(p, snapshot(p, SNAPSHOT("1", "9"))), second = name_of(p, snapshot(p, SNAPSHOT("2", "9")));
+	const char *dependent =
+		arena_printf(&p->a, REFERS("d", "ControllerRevision", "%s", ""), first.p + strlen(REVISIONS "/")).p;
+	begin(p, "POST", SNAPSHOTS, SNAPSHOT("3", "0"));
+	have(p, DEPENDENTS, dependent);
+	end(p, 201);
+	get(p, first.p);
+	ask(p, &p->other, "GET", second.p, "", 404);
+}
+
+static void test_races__what_somebody_holds_on_to_is_not_trimmed(void **state)
+{
+	struct pair *p = *state;
+	struct str first = name_of(p, snapshot(p, SNAPSHOT("1", "9"))), second = name_of(p, snapshot(p, SNAPSHOT("2", "9")));
+	begin(p, "POST", SNAPSHOTS, SNAPSHOT("3", "0"));
+	meanwhile(p, "PATCH", first.p, HOLD, 200);
+	end(p, 201);
+	get(p, first.p);
+	ask(p, &p->other, "GET", second.p, "", 404);
+}
+
+/* Nothing is written but what goes. */
+static void test_races__a_state_that_is_gone_is_not_unchanged(void **state)
+{
+	struct pair *p = *state;
+	struct str first, second;
+	first = name_of(p, snapshot(p, SNAPSHOT("1", "9")));
+	second = name_of(p, snapshot(p, SNAPSHOT("2", "9")));
+	begin(p, "POST", SNAPSHOTS, SNAPSHOT("2", "0"));
+	meanwhile(p, "DELETE", second.p, "", 200);
+	struct str shown = end(p, 201);
+	assert_true(has(shown, "Created"));
+	get(p, name_of(p, shown).p);
+	ask(p, &p->other, "GET", first.p, "", 404);
+}
+
+static void test_snapshots__trim_nothing_while_pods_cannot_be_read(void **state)
+{
+	struct pair *p = *state;
+	struct str first = name_of(p, snapshot(p, SNAPSHOT("1", "9")));
+	put_unknown(p, "core/pods/default/x", "Pod");
+	struct str shown = snapshot(p, SNAPSHOT("2", "0"));
+	assert_true(has(shown, "Created") && !has(shown, "trimmed"));
+	get(p, first.p);
+}
+
+/* ---- what is told late ---- */
+
+/* Ours hears of nothing any more. What it would refuse it must look at again, which it cannot before it hears. */
+static struct str ask_behind(struct pair *p, const char *method, const char *target, const char *body, unsigned status)
+{
+	toll_arm(p->toll);
+	say(p, &p->ours, method, target, body);
+	await_call(p, OP_RANGE);
+	gate_open(p->gate);
+	return end(p, status);
+}
+
+static void test_late__what_is_not_known_may_be_there(void **state)
+{
+	struct pair *p = *state;
+	ask(p, &p->ours, "GET", CORE, "", 200);
+	gate_close(p->gate);
+	have(p, REVISIONS, REVISION("r", "1", "1"));
+	assert_true(has(ask_behind(p, "PATCH", REVISIONS "/r", LABEL("ours"), 200), "\"ours\""));
+}
+
+static void test_late__a_refusal_rests_on_what_is(void **state)
+{
+	struct pair *p = *state;
+	have(p, REVISIONS, REVISION("r", "1", "1"));
+	meanwhile(p, "PATCH", REVISIONS "/r", LABEL("a"), 200);
+	ask(p, &p->ours, "GET", CORE, "", 200);
+	gate_close(p->gate);
+	struct str sent = ask(p, &p->other, "PATCH", REVISIONS "/r", "{\"metadata\":{\"labels\":{\"a\":null}}}", 200);
+	const char *named = arena_printf(&p->a, "{\"metadata\":{\"resourceVersion\":\"" STR_FMT "\",\"labels\":{\"a\":\"\"}}}",
+		STR_ARG(version_of(sent)))
+				    .p;
+	/* Of the version that ours knows it would be a conflict. */
+	assert_true(has(ask_behind(p, "PATCH", REVISIONS "/r", named, 200), "\"a\""));
+	gate_close(p->gate);
+	ask(p, &p->other, "PATCH", REVISIONS "/r", "{\"metadata\":{\"labels\":{\"a\":null}}}", 200);
+	/* And nothing that would change nothing. */
+	assert_true(has(ask_behind(p, "PATCH", REVISIONS "/r", LABEL("a"), 200), "\"a\""));
+	assert_true(has(get(p, REVISIONS "/r"), "\"a\""));
+}
+
+#define CASE(f) cmocka_unit_test_setup_teardown(f, pair_open, pair_close)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_races__no_update_is_lost),
+		CASE(test_races__who_names_a_version_changes_no_other),
+		CASE(test_races__of_two_creations_one_wins),
+		CASE(test_races__a_deletion_notices_a_finalizer),
+		CASE(test_races__nothing_is_created_in_a_namespace_that_goes),
+		cmocka_unit_test_setup_teardown(
+			test_races__who_is_registered_no_more_writes_nothing, pair_open_agreed, pair_close),
+		CASE(test_races__who_comes_to_refer_keeps_a_provider),
+		CASE(test_races__who_needs_a_provider_is_not_created_without),
+		CASE(test_references__mark_goes_with_what_was_referred_to),
+		CASE(test_references__nothing_is_let_go_while_dependents_cannot_be_read),
+		CASE(test_races__numbers_and_states_stay_apart),
+		CASE(test_races__nothing_is_its_own_duplicate),
+		CASE(test_races__a_snapshot_has_the_highest_number),
+		CASE(test_races__what_comes_to_be_needed_is_not_trimmed),
+		CASE(test_races__what_somebody_holds_on_to_is_not_trimmed),
+		CASE(test_races__a_state_that_is_gone_is_not_unchanged),
+		CASE(test_snapshots__trim_nothing_while_pods_cannot_be_read),
+		CASE(test_late__what_is_not_known_may_be_there),
+		CASE(test_late__a_refusal_rests_on_what_is),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
