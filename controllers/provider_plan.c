@@ -4,18 +4,12 @@
 #include "api/reference.h"
 #include "controllers/gc_meta.h"
 
-#ifdef BROKEN_CACHE_NEGATIVES
-#define STEP_ON_NEGATIVE PROVIDER_LET_GO
-#else
-#define STEP_ON_NEGATIVE PROVIDER_ASK
-#endif
-
 enum provider_step provider_next(const struct json *meta, bool is_referred_to_in_cache)
 {
 	if (!gc_meta_is_deleting(meta) || !gc_meta_has_finalizer(meta, FINALIZER_PROTECTION.p) || is_referred_to_in_cache) {
 		return PROVIDER_LEAVE;
 	}
-	return STEP_ON_NEGATIVE;
+	return PROVIDER_ASK;
 }
 
 enum provider_step provider_next_by_list(const struct json *list)

@@ -5,12 +5,6 @@
 
 enum { BLOCKERS_NAMED_MAX = 20 };
 
-#ifdef BROKEN_REFERENCE_GUARDS
-#define HAS_NO_GUARDS true
-#else
-#define HAS_NO_GUARDS false
-#endif
-
 #define REASON_IN_USE "InUse"
 #define REASON_MISSING "ReferenceMissing"
 
@@ -26,7 +20,7 @@ static bool is_removed(const struct request *q, const struct write *w)
 /* The rehearsal of a deletion says what would keep the object, although the deletion itself would only begin. */
 static bool loses_protection(const struct request *q, const struct write *w)
 {
-	if (HAS_NO_GUARDS || !w->present || (w->decision != DECIDE_PUT && w->decision != DECIDE_REMOVE && !q->is_dry_run)) {
+	if (!w->present || (w->decision != DECIDE_PUT && w->decision != DECIDE_REMOVE && !q->is_dry_run)) {
 		return false;
 	}
 	bool was_kept = meta_has_finalizer(&w->present->meta, FINALIZER_PROTECTION);
