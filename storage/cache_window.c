@@ -226,8 +226,11 @@ void feed_charge_pins(struct feed *f, const struct event *e)
 	if (!latest) {
 		return;
 	}
-	bool is_shown = e->old && e->old->revision <= latest->snapshot->revision;
-	size_t bytes = CACHE_NODES_BYTES + (is_shown ? e->old->size : 0);
+	/* No conditional expression: gcc 14 reads the size before it has looked whether there is one. */
+	size_t bytes = CACHE_NODES_BYTES;
+	if (e->old && e->old->revision <= latest->snapshot->revision) {
+		bytes += e->old->size;
+	}
 	latest->bytes += bytes;
 	atomic_fetch_add_explicit(&f->cache->pinned_bytes, bytes, memory_order_relaxed);
 	while (f->n_pins > 0 && atomic_load_explicit(&f->cache->pinned_bytes, memory_order_relaxed) > max) {
