@@ -330,6 +330,20 @@ static void test_apply__what_is_left_out_goes_unless_shared(void **state)
 	assert_managers(&h, "one Apply {\"f:data\":{},\"f:metadata\":{\"f:labels\":{\"f:a\":{}}}}\n");
 }
 
+/* Where one applier and another one share a map, what is in it and nobody's is no business of either. */
+static void test_apply__what_nobody_owns_stays_beside_what_goes(void **state)
+{
+	struct history h = begin(*state, CR);
+	assert_int_equal(apply(&h, "one", APPLY("\"metadata\":{\"labels\":{\"a\":\"1\"}},\"data\":{}")), 200);
+	assert_int_equal(apply(&h, "two", APPLY("\"metadata\":{\"labels\":{\"b\":\"1\"}}")), 200);
+	json_add(&h.w->a, h.o->meta.labels, STR("c"), json_string(&h.w->a, STR("1")));
+	assert_int_equal(apply(&h, "one", APPLY("\"data\":{}")), 200);
+	assert_string_equal(world_print(h.w, h.o->meta.labels), "{\"b\":\"1\",\"c\":\"1\"}");
+	assert_managers(&h,
+		"one Apply {\"f:data\":{}}\n"
+		"two Apply {\"f:metadata\":{\"f:labels\":{\"f:b\":{}}}}\n");
+}
+
 static void test_apply__metadata_stays_when_all_that_was_owned_of_it_goes(void **state)
 {
 	struct history h = begin(*state, CR);
@@ -495,6 +509,7 @@ int main(void)
 		API_TEST(test_apply__conflicts_are_listed_by_manager),
 		API_TEST(test_apply__conflicts_with_updates_name_the_version),
 		API_TEST(test_apply__what_is_left_out_goes_unless_shared),
+		API_TEST(test_apply__what_nobody_owns_stays_beside_what_goes),
 		API_TEST(test_apply__metadata_stays_when_all_that_was_owned_of_it_goes),
 		API_TEST(test_apply__owner_references_are_owned_one_by_one),
 		API_TEST(test_apply__untracked_objects_were_there_before),
