@@ -506,10 +506,11 @@ static void test_races__numbers_and_states_stay_apart(void **state)
 	begin(p, "PATCH", REVISIONS "/b", "{\"revision\":7}");
 	have(p, REVISIONS, REVISION("e", "7", "5"));
 	assert_true(has(end(p, 409), "\\\"e\\\" of the same controller has revision 7"));
-	/* Upstream's controllers find their own way. */
+	/* Upstream's controllers find their own way, and who asks for duplicates has them. */
 	have(p, APPS, REVISION("f", "7", "5"));
-	assert_int_equal(count_keys(p, "/history/default/u/number/"), 4);
-	assert_int_equal(count_keys(p, "/history/default/u/digest/"), 4);
+	have(p, REVISIONS, REVISION("g\",\"annotations\":{\"annals.dev/allow-duplicates\":\"true\"},\"uid\":\"", "7", "5"));
+	assert_int_equal(count_keys(p, "/history/default/u/number/"), 5);
+	assert_int_equal(count_keys(p, "/history/default/u/digest/"), 5);
 }
 
 /* What is found in its place is the object itself, which another one has given the number meanwhile. */
@@ -603,6 +604,86 @@ static void test_snapshots__trim_nothing_while_pods_cannot_be_read(void **state)
 	get(p, first.p);
 }
 
+static const char *revision_made_of(struct pair *p, const char *data, struct str *ret_name)
+{
+	struct str path = name_of(p, snapshot(p, arena_printf(&p->a, SNAPSHOT("%s", "9"), data).p));
+	*ret_name = (struct str){path.p + strlen(REVISIONS "/"), path.n - strlen(REVISIONS "/")};
+	return path.p;
+}
+
+#define POD(name, label)                                                                         \
+	"{\"metadata\":{\"name\":\"" name "\",\"labels\":{\"controller-revision-hash\":\"" label \
+	"\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"
+
+static void test_snapshots__spare_what_is_needed_and_nothing_else(void **state)
+{
+	struct pair *p = *state;
+	struct str by_name, by_hash, owned, idle;
+	revision_made_of(p, "1", &by_name);
+	const char *hashed = revision_made_of(p, "2", &by_hash), *shared = revision_made_of(p, "3", &owned);
+	revision_made_of(p, "4", &idle);
+	meanwhile(p, "POST", CORE "/default/pods", arena_printf(&p->a, POD("a", "%s"), by_name.p).p, 201);
+	meanwhile(p, "PATCH", hashed, "{\"metadata\":{\"labels\":{\"controller-revision-hash\":\"h\"}}}", 200);
+	meanwhile(p, "POST", CORE "/default/pods", POD("b", "h"), 201);
+	meanwhile(p, "POST", CORE "/default/pods", POD("c", ""), 201); /* of no revision */
+	meanwhile(p, "PATCH", shared,
+		"{\"metadata\":{\"ownerReferences\":[" OWNER
+		",{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":\"a\",\"uid\":\"x\"}]}}",
+		200);
+	struct str shown = snapshot(p, SNAPSHOT("5", "0"));
+	assert_true(has(shown, arena_printf(&p->a, "\"trimmed\":[\"" STR_FMT "\"]", STR_ARG(idle)).p));
+}
+
+/* ---- what is refused at once ---- */
+
+#define MAP(name) "{\"metadata\":{\"name\":\"" name "\",\"finalizers\":[\"example.com/hold\"]}}"
+#define OWNED_BY_MAP(name, uid)                                                                              \
+	"{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"" name \
+	"\",\"uid\":\"" uid "\",\"controller\":true}]}}"
+
+static struct str uid_of(struct pair *p, struct str shown)
+{
+	static const struct str before = {"\"uid\":\"", 7};
+	const char *at = memmem(shown.p, shown.n, before.p, before.n);
+	assert_non_null(at);
+	return arena_dup(&p->a, (struct str){at + before.n, 36});
+}
+
+static void test_writes__who_is_being_deleted_adopts_nothing(void **state)
+{
+	struct pair *p = *state;
+	struct str live = uid_of(p, ask(p, &p->other, "POST", CORE "/default/configmaps", MAP("live"), 201));
+	struct str going = uid_of(p, ask(p, &p->other, "POST", CORE "/default/configmaps", MAP("going"), 201));
+	meanwhile(p, "DELETE", CORE "/default/configmaps/going", "", 200);
+	have(p, REVISIONS, "{\"metadata\":{\"name\":\"r\"},\"revision\":1,\"data\":{\"x\":1}}");
+	struct str refused =
+		ask(p, &p->other, "PATCH", REVISIONS "/r", arena_printf(&p->a, OWNED_BY_MAP("going", "%s"), going.p).p, 422);
+	assert_true(has(refused, "ConfigMap/going is being deleted and cannot adopt"));
+	/* One that had this name before is another one. */
+	meanwhile(p, "PATCH", REVISIONS "/r", OWNED_BY_MAP("going", "before"), 200);
+	meanwhile(p, "PATCH", REVISIONS "/r", arena_printf(&p->a, OWNED_BY_MAP("live", "%s"), live.p).p, 200);
+}
+
+static void test_writes__what_is_new_has_no_version(void **state)
+{
+	struct pair *p = *state;
+	struct str refused = ask(p, &p->other, "POST", REVISIONS, REVISION("r\",\"resourceVersion\":\"1", "1", "1"), 400);
+	assert_true(has(refused, "resourceVersion should not be set on objects to be created"));
+	have(p, REVISIONS, REVISION("r\",\"resourceVersion\":\"0", "1", "1"));
+}
+
+static void test_writes__preconditions_name_the_object(void **state)
+{
+	struct pair *p = *state;
+	have(p, REVISIONS, REVISION("r", "1", "1"));
+	meanwhile(p, "DELETE", REVISIONS "/r", "{\"preconditions\":{\"uid\":\"another\"}}", 409);
+	meanwhile(p, "PUT", REVISIONS "/r", REVISION("r\",\"uid\":\"another", "1", "1"), 409);
+	struct str uid = uid_of(p, get(p, REVISIONS "/r"));
+	meanwhile(p, "PUT", REVISIONS "/r", arena_printf(&p->a, REVISION("r\",\"uid\":\"%s", "1", "1"), uid.p).p, 200);
+	meanwhile(p, "DELETE", REVISIONS "/r", arena_printf(&p->a, "{\"preconditions\":{\"uid\":\"%s\"}}", uid.p).p, 200);
+	ask(p, &p->other, "GET", REVISIONS "/r", "", 404);
+}
+
 /* ---- what is told late ---- */
 
 /* Ours hears of nothing any more. What it would refuse it must look at again, which it cannot before it hears. */
@@ -622,6 +703,24 @@ static void test_late__what_is_not_known_may_be_there(void **state)
 	gate_close(p->gate);
 	have(p, REVISIONS, REVISION("r", "1", "1"));
 	assert_true(has(ask_behind(p, "PATCH", REVISIONS "/r", LABEL("ours"), 200), "\"ours\""));
+}
+
+static void test_late__no_answer_is_older_than_the_question(void **state)
+{
+	struct pair *p = *state;
+	ask(p, &p->ours, "GET", CORE, "", 200);
+	gate_close(p->gate);
+	have(p, REVISIONS, REVISION("r", "1", "1"));
+	ask_behind(p, "GET", REVISIONS "/r", "", 200);
+	gate_close(p->gate);
+	have(p, REVISIONS, REVISION("s", "2", "2"));
+	assert_true(has(ask_behind(p, "GET", REVISIONS, "", 200), "\"name\":\"s\""));
+	/* Who asks for anything is answered from what is known. */
+	gate_close(p->gate);
+	have(p, REVISIONS, REVISION("t", "3", "3"));
+	ask(p, &p->ours, "GET", REVISIONS "/t?resourceVersion=0", "", 404);
+	assert_false(has(ask(p, &p->ours, "GET", REVISIONS "?resourceVersion=0", "", 200), "\"name\":\"t\""));
+	gate_open(p->gate);
 }
 
 static void test_late__a_refusal_rests_on_what_is(void **state)
@@ -667,7 +766,12 @@ int main(void)
 		CASE(test_races__what_somebody_holds_on_to_is_not_trimmed),
 		CASE(test_races__a_state_that_is_gone_is_not_unchanged),
 		CASE(test_snapshots__trim_nothing_while_pods_cannot_be_read),
+		CASE(test_snapshots__spare_what_is_needed_and_nothing_else),
+		CASE(test_writes__who_is_being_deleted_adopts_nothing),
+		CASE(test_writes__what_is_new_has_no_version),
+		CASE(test_writes__preconditions_name_the_object),
 		CASE(test_late__what_is_not_known_may_be_there),
+		CASE(test_late__no_answer_is_older_than_the_question),
 		CASE(test_late__a_refusal_rests_on_what_is),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
