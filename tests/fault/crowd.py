@@ -29,6 +29,7 @@ class Member:
         (6, "make_revision"), (4, "remove_revision"), (4, "let_revision_go"), (10, "keep_state"), (6, "forget_state"),
         (20, "take_snapshot"),
     ]
+    namespace = NAMESPACE
     OF_REVISIONS = 0.2  # how many Dependents refer to one, too
     N_STATES = 12  # of each controller of which there are snapshots
 
@@ -64,7 +65,7 @@ class Member:
 
     def _path(self, resource, name="", door=None, query=""):
         door = door or self.random.choice([V1, V1, BETA])
-        return f"/apis/{door}/namespaces/{NAMESPACE}/{resource}/{name}".rstrip("/") + query
+        return f"/apis/{door}/namespaces/{self.namespace}/{resource}/{name}".rstrip("/") + query
 
     def _ask(self, method, resource, name="", body=None, kind="application/json", **more):
         return self.session.ask(method, self._path(resource, name, **more), body, kind)

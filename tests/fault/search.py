@@ -46,8 +46,8 @@ def next_configurations(ops, done, first, state, version_of):
     yield from lost
 
 
-def is_linearizable(ops, versions):
-    """ops: of one key. versions: {writer: resourceVersion}."""
+def is_linearizable(ops, versions, there=None):
+    """ops: of one key, which is in the state `there` when they begin. versions: {writer: resourceVersion}."""
     ops = sorted(ops, key=lambda op: op.begin)
     known = sum(1 << index for index, op in enumerate(ops) if not op.is_lost)
 
@@ -58,7 +58,7 @@ def is_linearizable(ops, versions):
         first = skip_done(done, first)
         return first, next_configurations(ops, done, first, state, version_of), done
 
-    tried, path = {(0, None)}, [expand(0, 0, None)]
+    tried, path = {(0, there)}, [expand(0, 0, there)]
     while path:
         first, choices, done = path[-1]
         if done & known == known:
@@ -82,29 +82,31 @@ def known_at(ops, time):
         if op.end <= time:
             yield op
         elif op.begin <= time:
-            yield dataclasses.replace(op, outcome=session.LOST, end=math.inf, seen=None, seen_born="")
+            yield dataclasses.replace(op, outcome=session.LOST, end=math.inf, seen=None, seen_version="", seen_uid="", seen_born="", items=None)
 
 
-def first_unexplained(ops, versions):
+def first_unexplained(ops, versions, there):
     """Up to the operation whose answer was the first that no order explains, and some before it."""
     ops = sorted(ops, key=lambda op: op.end)
     low, high = 0, next((n for n, op in enumerate(ops) if op.is_lost), len(ops)) - 1
     while low < high:
         middle = (low + high) // 2
-        if is_linearizable(known_at(ops, ops[middle].end), versions):
+        if is_linearizable(known_at(ops, ops[middle].end), versions, there):
             low = middle + 1
         else:
             high = middle
     return ops[max(0, high - 15) : high + 1]
 
 
-def check(ops):
-    """Raises Violation unless the operations on each key have an order."""
-    versions = model.versions_seen(ops)
+def check(ops, there=None):
+    """Raises Violation unless the operations on each key have an order. there: what was there before, {key: (State, resourceVersion)}."""
+    there = there or {}
+    versions = {**{model.writer(state): version for state, version in there.values()}, **model.versions_seen(ops)}
     by_key = collections.defaultdict(list)
     for op in ops:
         if op.kind != "list" and op.outcome != session.REFUSED:
             by_key[op.key].append(op)
     for key, mine in by_key.items():
-        if not is_linearizable(mine, versions):
-            raise model.Violation(f"no order explains the answers about {key}, up to:", first_unexplained(mine, versions))
+        state, _ = there.get(key, (None, ""))
+        if not is_linearizable(mine, versions, state):
+            raise model.Violation(f"no order explains the answers about {key}, up to:", first_unexplained(mine, versions, state))

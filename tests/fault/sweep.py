@@ -6,6 +6,7 @@ is not before that of an operation which had ended by then. Earlier is never wor
 
 Rewrites are nobody's operations: the same object again, stored in another version of its kind. It has a new resourceVersion from then on."""
 
+import collections
 import heapq
 
 import model
@@ -28,14 +29,16 @@ class Sweep:
         self.truth = truth
         self.versions, self.deletions = {}, {}  # the revision of each write, as text, and of each deletion
         self.n_rewrites = 0
-        for history in truth.by_key.values():
-            self._index(history)
+        self.deleted = collections.defaultdict(set)  # {key: what was deleted there}
+        for key, history in truth.by_key.items():
+            self._index(key, history)
 
-    def _index(self, history):
+    def _index(self, key, history):
         before = None
         for change in history:
             if change.value is None:
                 self.deletions[state_of(before).born] = change.revision
+                self.deleted[key].add(state_of(before).born)
             elif is_rewrite(before, change.value):
                 self.n_rewrites += 1
             else:
@@ -87,9 +90,20 @@ class Sweep:
         is_write = op.outcome in ("ok", session.LOST) and op.kind != "get"
         return self._place_of_write(op, floor) if is_write else self._place_of_answer(op, floor)
 
-    def check(self, ops):
-        """Raises Violation at the first operation without a place."""
-        ended, floor, floor_op = [], 0, None
+    def without_vanished(self, ops, floor=0):
+        """The operations but for lost writes that have never happened: nothing in etcd's history behind `floor` can be their work."""
+        told = {op.seen_born for op in ops if op.kind == "delete" and op.outcome == "ok"}
+
+        def may_have_happened(op):
+            if op.kind == "delete":
+                return any(self.deletions[born] > floor for born in self.deleted[op.key] - told)
+            return self._revision_of(op) > floor
+
+        return [op for op in ops if not op.is_lost or may_have_happened(op)]
+
+    def check(self, ops, floor=0):
+        """Raises Violation at the first operation without a place. floor: the revision at which the first of them began, at least."""
+        ended, floor_op = [], None
         for number, op in enumerate(sorted(ops, key=lambda op: op.begin)):
             while ended and ended[0][0] < op.begin:
                 _, _, place, earlier = heapq.heappop(ended)

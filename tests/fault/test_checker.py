@@ -1,12 +1,19 @@
 """The checkers themselves: histories that one store could have given, and ones that it could not."""
 
+import types
+
 import pytest
 
+import eras
 import model
 import search
 import session
 import sweep
+import transitions
 import truth
+import watchers
+import writers
+from eras import Era
 from model import Op, State
 
 KEY = "default/a"
@@ -44,7 +51,7 @@ def listed(begin, end, version, items):
 
 def change(revision, state, key=KEY, stored="annals.dev/v1"):
     labels = state and {name: value for name, value in (("op", state.op), ("patch", state.patch)) if value}
-    return truth.Change(revision, truth.REVISIONS + key, state and {"apiVersion": stored, "metadata": {"labels": labels}, "data": {"born": state.born}})
+    return truth.Change(revision, truth.REVISIONS + key, state and {"apiVersion": stored, "metadata": {"uid": state.born, "labels": labels}, "data": {"born": state.born}})
 
 
 N, P, Q, GONE = change(10, NEW), change(11, PUT), change(12, PATCHED), change(13, None)
@@ -122,7 +129,9 @@ BAD_REWRITES = {
 def test_good_history_is_accepted(name):
     ops, changes = GOOD[name]
     search.check(ops)
-    sweep.Sweep(truth.Truth(changes)).check(ops)
+    swept = sweep.Sweep(truth.Truth(changes))
+    swept.check(ops)
+    search.check(swept.without_vanished(ops))
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -172,3 +181,138 @@ def test_violation_names_what_cannot_be_explained():
         search.check(ops)
     lines = str(violation.value).splitlines()
     assert " stale: get" in lines[-1]
+
+
+def test_a_lost_write_that_never_happened_explains_nothing():
+    happened, vanished, not_deleted = put(3, None), put(3, None, "r"), deleted(3, None)
+    left = sweep.Sweep(truth.Truth([N, P])).without_vanished([created(), happened, vanished, not_deleted])
+    assert happened in left and vanished not in left and not_deleted not in left
+    deleted_by_whom = deleted(3, None)
+    left = sweep.Sweep(truth.Truth([N, GONE])).without_vanished([created(), deleted_by_whom])
+    assert deleted_by_whom in left
+    assert deleted_by_whom not in sweep.Sweep(truth.Truth([N, GONE])).without_vanished([created(), deleted_by_whom], floor=13)
+
+
+def test_a_lost_creation_may_come_after_a_deletion_and_in_no_one_elses_place():
+    lost, made = writers.Version(1, 1), writers.Version(2, 2, "uid", 10)
+    record = writers.Record(possible=[lost])
+    record.acknowledge(made)
+    assert record.allows(made) and not record.allows(lost) and not record.allows(None)
+    record.acknowledge(None)
+    assert record.allows(lost) and record.allows(None) and not record.allows(made)
+    record.forget(None)
+    assert not record.allows(lost)
+
+
+# ---- restores: the backup is from revision 10, history was read at 10 s, etcd stopped at 20 s ----
+
+
+def restored(*changes, base=10):
+    return [Era(told_at=10, told_to=11, changes=[N, P]), Era(began=20, base=base, changes=[N, *changes])]
+
+
+BEFORE = [created(), put(3, 4), get(5, 6, PUT, "11")]
+
+GOOD_ERAS = {
+    "what was lost is gone": ([*BEFORE, get(21, 22, NEW, "10")], restored()),
+    "a revision means something else": ([*BEFORE, put(21, 22, "r", OTHER, "11"), get(23, 24, OTHER, "11")], restored(change(11, OTHER))),
+    "a version of what was lost is a conflict": ([*BEFORE, op("x", "put", 21, 22, born="n", version="11", outcome="Conflict")], restored()),
+    "a list of what the backup had": ([*BEFORE, listed(21, 22, "10", [(NEW, "10")])], restored()),
+    "what was answered after history had been read": ([*BEFORE, op("q", "patch", 11, 12, PATCHED, "12"), get(21, 22, NEW, "10")], restored()),
+    "who was waiting while it was stopped": ([*BEFORE, put(21, None, "r"), get(22, 30, OTHER, "12")], restored(change(12, OTHER))),
+}
+
+BAD_ERAS = {
+    "what was lost is shown": ([*BEFORE, get(21, 22, PUT, "11")], restored()),
+    "what was lost is listed": ([*BEFORE, listed(21, 22, "11", [(PUT, "11")])], restored(change(11, OTHER))),
+    "what the backup had is not shown": ([*BEFORE, missing(21, 22)], restored()),
+    "what was before the backup is shown": ([*BEFORE, get(21, 22, NEW, "10")], restored(P, base=11)),
+    "a write of before is carried out later": ([*BEFORE, get(21, 22, PUT, "12")], restored(change(12, PUT))),
+    "a lost write of before is carried out later": ([created(), put(15, None, "r"), get(21, 22, OTHER, "12")], restored(change(12, OTHER))),
+    "what was acknowledged before history was read is not there": ([*BEFORE, op("q", "patch", 7, 8, PATCHED, "12")], restored()),
+    "what was acknowledged since is not there": ([*BEFORE, put(21, 22, "r", OTHER, "11")], restored()),
+}
+
+
+@pytest.mark.parametrize("name", GOOD_ERAS)
+def test_good_eras_are_accepted(name):
+    eras.check_operations(*GOOD_ERAS[name])
+
+
+@pytest.mark.parametrize("name", BAD_ERAS)
+def test_bad_eras_are_refused(name):
+    with pytest.raises(AssertionError):
+        eras.check_operations(*BAD_ERAS[name])
+
+
+def writer(*acknowledged, lost=(), refused=()):
+    told = [types.SimpleNamespace(acknowledged=marks, lost=set(), refused=set()) for marks in acknowledged]
+    told[-1].lost, told[-1].refused = set(lost), set(refused)
+    return types.SimpleNamespace(eras=told)
+
+
+def written(revision, mark):
+    body = writers.body_of("w0-0", mark, mark, "apps/v1")
+    body["metadata"].update(uid="uid", namespace=eras.WRITTEN)
+    return truth.Change(revision, f"{truth.REVISIONS}{eras.WRITTEN}/w0-0", body)
+
+
+WRITTEN = [Era(told_at=10, told_to=11, changes=[written(10, 1), written(11, 2)]), Era(began=20, base=10, changes=[written(10, 1), written(11, 3)])]
+FIRST = {1: ("w0-0", 10), 2: ("w0-0", 11)}
+
+
+def test_what_was_acknowledged_is_there_in_its_era():
+    eras.check_acknowledged([writer(FIRST, {3: ("w0-0", 11)})], WRITTEN)
+    eras.check_acknowledged([writer({**FIRST, 4: ("w0-0", 12)}, {3: ("w0-0", 11)})], WRITTEN)  # and was lost before anybody read it
+
+
+@pytest.mark.parametrize("members", [
+    [writer({**FIRST, 4: ("w0-0", 9)}, {3: ("w0-0", 11)})],  # acknowledged, and not there
+    [writer(FIRST, {3: ("w0-0", 11), 4: ("w0-0", 12)})],
+    [writer(FIRST, {3: ("w0-0", 12)})],  # there at another revision
+    [writer(FIRST, {}, refused=[3])],
+    [writer(FIRST, {})],  # written by nobody
+    [writer({1: ("w0-0", 10)}, {3: ("w0-0", 11)})],
+])
+def test_what_was_not_is_noticed(members):
+    with pytest.raises(AssertionError):
+        eras.check_acknowledged(members, WRITTEN)
+
+
+def event(made, type_="MODIFIED"):
+    return transitions.Event(type_, made.revision, transitions.meaning(made.value))
+
+
+def watcher(*segments):
+    return types.SimpleNamespace(form=watchers.Form("all"), start="list", segments=segments)
+
+
+def segment(start, end, *events, era=0):
+    return watchers.Segment(start, None, list(events), end, era)
+
+
+WATCHED = [[segment(10, 11, event(WRITTEN[0].changes[1])), segment(10, 11, event(WRITTEN[1].changes[1]), era=1)],
+           [segment(10, 12, event(WRITTEN[0].changes[1]), event(written(12, 9)))],  # the last one after history had been read
+           [segment(10, 99, event(written(50, 9)), era=None)]]  # nobody can tell when that was
+
+
+@pytest.mark.parametrize("segments", WATCHED)
+def test_watchers_are_held_against_their_era(segments):
+    eras.check_watchers([watcher(*segments)], WRITTEN)
+
+
+@pytest.mark.parametrize("segments", [
+    [segment(10, 11, event(WRITTEN[1].changes[1]))],  # what happened in the next one
+    [segment(10, 11)],  # and not of its own
+    [segment(10, 11, event(WRITTEN[0].changes[1]), era=1)],
+])
+def test_watchers_that_are_told_of_another_era_are_noticed(segments):
+    with pytest.raises(AssertionError):
+        eras.check_watchers([watcher(*segments)], WRITTEN)
+
+
+def test_what_a_watcher_is_told_of_the_next_era_is_noticed_behind_what_is_known():
+    later = [WRITTEN[0], Era(began=20, base=10, changes=[written(10, 1), written(15, 3)])]
+    told = segment(10, 15, event(WRITTEN[0].changes[1]), event(later[1].changes[1]))
+    with pytest.raises(AssertionError, match="another era"):
+        eras.check_watchers([watcher(told)], later)

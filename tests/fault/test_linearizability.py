@@ -2,13 +2,11 @@
 have given that does one thing after the other."""
 
 import itertools
-import signal
 
 import pytest
 
 import clients
 import fleet
-import members
 import model
 import search
 import sweep
@@ -66,62 +64,6 @@ def test_history_is_linearizable(folder, certificates, etcd_binary, trouble):
         check(history, truth.Truth(world.gateway.history()))
 
 
-# ---- three members ----
-
-
-def kill_leader(world, crew, _round):
-    leader = world.etcd.wait_leader()
-    leader.kill()
-    crew.wait_successes(5)
-    world.etcd.start(leader.number)
-    world.etcd.wait_leader()
-
-
-def pause_leader(world, crew, _round):
-    """It takes itself for the leader until it goes on."""
-    leader = world.etcd.wait_leader()
-    leader.signal(signal.SIGSTOP)
-    crew.wait_successes(5)
-    leader.signal(signal.SIGCONT)
-    world.etcd.wait_leader()
-
-
-def kill_follower(world, crew, number):
-    leader = world.etcd.wait_leader()
-    follower = world.etcd.all[(leader.number + 1 + number % 2) % members.N_MEMBERS]
-    follower.kill()
-    crew.wait_successes(5)
-    world.etcd.start(follower.number)
-    world.etcd.wait_leader()
-
-
-def lose_quorum(world, crew, _round):
-    leader = world.etcd.wait_leader()
-    lost = [member for member in world.etcd.all if member is not leader]
-    for member in lost:
-        member.kill()
-    crew.wait_failures()
-    for member in lost:
-        world.etcd.start(member.number)
-    world.etcd.wait_leader()
-
-
-MEMBER_TROUBLES = [kill_leader, pause_leader, kill_follower, lose_quorum]
-
-
-def test_history_of_three_members_is_linearizable(folder, certificates):
-    history = []
-    with World(folder, certificates, n_members=members.N_MEMBERS) as world:
-        crew = Crew([clients.Client(world, number, number % len(world.servers), NAMES, history) for number in range(6)])
-        with crew.at_work():
-            for number, trouble in zip(rounds(least=len(MEMBER_TROUBLES)), itertools.cycle(MEMBER_TROUBLES)):
-                crew.wait_successes(20)
-                trouble(world, crew, number)
-            crew.wait_successes(20)
-        print(f"{len(history)} operations, {sum(op.is_lost for op in history)} lost")
-        check(history, truth.Truth(world.gateway.history()))
-
-
 def test_history_is_linearizable_while_objects_are_rewritten(folder, certificates):
     """Replicas are replaced one by one, by ones that store another version; migration rewrites what nobody writes meanwhile."""
     history, names, n_left_alone = [], [f"n{number}" for number in range(30)], 10
@@ -138,21 +80,21 @@ def test_history_is_linearizable_while_objects_are_rewritten(folder, certificate
                     crew.wait_successes(10)
                 replicas.wait_settled(setting)
         told = truth.Truth(replicas.gateway.history())
-        n_rewrites = check_sweep(history, told)
+        n_rewrites = check_sweep(history, told).n_rewrites
         assert n_rewrites >= n_rounds * n_left_alone, n_rewrites
 
 
 def check_sweep(history, told):
-    """How many rewrites there were."""
+    """The Sweep."""
     kinds = {(op.kind, op.outcome) for op in history}
     missing = [kind for kind in itertools.product([*model.RULES, "list"], ["ok"]) if kind not in kinds]
     assert not missing, f"the clients never did {missing}"
     model.name_incarnations(history, told)
     swept = sweep.Sweep(told)
     swept.check(history)
-    return swept.n_rewrites
+    return swept
 
 
 def check(history, told):
-    check_sweep(history, told)
-    search.check(history)
+    swept = check_sweep(history, told)
+    search.check(swept.without_vanished(history))

@@ -2,74 +2,11 @@
 each was told is what happened, in that order, nothing lost and nothing twice."""
 
 import itertools
-import random
 
-import session
 import truth
 from relay import Relay
-from transitions import Form
-from watchers import Watcher, check, settle
+from watchers import FORMS, STARTS, Mutator, Watcher, check, make_namespaces, settle
 from world import Crew, World, rounds
-
-NAMESPACES, NAMES, TIERS = ["a", "b", "c"], ["one", "two", "three", "four", "five", "six"], ["red", "blue", None]
-
-
-def tier(value):
-    return value["metadata"].get("labels", {}).get("tier")
-
-
-FORMS = [
-    Form("all"),
-    Form("namespace", namespace="a"),
-    Form("label", selector="labelSelector=tier%3Dred", matches=lambda value: tier(value) == "red"),
-    Form("labels", selector="labelSelector=tier+in+(red,blue)", matches=lambda value: tier(value) is not None),
-    Form("no-label", namespace="b", selector="labelSelector=!tier", matches=lambda value: tier(value) is None),
-    Form("name", selector="fieldSelector=metadata.name%3Dtwo", matches=lambda value: value["metadata"]["name"] == "two"),
-    Form("name-and-label", namespace="c", selector="fieldSelector=metadata.name%3Done&labelSelector=tier!%3Dblue",
-         matches=lambda value: value["metadata"]["name"] == "one" and tier(value) != "blue"),
-]
-STARTS = ["list", "watch-list", "zero"]
-
-
-class Mutator:
-    """A member of a crew that changes anything, whatever there is."""
-
-    def __init__(self, world, number, server):
-        self.session, self.random = session.Session(world, server), random.Random(number)
-        self.successes = self.failures = self.n = 0
-
-    def step(self):
-        namespace, name = self.random.choice(NAMESPACES), self.random.choice(NAMES)
-        self.n += 1
-        method, body, content_type = self.random.choice([self._create, self._create, self._label, self._label, self._revise, self._delete])(name)
-        path = f"/apis/apps/v1/namespaces/{namespace}/controllerrevisions" + ("" if method == "POST" else f"/{name}")
-        reply = self.session.ask(method, path, body, content_type)
-        if reply.outcome in (session.LOST, session.REFUSED):
-            self.failures += 1
-        else:
-            self.successes += 1
-        session.rest_a_moment()
-
-    def _create(self, name):
-        labels = {"tier": self.random.choice(TIERS)}
-        metadata = {"name": name, "labels": {key: value for key, value in labels.items() if value}}
-        return "POST", {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata, "data": {"n": self.n}, "revision": 1}, "application/json"
-
-    def _label(self, _name):
-        return "PATCH", {"metadata": {"labels": {"tier": self.random.choice(TIERS)}}}, "application/merge-patch+json"
-
-    def _revise(self, _name):
-        return "PATCH", {"revision": self.n}, "application/merge-patch+json"
-
-    def _delete(self, _name):
-        return "DELETE", None, ""
-
-
-def make_namespaces(world):
-    asking = session.Session(world, 0)
-    for name in NAMESPACES:
-        assert asking.ask("POST", "/api/v1/namespaces", {"metadata": {"name": name}}).outcome == "ok"
-    asking.close()
 
 
 class Led(World):

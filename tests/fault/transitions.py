@@ -31,14 +31,13 @@ def meaning(value):
 
 def transitions(truth, form, after, until):
     """The events of a watch from revision `after` on, up to `until`."""
-    present = {}
-    for change in truth.changes:
+    for change in truth.after(after):
         if change.revision > until:
             return
-        old, new = present.get(change.key), change.value
-        present[change.key] = new
+        (_, old), _ = truth.change_at(change.key, change.revision)
+        new = change.value
         kind = TYPES.get((form.wants(old), form.wants(new)))
-        if kind and change.revision > after:
+        if kind:
             yield Event(kind, change.revision, meaning(old if kind == "DELETED" else new))
 
 

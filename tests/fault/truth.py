@@ -4,6 +4,7 @@ import base64
 import bisect
 import collections
 import http.client
+import itertools
 import json
 import math
 import socket
@@ -58,7 +59,11 @@ class Gateway:
         self.path = endpoint.removeprefix("unix://")
 
     def _post(self, path, body):
-        connection = UnixConnection(self.path)
+        return self._post_to(self.path, path, body)
+
+    @staticmethod
+    def _post_to(socket_path, path, body):
+        connection = UnixConnection(socket_path)
         connection.request("POST", path, json.dumps(body))
         return connection, connection.getresponse()
 
@@ -83,6 +88,11 @@ class Gateway:
     def put(self, key, text):
         return int(self.call("/v3/kv/put", {"key": encode(key), "value": encode(text)})["header"]["revision"])
 
+    def delete_all(self, prefix):
+        """What begins with it."""
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        self.call("/v3/kv/deleterange", {"key": encode(prefix), "range_end": encode(end)})
+
     def step_over(self, numbers):
         """Writes until none of these numbers, as texts, can be a revision of what comes next: whoever compares answers can tell which of the two one is."""
         revision = self.revision()
@@ -101,6 +111,11 @@ class Gateway:
 
     def changes(self, start=1, read=None):
         """All changes from that revision on, in etcd's order; ends only with the connection. read: makes of an event what is wanted of it; else Changes."""
+        for batch in self.batches(start, read):
+            yield from batch
+
+    def batches(self, start=1, read=None):
+        """The same, as etcd sends them: lists, in which each revision is whole."""
         connection, response = self._post("/v3/watch", {"create_request": {**everything(), "start_revision": start}})
         try:
             while (line := response.readline()).endswith(b"\n"):  # else etcd was killed while it was telling
@@ -109,7 +124,7 @@ class Gateway:
                     return
                 if result.get("canceled"):
                     raise RuntimeError(f"etcd ended the watch: {result}")
-                yield from map(read or change_of, result.get("events", []))
+                yield list(map(read or change_of, result.get("events", [])))
         finally:
             connection.close()
 
@@ -143,25 +158,35 @@ def value_of(text):
 
 
 class Recorder:
-    """etcd's own watch from the first revision on, open before anything can be compacted. Goes on where it was when etcd comes back."""
+    """etcd's own watch from the first revision on, open before anything can be compacted. Goes on where it was when etcd comes back.
+    before: what is known already, of all revisions below `start`."""
 
-    def __init__(self, gateway):
-        self.gateway, self.found, self.is_over = gateway, [], False
-        threading.Thread(target=self._run, daemon=True).start()
+    def __init__(self, gateway, before=(), start=1):
+        self.gateway, self.found, self.next, self.is_over = gateway, list(before), start, False
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
 
     def _run(self):
         while not self.is_over:
             try:
-                for change in self.gateway.changes(self.found[-1].revision + 1 if self.found else 1):
-                    self.found.append(change)
+                for batch in filter(None, self.gateway.batches(self.next)):
+                    self.found += batch
+                    self.next = batch[-1].revision + 1
             except (OSError, http.client.HTTPException):
                 time.sleep(0.01)  # etcd is away
 
     def catch_up(self):
         """Until everything up to now is here. Returns the revision of now: history up to there may be forgotten."""
         last = self.gateway.revision()
-        processes.retry_until(lambda: self.found and self.found[-1].revision >= last, "etcd's own watch")
+        processes.retry_until(lambda: self.next > last, "etcd's own watch")
         return last
+
+    def end(self):
+        """Of an etcd that has ended. Returns all that it has told, whole revisions."""
+        self.is_over = True
+        self.thread.join(processes.PATIENCE)
+        assert not self.thread.is_alive(), "etcd goes on"
+        return self.found
 
     def truth(self):
         """Everything up to now."""
@@ -181,15 +206,15 @@ class Truth:
 
     def spans(self, key, revision=0):
         """(first, value) for each state the key has been in, in order, beginning with that at `revision`."""
-        history = self.by_key[key]
+        history = self.by_key.get(key, [])
         start = bisect.bisect_right(history, revision, key=lambda change: change.revision)
         yield (history[start - 1].revision, history[start - 1].value) if start else (0, None)
-        for change in history[start:]:
-            yield change.revision, change.value
+        for at in range(start, len(history)):
+            yield history[at].revision, history[at].value
 
     def change_at(self, key, revision):
         """What was there before, as in spans(), and the change made exactly then (or None)."""
-        history = self.by_key[key]
+        history = self.by_key.get(key, [])
         at = bisect.bisect_left(history, revision, key=lambda change: change.revision)
         found = history[at] if at < len(history) and history[at].revision == revision else None
         return (history[at - 1].revision, history[at - 1].value) if at else (0, None), found
@@ -202,11 +227,12 @@ class Truth:
     def state(self, revision, is_wanted=lambda key: True):
         """All objects as they were then: {key: (revision, value)}."""
         found = {}
-        for change in self.changes[: bisect.bisect_right(self.revisions, revision)]:
-            if not is_wanted(change.key):
-                continue
-            if change.value is None:
-                found.pop(change.key, None)
-            else:
-                found[change.key] = (change.revision, change.value)
+        for key in filter(is_wanted, self.by_key):
+            first, value = next(self.spans(key, revision))
+            if value is not None:
+                found[key] = (first, value)
         return found
+
+    def after(self, revision):
+        """Changes."""
+        return itertools.islice(self.changes, bisect.bisect_right(self.revisions, revision), None)

@@ -4,11 +4,13 @@ import dataclasses
 import http.client
 import itertools
 import json
+import math
 import random
 import urllib.parse
 
+import processes
 import session
-from transitions import Event, existing, meaning, transitions
+from transitions import Event, Form, existing, meaning, transitions
 
 DOORS = ("apps/v1", "annals.dev/v1")
 
@@ -21,6 +23,7 @@ class Segment:
     existing: dict = None  # at start; None: not known
     events: list = dataclasses.field(default_factory=list)
     end: int = 0
+    era: int = 0  # of the world, in which it began
 
 
 class Interrupted(Exception):
@@ -122,6 +125,9 @@ class Watcher:
         there = {}
         for event in self._connect(query):
             body = event["object"]
+            if event["type"] == "ERROR":
+                self._lose(event)
+                return
             if is_initial_end(event):
                 self._begin(revision_of(body), there)
             elif self.segment:
@@ -138,11 +144,15 @@ class Watcher:
             self._begin(self.random.choice([self.segment.start] + [event.revision for event in self.segment.events[-200:]]), None)
         for event in self._connect({"resourceVersion": str(self.segment.end)}):
             if event["type"] == "ERROR":
-                assert event["object"]["code"] == 410 and event["object"]["reason"] == "Expired", event
-                self.n_expired += 1
-                self.segment = None
+                self._lose(event)
                 return
             self._take(event)
+
+    def _lose(self, event):
+        """What comes next is not known: only a list tells what there is."""
+        assert event["object"]["code"] == 410 and event["object"]["reason"] == "Expired", event
+        self.n_expired += 1
+        self.segment = None
 
     def _take(self, event):
         body, revision = event["object"], revision_of(event["object"])
@@ -177,6 +187,71 @@ class Watcher:
             stream.close()
 
 
+# ---- what they watch ----
+
+
+NAMESPACES, NAMES, TIERS = ["a", "b", "c"], ["one", "two", "three", "four", "five", "six"], ["red", "blue", None]
+
+
+def tier(value):
+    return value["metadata"].get("labels", {}).get("tier")
+
+
+FORMS = [
+    Form("all"),
+    Form("namespace", namespace="a"),
+    Form("label", selector="labelSelector=tier%3Dred", matches=lambda value: tier(value) == "red"),
+    Form("labels", selector="labelSelector=tier+in+(red,blue)", matches=lambda value: tier(value) is not None),
+    Form("no-label", namespace="b", selector="labelSelector=!tier", matches=lambda value: tier(value) is None),
+    Form("name", selector="fieldSelector=metadata.name%3Dtwo", matches=lambda value: value["metadata"]["name"] == "two"),
+    Form("name-and-label", namespace="c", selector="fieldSelector=metadata.name%3Done&labelSelector=tier!%3Dblue",
+         matches=lambda value: value["metadata"]["name"] == "one" and tier(value) != "blue"),
+]
+STARTS = ["list", "watch-list", "zero"]
+
+
+class Mutator:
+    """A member of a crew that changes anything, whatever there is."""
+
+    def __init__(self, world, number, server):
+        self.session, self.random = session.Session(world, server), random.Random(number)
+        self.successes = self.failures = self.n = 0
+
+    def step(self):
+        namespace, name = self.random.choice(NAMESPACES), self.random.choice(NAMES)
+        self.n += 1
+        method, body, content_type = self.random.choice([self._create, self._create, self._label, self._label, self._revise, self._delete])(name)
+        path = f"/apis/apps/v1/namespaces/{namespace}/controllerrevisions" + ("" if method == "POST" else f"/{name}")
+        reply = self.session.ask(method, path, body, content_type)
+        if reply.outcome in (session.LOST, session.REFUSED):
+            self.failures += 1
+        else:
+            self.successes += 1
+        session.rest_a_moment()
+
+    def _create(self, name):
+        labels = {"tier": self.random.choice(TIERS)}
+        metadata = {"name": name, "labels": {key: value for key, value in labels.items() if value}}
+        return "POST", {"apiVersion": "apps/v1", "kind": "ControllerRevision", "metadata": metadata, "data": {"n": self.n}, "revision": 1}, "application/json"
+
+    def _label(self, _name):
+        return "PATCH", {"metadata": {"labels": {"tier": self.random.choice(TIERS)}}}, "application/merge-patch+json"
+
+    def _revise(self, _name):
+        return "PATCH", {"revision": self.n}, "application/merge-patch+json"
+
+    def _delete(self, _name):
+        return "DELETE", None, ""
+
+
+def make_namespaces(world, names=NAMESPACES):
+    asking = session.Session(world, 0)
+    for name in names:
+        body = {"metadata": {"name": name}}
+        processes.retry_until(lambda body=body: asking.ask("POST", "/api/v1/namespaces", body).outcome in ("ok", "AlreadyExists"), f"namespace {name}")
+    asking.close()
+
+
 # ---- what they must have been told ----
 
 
@@ -197,12 +272,16 @@ def first_difference(seen, expected):
     return None
 
 
-def check(told, watcher):
+def check(told, watcher, era=0, until=math.inf):
+    """All that it was told in that era, of what happened until that revision."""
     for segment in watcher.segments:
+        if segment.era != era or segment.start > until:
+            continue
         about = f"{watcher.form.name} ({watcher.start}) from {segment.start} to {segment.end}"
         if segment.existing is not None:
             there = existing(told, watcher.form, segment.start)
             difference = first_difference(sorted(segment.existing.items()), sorted(there.items()))
             assert difference is None, f"objects of {about}\n{difference}"
-        difference = first_difference(segment.events, list(transitions(told, watcher.form, segment.start, segment.end)))
+        seen = [event for event in segment.events if event.revision <= until]
+        difference = first_difference(seen, list(transitions(told, watcher.form, segment.start, min(segment.end, until))))
         assert difference is None, f"events of {about}\n{difference}"

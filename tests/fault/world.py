@@ -18,9 +18,9 @@ class World:
     """etcd and `annals serve` processes on it. Whoever starts one must be the main thread: processes end with the thread that
     started them."""
 
-    def __init__(self, folder, certificates, etcd_binary=None, n_servers=2, n_members=N_MEMBERS):
+    def __init__(self, folder, certificates, etcd_binary=None, n_servers=2, n_members=N_MEMBERS, on_small_disks=False):
         assert n_members in (1, members.N_MEMBERS)
-        self.n_members = n_members
+        self.n_members, self.on_small_disks, self.etcd = n_members, on_small_disks, None
         self.folder, self.certificates, self.etcd_binary = folder, certificates, etcd_binary
         self.start_etcd()
         self.gateway = truth.Gateway(self.etcd.endpoint) if n_members == 1 else members.Gateway(self.etcd)
@@ -39,8 +39,12 @@ class World:
         assert failure or not any(statuses), f"servers ended with {statuses}"
 
     def start_etcd(self):
-        kind = processes.Etcd if self.n_members == 1 else members.Members
-        self.etcd = kind(self.folder / "etcd", self.etcd_binary)
+        if self.n_members == 1:
+            self.etcd = processes.Etcd(self.folder / "etcd", self.etcd_binary)
+        elif self.etcd:
+            self.etcd.start_all()
+        else:
+            self.etcd = members.Members(self.folder / "etcd", self.etcd_binary, on_small_disks=self.on_small_disks)
 
     def path(self, number):
         """A socket of etcd, for a relay that leads a server there."""

@@ -2,6 +2,7 @@
 since then may have made of it."""
 
 import dataclasses
+import math
 import random
 
 import session
@@ -26,14 +27,23 @@ class Record:
 
     acknowledged: Version = None
     possible: list = dataclasses.field(default_factory=list)  # by lost writes since
+    late: list = dataclasses.field(default_factory=list)  # by lost creations before
+
+    def candidates(self):
+        """All that may be there beside what was acknowledged. A creation that comes late finds its place where nothing is."""
+        return self.possible + (self.late if None in (self.acknowledged, *self.possible) else [])
 
     def allows(self, found):
-        return any(is_same(found, version) for version in [self.acknowledged, *self.possible])
+        return any(is_same(found, version) for version in [self.acknowledged, *self.candidates()])
 
     def acknowledge(self, version):
         """Lost writes were guarded by what was there before this one; but a lost creation may still come after a deletion."""
-        self.acknowledged = version
-        self.possible = [] if version else [lost for lost in self.possible if lost and lost.mark == lost.born]
+        self.late += [lost for lost in self.possible if lost and lost.mark == lost.born]
+        self.acknowledged, self.possible = version, []
+
+    def forget(self, version):
+        """That is what is there, and nothing that was sent comes any more."""
+        self.acknowledged, self.possible, self.late = version, [], []
 
 
 def is_same(found, version):
@@ -101,7 +111,7 @@ class Writer:
                 assert version.mark == mark, f"the answer to {mark} shows {version}"
                 self.acknowledged[mark] = (name, version.revision)
             record.acknowledge(version)
-        elif len(record.possible) == 0:
+        elif len(record.candidates()) == 0:
             raise AssertionError(f"{name} must be {record.acknowledged}, but the answer is {reply.body}")
         else:
             self.check(name, self.session)
@@ -110,12 +120,19 @@ class Writer:
         """What is there must be something that may be."""
         reply = asking.ask("GET", self.path(self.door, name))
         while reply.outcome in (session.LOST, session.REFUSED):
+            self.failures += 1
+            if self.gives_up():
+                return
             session.rest_a_moment()
             reply = asking.ask("GET", self.path(self.door, name))
         record, found = self.records[name], self.version_of(reply.body) if reply.outcome == "ok" else None
         assert record.allows(found), f"{name} is {found}, and should be {record}"
         if not is_same(found, record.acknowledged):
             record.acknowledge(found)
+
+    def gives_up(self):
+        """Is it of no use any more to know what is there?"""
+        return False
 
     # ---- writes: the reply, and what it makes ----
 
@@ -144,8 +161,9 @@ def check_what_is_there(sessions, members):
         asking.close()
 
 
-def check_history(told, members):
-    """Everything that was ever there was written as a whole, by one of the writes that may have happened; and all that was acknowledged."""
+def check_history(told, members, before=frozenset(), until=math.inf):
+    """Everything that was ever there was written as a whole, by one of the writes that may have happened; and all that was acknowledged.
+    before: marks of what was there before these members wrote. until: the revision up to which this is all of history."""
     made = {}
     for change in told.changes:
         if change.value:
@@ -153,7 +171,7 @@ def check_history(told, members):
             assert made.setdefault(version.mark, change.revision) == change.revision, f"{version} was carried out twice"
     for member in members:
         for mark, (name, revision) in member.acknowledged.items():
-            assert made.get(mark) == revision, f"{name}, acknowledged as {mark} at {revision}, was stored at {made.get(mark)}"
+            assert revision > until or made.get(mark) == revision, f"{name}, acknowledged as {mark} at {revision}, was stored at {made.get(mark)}"
         assert not member.refused & made.keys(), "refused, and yet carried out"
     known = set().union(*(member.acknowledged.keys() | member.lost for member in members))
-    assert made.keys() <= known, "nobody wrote this"
+    assert made.keys() <= known | before, "nobody wrote this"
