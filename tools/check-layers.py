@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Reads the #include lines of all C files and names those that break a rule of docs/architecture.md.
 
-Two kinds of rules: a folder includes headers only of the folders in its row, and a library's header is included only in the file
-that is its fence. The linker proves the first again (tests/layers); this says it in words, and sees what is inline.
+Two kinds of rules: a room includes headers only of the rooms that it uses, and of those that they use; and a library's header is
+included only in the file that is its fence. The linker proves the first again (tests/layers); this says it in words, and sees what
+is inline. Which rooms there are and what they use is in the meson.build files; the table in docs/architecture.md says the same.
 """
 
 import argparse
@@ -10,22 +11,6 @@ import fnmatch
 import pathlib
 import re
 import sys
-
-# Folder: what it may include besides itself.
-LAYERS = {
-    "base": [],
-    "proto": ["base"],
-    "api": ["base"],
-    "api/kinds": ["base", "api"],
-    "storage": ["base", "proto", "api"],
-    "migration": ["base", "api", "storage"],
-    "admission": ["base", "api"],
-    "server": ["base", "proto", "api", "storage", "admission"],
-    "client": ["base", "api"],
-    "controllers": ["base", "api", "client"],
-    "delegation": ["base", "api", "client"],
-    "cli": ["base", "proto", "api", "api/kinds", "storage", "migration", "admission", "server", "client", "controllers", "delegation"],
-}
 
 # Tests and tools may include anything: they look from outside.
 OUTSIDE = ["tests", "tools"]
@@ -47,14 +32,31 @@ SINGLE = {"curl/*": "client"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
-def layer_of(path):
-    """The layer a file or header belongs to: the longest folder that is one, or None."""
-    folder = str(pathlib.PurePosixPath(path).parent)
-    while folder not in (".", ""):
-        if folder in LAYERS:
-            return folder
-        folder = str(pathlib.PurePosixPath(folder).parent)
-    return None
+def listed(text, variable):
+    """The texts of a list in a meson.build file."""
+    match = re.search(rf"^{variable} = \[(.*?)\]", text, re.M | re.S)
+    return re.findall(r"'([^']+)'", match.group(1)) if match else []
+
+
+class Rooms:
+    def __init__(self, root):
+        """uses: room: the rooms in its row. A room is used only by those that come after it, so there is no circle."""
+        self.uses = {}
+        for room in listed((root / "meson.build").read_text(), "rooms"):
+            self.uses[room] = listed((root / room / "meson.build").read_text(), "uses")
+
+    def may_use(self, room):
+        found = []
+        for use in self.uses[room]:
+            for name in [use, *self.may_use(use)]:
+                if name not in found:
+                    found.append(name)
+        return found
+
+    def of(self, path):
+        """The room a file or header belongs to: its folder, or None."""
+        folder = str(pathlib.PurePosixPath(path).parent)
+        return folder if folder in self.uses else None
 
 
 def is_outside(path):
@@ -76,15 +78,15 @@ def fence_of(header):
     return None, None
 
 
-def check_own_header(root, path, header):
+def check_own_header(root, rooms, path, header):
     """What is wrong with a quoted include."""
     is_generated = header.endswith(".pb-c.h")
     if not is_generated and not (root / header).is_file():
         return f'"{header}" is not a path from the root of the project'
-    user, used = layer_of(path), layer_of(header)
-    if user is None or used is None or used == user or used in LAYERS[user]:
+    user, used = rooms.of(path), rooms.of(header)
+    if user is None or used is None or used == user or used in rooms.may_use(user):
         return None
-    row = ", ".join(LAYERS[user]) or "nothing"
+    row = ", ".join(sorted(rooms.may_use(user))) or "nothing"
     return f'"{header}": {user} may use {row}, but not {used}'
 
 
@@ -96,48 +98,76 @@ def check_fence(path, header):
     return f"<{header}> may be included only in {where}"
 
 
-def check_include(root, path, is_quoted, header):
+def check_include(root, rooms, path, is_quoted, header):
     problem = None
     if is_quoted:
-        problem = check_own_header(root, path, header)
+        problem = check_own_header(root, rooms, path, header)
     if problem is None and not is_outside(path):
         problem = check_fence(path, header)
     return problem
 
 
-def check_single(users):
+def check_single(rooms, users):
     for pattern, folder in SINGLE.items():
         files = sorted({path for path, header in users if fnmatch.fnmatch(header, pattern) and not is_outside(path)})
         for path in files:
-            if layer_of(path) != folder:
+            if rooms.of(path) != folder:
                 yield f"{path}: <{pattern}> may be included only in {folder}"
-        mine = [path for path in files if layer_of(path) == folder]
+        mine = [path for path in files if rooms.of(path) == folder]
         if len(mine) > 1:
             yield f"{folder}: <{pattern}> may be included in one file, not in {', '.join(mine)}"
 
 
-def sources(root):
-    for folder in [*(name for name in LAYERS if "/" not in name), *OUTSIDE]:
-        for path in sorted((root / folder).rglob("*.[ch]")):
+def sources(root, rooms):
+    for folder in [*rooms.uses, *OUTSIDE]:
+        find = (root / folder).rglob if folder in OUTSIDE else (root / folder).glob
+        for path in sorted(find("*.[ch]")):
             yield path.relative_to(root).as_posix()
+
+
+def check_homeless(root, rooms):
+    """A file beside the rooms is built by nobody and held to no rule."""
+    tops = {pathlib.PurePosixPath(room).parts[0] for room in rooms.uses}
+    for top in sorted(tops):
+        for path in sorted((root / top).rglob("*.[ch]")):
+            name = path.relative_to(root).as_posix()
+            if rooms.of(name) is None:
+                yield f"{name}: its folder is no room"
+
+
+def check_table(root, rooms):
+    """The rows of the table in docs/architecture.md: | `room` | what it holds | what it uses |"""
+    rows = {}
+    for line in (root / "docs/architecture.md").read_text().splitlines():
+        match = re.match(r"\| `([^`]+)` \|.*\|([^|]*)\|$", line)
+        if match:
+            rows[match.group(1)] = {name.strip() for name in match.group(2).split(",") if name.strip()}
+    for room, uses in rooms.uses.items():
+        if room not in rows:
+            yield f"docs/architecture.md: the table has no row for {room}"
+        elif rows[room] != set(uses):
+            yield f"docs/architecture.md: {room} uses {', '.join(uses) or 'nothing'}, which is not what the table says"
 
 
 def check(root):
     """All problems below root, one sentence each."""
     users = []
-    for path in sources(root):
+    rooms = Rooms(root)
+    for path in sources(root, rooms):
         for number, is_quoted, header in includes_of(root, path):
             users.append((path, header))
-            problem = check_include(root, path, is_quoted, header)
+            problem = check_include(root, rooms, path, is_quoted, header)
             if problem:
                 yield f"{path}:{number}: {problem}"
-    yield from check_single(users)
+    yield from check_single(rooms, users)
+    yield from check_homeless(root, rooms)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("root", nargs="?", default=pathlib.Path(__file__).resolve().parent.parent, type=pathlib.Path)
-    problems = list(check(parser.parse_args().root))
+    root = parser.parse_args().root
+    problems = [*check(root), *check_table(root, Rooms(root))]
     for problem in problems:
         print(problem)
     return 1 if problems else 0

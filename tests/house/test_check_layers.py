@@ -12,14 +12,47 @@ check_layers = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(check_layers)
 
 
+# In miniature: room, and what it uses.
+ROOMS = {
+    "base": [],
+    "proto": [],
+    "api/model": ["base"],
+    "api": ["api/model"],
+    "api/kinds": ["api"],
+    "storage": ["api", "proto"],
+    "storage/etcd": ["storage"],
+    "storage/cache": ["storage"],
+    "server/http": ["base"],
+    "server/parse": ["base"],
+    "server/discovery": ["server/parse"],
+    "server/verbs": ["server/discovery", "storage/cache"],
+    "server": ["server/http", "server/verbs"],
+    "client": ["api"],
+    "cli/run": ["server", "client"],
+    "cli": ["cli/run"],
+}
+
+
+def text_list(name, texts):
+    return f"{name} = [" + ", ".join(f"'{text}'" for text in texts) + "]\n"
+
+
 class CheckLayers(unittest.TestCase):
-    def check(self, files):
+    def check(self, files, table=None):
         """The problems of a tree of {path: includes}."""
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
+            (root / "meson.build").write_text(text_list("rooms", ROOMS))
+            for room, uses in ROOMS.items():
+                (root / room).mkdir(parents=True, exist_ok=True)
+                (root / room / "meson.build").write_text(text_list("uses", uses))
             for path, includes in files.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text("".join(f"#include {header}\n" for header in includes))
+            if table is not None:
+                (root / "docs").mkdir()
+                (root / "docs/architecture.md").write_text(table)
+                return list(check_layers.check_table(root, check_layers.Rooms(root)))
             return list(check_layers.check(root))
 
     def assert_single(self, files, *words):
@@ -46,23 +79,35 @@ class CheckLayers(unittest.TestCase):
 
     def test_a_layer_beside_is_seen(self):
         self.assert_single({"storage/cache.h": [], "client/informer.c": ['"storage/cache.h"']},
-                           "client may use base, api, but not storage")
+                           "client may use", "but not storage")
 
     def test_api_does_not_know_kinds(self):
         self.assert_single({"api/kinds/widget.h": [], "api/registry.c": ['"api/kinds/widget.h"']}, "not api/kinds")
 
     def test_a_fence_holds_within_its_own_folder(self):
-        self.assert_single({"server/route.c": ["<microhttpd.h>"]}, "server/route.c:1", "only in server/http_worker.c")
-        self.assert_single({"server/http_stream.c": ["<microhttpd.h>"]}, "server/http_answer.c")
-        self.assert_single({"storage/cache.c": ["<grpc/byte_buffer.h>"]}, "only in storage/etcd_client.c")
+        self.assert_single({"server/route.c": ["<microhttpd.h>"]}, "server/route.c:1", "only in server/http")
+        self.assert_single({"server/http_stream.c": ["<microhttpd.h>"]}, "http_answer.c")
+        self.assert_single({"storage/cache.c": ["<grpc/byte_buffer.h>"]}, "only in storage/etcd")
 
     def test_generated_messages_are_fenced(self):
-        self.assert_single({"storage/cache.c": ['"proto/kv.pb-c.h"']}, "only in storage/etcd_*.c")
-        self.assert_single({"server/list.c": ['"proto/openapi.pb-c.h"']}, "only in server/openapi_pb.c")
+        self.assert_single({"storage/cache.c": ['"proto/kv.pb-c.h"']}, "only in storage/etcd")
+        self.assert_single({"server/list.c": ['"proto/openapi.pb-c.h"']}, "openapi_pb.c")
 
     def test_one_file_only_may_know_curl(self):
         self.assert_single({"client/a.c": ["<curl/curl.h>"], "client/b.c": ["<curl/curl.h>"]}, "client/a.c, client/b.c")
         self.assert_single({"cli/up.c": ["<curl/curl.h>"]}, "only in client")
+
+    def test_a_file_beside_the_rooms_is_seen(self):
+        self.assert_single({"server/new/route.c": []}, "server/new/route.c", "no room")
+
+    def test_the_table_says_what_is_used(self):
+        row = "| `{}` | something | {} |\n"
+        table = "".join(row.format(room, ", ".join(uses)) for room, uses in ROOMS.items())
+        self.assertEqual(self.check({}, table), [])
+        wrong = table.replace(row.format("client", "api"), row.format("client", "api, storage"))
+        self.assertEqual(len(self.check({}, wrong)), 1)
+        missing = table.replace(row.format("client", "api"), "")
+        self.assertIn("no row for client", self.check({}, missing)[0])
 
     def test_paths_begin_at_the_root(self):
         self.assert_single({"base/buf.h": [], "base/buf.c": ['"buf.h"']}, "not a path from the root")

@@ -219,7 +219,7 @@ bool client_read_answer(struct client *c, struct answer *ret)
 	return true;
 }
 
-void answer_done(struct answer *a)
+void answer_clear(struct answer *a)
 {
 	mem_free((void *)(uintptr_t)a->head.p);
 	buf_done(&a->body);

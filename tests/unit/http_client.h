@@ -48,7 +48,7 @@ bool client_read_answer(struct client *c, struct answer *ret);
 bool client_read_head(struct client *c, struct answer *ret);
 /* Appends the next chunk; false: it was the last one. Fails the test when the stream breaks off. */
 bool client_read_chunk(struct client *c, struct buf *body);
-void answer_done(struct answer *a);
+void answer_clear(struct answer *a);
 struct str answer_header(const struct answer *a, const char *name);
 
 /* Says it and reads the answer. */

@@ -442,7 +442,7 @@ void assert_answer(struct client *c, const char *request, unsigned status, const
 	if (body) {
 		assert_str(buf_str(&a.body), body);
 	}
-	answer_done(&a);
+	answer_clear(&a);
 }
 
 void assert_next_answer(struct client *c, unsigned status, const char *body)
@@ -471,7 +471,7 @@ void open_stream(struct client *c)
 	client_say(c, GET("/stream"));
 	assert_true(client_read_head(c, &a));
 	assert_int_equal(a.status, 200);
-	answer_done(&a);
+	answer_clear(&a);
 }
 
 void make_cert(const char *name, const char *issuer, const char *common_name, bool is_server)

@@ -21,7 +21,7 @@ static bool is_seen_as(struct client *c, const char *expected)
 	struct answer a;
 	client_get(c, "/who", &a);
 	bool is_so = a.status == 200 && str_starts(buf_str(&a.body), str_of(expected));
-	answer_done(&a);
+	answer_clear(&a);
 	return is_so;
 }
 
@@ -32,7 +32,7 @@ static void assert_seen_as(struct client *c, const char *expected)
 	if (!str_starts(buf_str(&a.body), str_of(expected))) {
 		fail_msg("not \"%s\": %s", expected, a.body.p);
 	}
-	answer_done(&a);
+	answer_clear(&a);
 }
 
 static void await_seen_as(struct client *c, const char *expected)
@@ -403,7 +403,7 @@ static void test_trust__certificate_with_many_organizations_keeps_them_all(void 
 	client_get(&c, "/who", &a);
 	assert_true(str_starts(buf_str(&a.body), STR(USER "member o=group-0 o=group-1 ")));
 	assert_true(str_contains(buf_str(&a.body), STR(" o=group-511 problem=")));
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 }
 

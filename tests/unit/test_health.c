@@ -88,7 +88,7 @@ static void check_answers(struct site *s, const struct expected *rows, size_t n)
 			fail_msg("%s: %u", rows[i].target, answer.status);
 		}
 		assert_str(buf_str(&answer.body), rows[i].body);
-		answer_done(&answer);
+		answer_clear(&answer);
 	}
 }
 
@@ -138,10 +138,10 @@ static void test_health__resources_are_unavailable_while_loading(void **state)
 	client_get(&s->client, "/apis/apps/v1/controllerrevisions", &answer);
 	assert_int_equal(answer.status, 503);
 	assert_str(answer_header(&answer, "Retry-After"), "1");
-	answer_done(&answer);
+	answer_clear(&answer);
 	client_get(&s->client, "/apis/apps/v1", &answer);
 	assert_int_equal(answer.status, 200);
-	answer_done(&answer);
+	answer_clear(&answer);
 }
 
 static void test_health__is_ready_when_everything_is_there(void **state)

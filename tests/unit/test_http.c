@@ -35,7 +35,7 @@ static void test_http__pipelined_requests_are_answered_in_order(void **state _un
 	struct answer a;
 	client_ask(&c, "", &a);
 	assert_int_equal(a.body.n, 100000);
-	answer_done(&a);
+	answer_clear(&a);
 	assert_next_answer(&c, 200, "/2");
 	client_close(&c);
 }
@@ -69,7 +69,7 @@ static void test_http__answer_headers_cannot_be_injected(void **state _unused_)
 	client_get(&c, "/inject", &a);
 	assert_str(answer_header(&a, "X-Good"), "yes");
 	assert_int_equal(answer_header(&a, "X-Evil").n + answer_header(&a, "X-Injected").n, 0);
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 }
 
@@ -85,7 +85,7 @@ static void test_http__head_is_answered_without_body(void **state _unused_)
 		client_say(&c, request);
 		assert_true(client_read_head(&c, &a));
 		assert_int_equal(a.status, 200);
-		answer_done(&a);
+		answer_clear(&a);
 	}
 	client_expect_end(&c); /* the length of a stream is not known */
 	client_close(&c);
@@ -115,7 +115,7 @@ static void assert_parts(struct client *c, size_t count, size_t size)
 			fail_msg("wrong byte at %zu", i);
 		}
 	}
-	answer_done(&a);
+	answer_clear(&a);
 }
 
 static void test_http__bodies_of_many_sizes_and_pieces_arrive_whole(void **state _unused_)
@@ -227,7 +227,7 @@ static void test_http__odd_requests_get_what_they_deserve(void **state _unused_)
 			print_error("%s: %u\n", odd_requests[i].what, a.status);
 		}
 		assert_int_equal(a.status, odd_requests[i].status);
-		answer_done(&a);
+		answer_clear(&a);
 		if (odd_requests[i].is_closed) {
 			client_expect_end(&c);
 		} else {
@@ -261,7 +261,7 @@ static void test_http__nul_in_the_head_is_refused(void **state _unused_)
 		client_send(&c, requests[i]);
 		assert_true(client_read_answer(&c, &a));
 		assert_int_equal(a.status, 400);
-		answer_done(&a);
+		answer_clear(&a);
 		client_expect_end(&c);
 		client_close(&c);
 	}
@@ -315,7 +315,7 @@ static void test_http__heads_up_to_the_limit_are_taken(void **state _unused_)
 		client_try_send(&c, str_of(request));
 		assert_true(client_read_answer(&c, &a));
 		assert_int_equal(a.status, rows[i].status);
-		answer_done(&a);
+		answer_clear(&a);
 		client_close(&c);
 	}
 }
@@ -334,7 +334,7 @@ static void test_http__chunked_upload_is_put_together(void **state _unused_)
 	struct answer a;
 	client_ask(&c, "0\r\n\r\n", &a);
 	assert_int_equal(a.body.n, 10000);
-	answer_done(&a);
+	answer_clear(&a);
 	assert_answer(&c, GET("/hello"), 200, "hello\n");
 	client_close(&c);
 }
@@ -370,7 +370,7 @@ static void test_http__body_as_large_as_allowed_arrives(void **state _unused_)
 	assert_int_equal(a.status, 200);
 	assert_int_equal(a.body.n, MAX);
 	assert_memory_equal(a.body.p, body, MAX);
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 }
 
@@ -439,7 +439,7 @@ static void test_http__early_answer_keeps_the_connection_where_it_can(void **sta
 	client_ask(&c, "", &a);
 	assert_int_equal(a.status, 401);
 	assert_true(a.will_close);
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 	await(world.n_done == 4);
 	assert_int_equal(world.n_requests, 1);
@@ -539,7 +539,7 @@ static void test_http__large_body_is_read_only_once_the_head_is_through(void **s
 	client_ask(&c, "", &a);
 	assert_int_equal(a.body.n, 2000000);
 	assert_memory_equal(a.body.p, body, 2000000);
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 }
 
@@ -825,7 +825,7 @@ static void test_http__drain_lets_everybody_finish(void **state _unused_)
 	client_ask(&waiting, "", &a);
 	assert_str(buf_str(&a.body), "open\n");
 	assert_true(a.will_close);
-	answer_done(&a);
+	answer_clear(&a);
 	pthread_join(thread, NULL);
 
 	assert_int_equal(world.n_done, 3);
@@ -851,14 +851,14 @@ static void test_http__leaving_server_sends_connections_away(void **state _unuse
 	http_server_leave(world.server);
 	client_get(&kept, "/hello", &a);
 	assert_true(a.will_close);
-	answer_done(&a);
+	answer_clear(&a);
 	await_end(&kept);
 
 	dial(&fresh);
 	client_get(&fresh, "/hello", &a);
 	assert_int_equal(a.status, 200);
 	assert_true(a.will_close);
-	answer_done(&a);
+	answer_clear(&a);
 	open_stream(&watching);
 	feed(1);
 	assert_true(client_read_chunk(&watching, &body));
@@ -934,7 +934,7 @@ static void test_http__head_of_an_answer_that_is_too_long_is_cut_rather_than_los
 		assert_int_equal(a.status, 200);
 		assert_int_equal(a.body.n, sizeof(padding));
 		assert_true(str_contains(a.head, STR("0000000100\r\n")) && a.head.n < 15 << 10);
-		answer_done(&a);
+		answer_clear(&a);
 	}
 	client_close(&c);
 }

@@ -80,7 +80,7 @@ static void test_http__stream_is_not_held_back_on_a_connection_in_use(void **sta
 	read_events_until(&c, &body, 1);
 	assert_int_equal(getsockopt(other_end(&c), IPPROTO_TCP, TCP_CORK, &is_corked, &size), 0);
 	assert_int_equal(is_corked, 0);
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 	buf_done(&body);
 }
@@ -201,7 +201,7 @@ static void test_http__stream_can_be_cut(void **state _unused_)
 	while (client_receive(&c)) {
 	}
 	assert_str(((struct str){c.in.p + c.at, c.in.n - c.at}), "1\r\nx\r\n");
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 	await(world.n_done == 1);
 	assert_int_equal(world.n_cut, 1);
@@ -222,7 +222,7 @@ static void test_http__old_client_gets_a_stream_until_the_end(void **state _unus
 	assert_int_equal(world.n_cut, 0);
 	assert_events(&a.body, 100);
 	assert_int_equal(answer_header(&a, "Transfer-Encoding").n, 0);
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 }
 
@@ -238,7 +238,7 @@ static void test_http__stream_of_known_length_may_wait_too(void **state _unused_
 	}
 	client_ask(&c, "", &a);
 	assert_events(&a.body, LIST_EVENTS);
-	answer_done(&a);
+	answer_clear(&a);
 	assert_answer(&c, GET("/hello"), 200, "hello\n");
 	client_close(&c);
 	await(world.n_done == 2);
@@ -256,7 +256,7 @@ static void test_http__stream_that_falls_short_is_cut(void **state _unused_)
 	client_say(&c, GET("/list"));
 	assert_true(client_read_answer(&c, &a));
 	assert_false(a.is_complete);
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 	await(world.n_done == 1);
 	assert_int_equal(world.n_cut, 1);

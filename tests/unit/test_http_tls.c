@@ -14,7 +14,7 @@ static void assert_peer(const struct client_tls *tls, const char *expected)
 	if (!str_starts(buf_str(&a.body), str_of(expected))) {
 		fail_msg("%s", a.body.p);
 	}
-	answer_done(&a);
+	answer_clear(&a);
 	client_close(&c);
 }
 
@@ -136,7 +136,7 @@ static void test_tls__new_client_ca_is_taken_up(void **state _unused_)
 		client_open(&c, port(), &(struct client_tls){.cert_file = cert, .key_file = key});
 		client_get(&c, "/who", &a);
 		bool is_known = str_contains(buf_str(&a.body), STR("verified=1 front=0 cn=bob"));
-		answer_done(&a);
+		answer_clear(&a);
 		client_close(&c);
 		if (is_known) {
 			break;

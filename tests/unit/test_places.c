@@ -99,7 +99,7 @@ static void hear(struct client *client, unsigned status, const char *retry_after
 	assert_true(client_read_answer(client, &answer));
 	assert_int_equal(answer.status, status);
 	assert_str(answer_header(&answer, "Retry-After"), retry_after);
-	answer_done(&answer);
+	answer_clear(&answer);
 	client_close(client);
 }
 

@@ -86,7 +86,7 @@ static void site_create(struct site *s, const char *body)
 	struct answer answer;
 	client_ask(&s->client, site_send(s, "POST", REVISIONS, JSON, str_of(body)).p, &answer);
 	assert_int_equal(answer.status, 201);
-	answer_done(&answer);
+	answer_clear(&answer);
 }
 
 static void site_open(struct site *s)
@@ -265,11 +265,11 @@ static void check_life_goes_on(struct site *s, const struct scenario *sc)
 		assert_int_equal(answer.status, 200);
 		assert_true(str_contains(buf_str(&answer.body),
 			arena_printf(&s->a, "\"resourceVersion\":\"%lld\"", (long long)in.v[i].revision)));
-		answer_done(&answer);
+		answer_clear(&answer);
 	}
 	ask(s, sc, &in, &answer);
 	assert_true(answer.status < 500);
-	answer_done(&answer);
+	answer_clear(&answer);
 }
 
 /* False: the request has been answered before the n-th call. */
@@ -293,7 +293,7 @@ static bool try_fault(const struct scenario *sc, enum fault_kind kind, unsigned 
 	}
 	check_shown(&s, sc, &answer, &after);
 	check_certain(sc, &answer);
-	answer_done(&answer);
+	answer_clear(&answer);
 	check_life_goes_on(&s, sc);
 	site_close(&s);
 	return has_fired;
@@ -321,7 +321,7 @@ static unsigned ask_plainly(struct site *s, const char *method, const char *targ
 	struct answer answer;
 	client_ask(&s->client, site_send(s, method, target, JSON, str_of(body)).p, &answer);
 	unsigned status = answer.status;
-	answer_done(&answer);
+	answer_clear(&answer);
 	return status;
 }
 
@@ -339,7 +339,7 @@ static bool try_pod(enum fault_kind kind, unsigned n, const char *target)
 	bool has_fired = storage_fault_has_fired(s.store), is_done = answer.status == 200;
 	storage_fault_arm(s.store, kind, 0);
 	assert_true(is_done || ((answer.status == 503 || answer.status == 504) && has_fired));
-	answer_done(&answer);
+	answer_clear(&answer);
 	if (is_done) {
 		assert_int_equal(ask_plainly(&s, "GET", PODS "/p", ""), 404);
 	} else {

@@ -239,7 +239,7 @@ static struct reply hear(struct pair *p, struct side *s)
 	struct answer answer;
 	assert_true(client_read_answer(&s->client, &answer));
 	struct reply ret = {answer.status, arena_dup(&p->a, buf_str(&answer.body))};
-	answer_done(&answer);
+	answer_clear(&answer);
 	return ret;
 }
 

@@ -138,7 +138,7 @@ static struct str site_read(struct site *s, struct client *c, unsigned status)
 	if (answer.status != status) {
 		fail_msg("%u rather than %u: " STR_FMT, answer.status, status, STR_ARG(body));
 	}
-	answer_done(&answer);
+	answer_clear(&answer);
 	return body;
 }
 

@@ -164,7 +164,7 @@ static void site_hear(struct site *s, unsigned status, const char *text)
 		fail_msg("%u with \"%s\" was expected, not %u: %.*s", status, text, answer.status,
 			STR_ARG(buf_str(&answer.body)));
 	}
-	answer_done(&answer);
+	answer_clear(&answer);
 }
 
 static void site_open(struct site *s)
