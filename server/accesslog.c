@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "server/line_queue.h"
+#include "base/line_queue.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "server/audit_log.h"
 
 #include "base/clock.h"
-#include "server/line_queue.h"
+#include "base/line_queue.h"
 
 #include <stdatomic.h>
 

@@ -5,9 +5,9 @@
 
 #include "api/status.h"
 #include "api/user.h"
+#include "base/watched_file.h"
 #include "server/asked.h"
 #include "server/http.h"
-#include "server/watched_file.h"
 
 struct authn;
 

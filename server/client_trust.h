@@ -11,8 +11,8 @@
 
 #include "api/delegates.h"
 #include "base/arena.h"
+#include "base/watched_file.h"
 #include "server/http.h"
-#include "server/watched_file.h"
 
 #include <gnutls/gnutls.h>
 

@@ -1,4 +1,4 @@
-#include "server/watched_file.h"
+#include "base/watched_file.h"
 
 #include "base/clock.h"
 

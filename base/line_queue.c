@@ -1,4 +1,4 @@
-#include "server/line_queue.h"
+#include "base/line_queue.h"
 
 #include "base/clock.h"
 

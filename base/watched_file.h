@@ -3,8 +3,8 @@
  * Whoever uses the contents polls first. At most once a second one of the callers looks at the file and, when it is another
  * one, reads and loads it there and then; everybody else goes on with what is in force. A file that cannot be read, and contents that do
  * not load, are reported once and change nothing; the file is not touched again before it is another one, or may be read by others. */
-#ifndef SERVER_WATCHED_FILE_H
-#define SERVER_WATCHED_FILE_H
+#ifndef BASE_WATCHED_FILE_H
+#define BASE_WATCHED_FILE_H
 
 #include "base/file.h"
 #include <pthread.h>

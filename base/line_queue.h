@@ -1,6 +1,6 @@
 /* Lines on their way to a file: handed over without waiting, and written by a thread of their own, many at once. */
-#ifndef SERVER_LINE_QUEUE_H
-#define SERVER_LINE_QUEUE_H
+#ifndef BASE_LINE_QUEUE_H
+#define BASE_LINE_QUEUE_H
 
 #include "base/buf.h"
 
