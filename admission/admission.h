@@ -7,7 +7,7 @@
 #ifndef ADMISSION_ADMISSION_H
 #define ADMISSION_ADMISSION_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 
 enum admission_operation {
 	ADMIT_CREATE = 1 << 0,

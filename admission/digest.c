@@ -2,9 +2,9 @@
  * of upstream's groups do not get it, since they must look as upstream makes them; but wherever it stands, it is true. */
 #include "admission/rules.h"
 
-#include "api/digest.h"
-#include "api/history.h"
-#include "api/patch_tree.h"
+#include "api/model/digest.h"
+#include "api/model/history.h"
+#include "api/model/patch_tree.h"
 
 static struct json *shown_digest(const struct object *o)
 {

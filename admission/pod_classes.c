@@ -2,7 +2,7 @@
  * class. Neither PriorityClasses nor RuntimeClasses are kinds here, so there are only the classes that every cluster is born with. */
 #include "admission/rules.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "api/pod_rules.h"
 
 static const struct json *spec_of(const struct admission_attributes *attributes)

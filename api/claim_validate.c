@@ -1,7 +1,7 @@
 #include "api/claim_validate.h"
 
-#include "api/members.h"
-#include "api/quantity.h"
+#include "api/model/members.h"
+#include "api/model/quantity.h"
 #include "api/validate.h"
 
 static const char *const access_modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod", NULL};

@@ -1,6 +1,6 @@
 #include "api/condition.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "api/validate.h"
 
 enum { REASON_MAX = 1024, MESSAGE_MAX = 32768 };

@@ -2,7 +2,7 @@
 #ifndef API_CONDITION_H
 #define API_CONDITION_H
 
-#include "api/schema.h"
+#include "api/model/schema.h"
 
 extern const struct type type_condition, list_conditions;
 

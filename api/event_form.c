@@ -1,6 +1,6 @@
 #include "api/event_form.h"
 
-#include "api/object_reference.h"
+#include "api/model/object_reference.h"
 #include "api/validate.h"
 
 static const struct field source_fields[] = {

@@ -2,7 +2,7 @@
 #ifndef API_EVENT_FORM_H
 #define API_EVENT_FORM_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 extern const struct type type_event_form, type_event_source;
 /* The hub's names of what its field selectors select. */

@@ -6,7 +6,7 @@
 #ifndef API_FIELDSET_H
 #define API_FIELDSET_H
 
-#include "api/schema.h"
+#include "api/model/schema.h"
 
 enum path_kind { PATH_FIELD, PATH_KEY, PATH_VALUE, PATH_INDEX }; /* in the order of sets */
 

@@ -3,7 +3,7 @@
 #ifndef API_LAST_APPLIED_H
 #define API_LAST_APPLIED_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "api/typed.h"
 
 /* The only manager this is done for. */

@@ -3,7 +3,7 @@
 #ifndef API_MANAGED_H
 #define API_MANAGED_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 /* A create or update (not apply) by `manager` through `door`: computes the new managedFields of `o` from what `old` had (NULL: create).
  * A write that changes nothing keeps entries and their times (surprises.md 26). now: RFC 3339. Invalid managedFields sent by the

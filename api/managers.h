@@ -2,7 +2,7 @@
 #ifndef API_MANAGERS_H
 #define API_MANAGERS_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "api/typed.h"
 
 struct manager {

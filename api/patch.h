@@ -6,7 +6,7 @@
 #ifndef API_PATCH_H
 #define API_PATCH_H
 
-#include "api/schema.h"
+#include "api/model/schema.h"
 
 enum patch_type { PATCH_JSON, PATCH_MERGE, PATCH_STRATEGIC, PATCH_APPLY };
 

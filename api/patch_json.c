@@ -3,8 +3,8 @@
  * a whole, and without saying why. */
 #include "api/patch.h"
 
+#include "api/model/patch_tree.h"
 #include "api/patch_refuse.h"
-#include "api/patch_tree.h"
 
 /* The tree is copied along the ways that operations take, each node once: a copy carries the mark of this run, and may be
  * changed. A node without it belongs to the document or the patch. */

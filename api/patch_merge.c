@@ -2,7 +2,7 @@
  * a list that replaces an object, and drops them from objects in lists elsewhere. */
 #include "api/patch.h"
 
-#include "api/patch_tree.h"
+#include "api/model/patch_tree.h"
 
 static struct json *merge_objects(const struct json *current, const struct json *patch, struct arena *a);
 

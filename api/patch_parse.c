@@ -1,6 +1,6 @@
 #include "api/patch.h"
 
-#include "api/gotext.h"
+#include "api/model/gotext.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef API_PATCH_REFUSE_H
 #define API_PATCH_REFUSE_H
 
-#include "api/status.h"
+#include "api/model/status.h"
 
 /* kube-apiserver does not say what was wrong with a patch that cannot be applied. */
 void patch_refuse(struct status *st);

@@ -9,10 +9,10 @@
  * Upstream walks a patch in random order; here directives come first, as their names sort. */
 #include "api/patch.h"
 
-#include "api/gotext.h"
+#include "api/model/gotext.h"
+#include "api/model/patch_tree.h"
 #include "api/patch_order.h"
 #include "api/patch_refuse.h"
-#include "api/patch_tree.h"
 
 #define DIRECTIVE "$patch"
 #define RETAIN_KEYS "$retainKeys"

@@ -1,6 +1,6 @@
 #include "api/pod_columns.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 
 /* All columns but those that are there as they are, in one look. */

@@ -2,7 +2,7 @@
 #ifndef API_POD_COLUMNS_H
 #define API_POD_COLUMNS_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 enum { POD_COLUMNS = 9 };
 extern const struct column pod_columns[POD_COLUMNS];

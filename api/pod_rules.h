@@ -2,7 +2,7 @@
 #ifndef API_POD_RULES_H
 #define API_POD_RULES_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 /* Part of decoding, beyond pod_spec_defaults(): what holds for pods, but not for templates of pods. */
 void pod_set_defaults(struct object *o, struct arena *a);

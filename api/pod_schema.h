@@ -2,7 +2,7 @@
 #ifndef API_POD_SCHEMA_H
 #define API_POD_SCHEMA_H
 
-#include "api/schema.h"
+#include "api/model/schema.h"
 
 extern const struct type type_pod_template_spec, type_pod_spec, type_pod_status;
 extern const struct type type_claim_spec, type_claim_status, type_claim_template;

@@ -2,7 +2,7 @@
 #ifndef API_POD_VALIDATE_H
 #define API_POD_VALIDATE_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "api/where.h"
 
 void pod_template_validate(const struct where *at, const struct json *template, struct field_errors *errors);

@@ -3,7 +3,7 @@
 #ifndef API_POD_VALIDATE_PARTS_H
 #define API_POD_VALIDATE_PARTS_H
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "api/where.h"
 
 struct pod_check {

@@ -3,7 +3,7 @@
 #ifndef API_REVIEW_SCHEMA_H
 #define API_REVIEW_SCHEMA_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 /* spec of SelfSubjectAccessReviews, and of those that name a subject; status of both; whom a credential names; status of TokenReviews. */
 extern const struct type type_self_access_spec, type_access_spec, type_access_status, type_user_info, type_token_status;

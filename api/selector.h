@@ -3,7 +3,7 @@
 #ifndef API_SELECTOR_H
 #define API_SELECTOR_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 struct label {
 	struct str key, value;
@@ -36,7 +36,7 @@ int label_selector_read(struct label_selector *ret, const struct json *object, s
 size_t labels_read(const struct label **ret, const struct json *object, struct arena *a);
 struct str label_selector_string(const struct label_selector *s, struct arena *a); /* canonical text, sorted by key */
 
-/* COMPUTED: the term's path names a reference (api/reference.h), whose value is "true" where there is one. */
+/* COMPUTED: the term's path names a reference (api/model/reference.h), whose value is "true" where there is one. */
 enum { FIELD_TERM_NAME = -1, FIELD_TERM_NAMESPACE = -2, FIELD_TERM_COMPUTED = -3 };
 
 struct field_term {

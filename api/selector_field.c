@@ -1,6 +1,6 @@
 #include "api/selector.h"
 
-#include "api/gotext.h"
+#include "api/model/gotext.h"
 
 #include <stdlib.h>
 

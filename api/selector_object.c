@@ -1,7 +1,7 @@
 #include "api/selector.h"
 
-#include "api/gotext.h"
-#include "api/members.h"
+#include "api/model/gotext.h"
+#include "api/model/members.h"
 
 #include <stdlib.h>
 

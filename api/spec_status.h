@@ -3,7 +3,7 @@
 #ifndef API_SPEC_STATUS_H
 #define API_SPEC_STATUS_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 /* struct kind's reset_fields, and that of the subresource. */
 extern const char *const resets_status[], *const resets_spec[];

@@ -1,7 +1,7 @@
 #include "api/unstructured.h"
 
-#include "api/gotext.h"
-#include "api/patch_tree.h"
+#include "api/model/gotext.h"
+#include "api/model/patch_tree.h"
 
 #include <stdio.h>
 #include <stdlib.h>

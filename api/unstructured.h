@@ -3,7 +3,7 @@
 #ifndef API_UNSTRUCTURED_H
 #define API_UNSTRUCTURED_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 /* The object as object_decode() should see it: kind and apiVersion are the door's whatever text they were, and where an integer is
  * expected, 1.0 and 1e2 are integers; a whole number beyond int64 is INT64_MIN, as Go's conversion of floats has it on amd64. Shares

@@ -2,7 +2,7 @@
 #ifndef API_VALIDATE_H
 #define API_VALIDATE_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 /* ValidateObjectMeta; with generateName but no name the prefix is checked (surprises.md 12). */
 void validate_meta(const struct kind *kind, const struct meta *m, struct field_errors *errors);

@@ -1,7 +1,7 @@
 #include "api/where.h"
 
-#include "api/members.h"
-#include "api/quantity.h"
+#include "api/model/members.h"
+#include "api/model/quantity.h"
 #include "api/validate.h"
 
 struct str where_path(const struct where *at, struct arena *a)

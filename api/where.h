@@ -2,7 +2,7 @@
 #ifndef API_WHERE_H
 #define API_WHERE_H
 
-#include "api/status.h"
+#include "api/model/status.h"
 
 struct where {
 	const struct where *up;

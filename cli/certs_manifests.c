@@ -1,6 +1,6 @@
 #include "cli/certs_manifests.h"
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 enum { VERSIONS_MAX = 8 };
 

@@ -3,7 +3,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-#include "api/storage_version.h"
+#include "api/model/storage_version.h"
 #include "base/log.h"
 #include "base/options.h"
 

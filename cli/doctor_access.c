@@ -1,6 +1,6 @@
 #include "cli/doctor_access.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 
 enum { TIMEOUT_MS = 10 * 1000 };
 

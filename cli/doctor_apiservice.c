@@ -1,6 +1,6 @@
 #include "cli/doctor_apiservice.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/base64.h"
 
 enum {

@@ -1,6 +1,6 @@
 #include "cli/doctor_cluster.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "cli/doctor_clock.h"
 #include "cli/doctor_fetch.h"
 

@@ -1,6 +1,6 @@
 #include "cli/doctor_cluster.h"
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 enum { TIMEOUT_MS = 10 * 1000 };
 

@@ -1,7 +1,7 @@
 #include "cli/doctor_policies.h"
 
-#include "api/kind.h"
-#include "api/members.h"
+#include "api/model/kind.h"
+#include "api/model/members.h"
 
 #define BASE "/apis/admissionregistration.k8s.io/"
 

@@ -1,6 +1,6 @@
 #include "cli/doctor_service.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "cli/doctor_apiservice.h"
 
 enum { HTTPS = 443 };

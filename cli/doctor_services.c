@@ -1,4 +1,4 @@
-#include "api/members.h"
+#include "api/model/members.h"
 #include "cli/doctor_apiservice.h"
 #include "cli/doctor_probe.h"
 #include "cli/doctor_service.h"

@@ -1,6 +1,6 @@
 #include "cli/doctor_trust.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "cli/doctor_files.h"
 
 #define PATH "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"

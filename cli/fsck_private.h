@@ -5,7 +5,7 @@
 #ifndef CLI_FSCK_PRIVATE_H
 #define CLI_FSCK_PRIVATE_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "cli/fsck_report.h"
 #include "storage/keys.h"
 #include "storage/storage.h"

@@ -1,6 +1,6 @@
 #include "cli/fsck_report.h"
 
-#include "api/storage_version.h"
+#include "api/model/storage_version.h"
 #include "cli/command.h"
 
 enum { LINE_MAX_BYTES = 64 << 20 };

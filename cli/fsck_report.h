@@ -2,7 +2,7 @@
 #ifndef CLI_FSCK_REPORT_H
 #define CLI_FSCK_REPORT_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include <stdio.h>
 
 struct fsck_finding {

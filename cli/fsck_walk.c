@@ -1,6 +1,6 @@
 #include "cli/fsck_walk.h"
 
-#include "api/storage_version.h"
+#include "api/model/storage_version.h"
 #include "cli/fsck_private.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "api/members.h"
+#include "api/model/members.h"
 #include "cli/kubectl.h"
 
 #define CHANGE_CAUSE "kubernetes.io/change-cause"

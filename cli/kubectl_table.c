@@ -1,4 +1,4 @@
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 #include "base/visible.h"
 #include "cli/kubectl.h"

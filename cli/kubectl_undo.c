@@ -1,4 +1,4 @@
-#include "api/members.h"
+#include "api/model/members.h"
 #include "cli/kubectl.h"
 #include "cli/undo_patch.h"
 

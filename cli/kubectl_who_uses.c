@@ -1,9 +1,9 @@
-#include "api/members.h"
+#include "api/model/members.h"
 #include "cli/kubectl.h"
 
 static const struct resource dependents = {{"annals.dev", 10}, {"v1", 2}, {"dependents", 10}};
 
-/* Computed fields of those who refer (api/reference.h), by what they refer to. */
+/* Computed fields of those who refer (api/model/reference.h), by what they refer to. */
 static const struct {
 	const char *plural, *field;
 } fields[] = {

@@ -3,7 +3,7 @@
 #ifndef CLI_TRUST_FLAGS_H
 #define CLI_TRUST_FLAGS_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "base/options.h"
 
 /* Values point into argv. */

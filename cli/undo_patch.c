@@ -1,6 +1,6 @@
 #include "cli/undo_patch.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 
 #define DIRECTIVE "$patch"
 

@@ -1,6 +1,6 @@
 #include "client/config.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/base64.h"
 #include "base/file.h"
 #include "base/yaml.h"

@@ -1,6 +1,6 @@
 #include "client/discovery.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 
 enum {
 	DOCUMENTS_MAX = 256 << 20, /* bytes */

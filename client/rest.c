@@ -1,6 +1,6 @@
 #include "client/rest.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 #include "controllers/claim_plan.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "controllers/gc_meta.h"
 
 #define FINALIZER "kubernetes.io/pvc-protection"

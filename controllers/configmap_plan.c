@@ -1,6 +1,6 @@
 #include "controllers/configmap_plan.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 
 enum {
 	NAME_MAX_BYTES = 253, /* of a key, Kubernetes' */

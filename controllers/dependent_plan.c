@@ -1,6 +1,6 @@
 #include "controllers/dependent_plan.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 #include "controllers/gc_meta.h"
 

@@ -1,6 +1,6 @@
 #include "controllers/gc_meta.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 
 bool gc_meta_is_deleting(const struct json *meta)
 {

@@ -1,5 +1,5 @@
 /* A Dependent as a ConfigMap of its name, which it owns: one key for each object it refers to, the value what that provides, as JSON. */
-#include "api/members.h"
+#include "api/model/members.h"
 #include "controllers/configmap_plan.h"
 #include "controllers/implementer.h"
 

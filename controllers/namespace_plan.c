@@ -1,6 +1,6 @@
 #include "controllers/namespace_plan.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 
 #include <stdlib.h>

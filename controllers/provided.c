@@ -1,6 +1,6 @@
 #include "controllers/provided.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 
 #define ANNALS_V1(plural) {{"annals.dev", 10}, {"v1", 2}, {plural, sizeof(plural) - 1}}
 

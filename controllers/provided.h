@@ -2,7 +2,7 @@
 #ifndef CONTROLLERS_PROVIDED_H
 #define CONTROLLERS_PROVIDED_H
 
-#include "api/reference.h"
+#include "api/model/reference.h"
 #include "client/item.h"
 #include "client/rest.h"
 

@@ -1,7 +1,7 @@
 #include "controllers/provider_plan.h"
 
-#include "api/members.h"
-#include "api/reference.h"
+#include "api/model/members.h"
+#include "api/model/reference.h"
 #include "controllers/gc_meta.h"
 
 enum provider_step provider_next(const struct json *meta, bool is_referred_to_in_cache)

@@ -1,6 +1,6 @@
 #include "delegation/access.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "delegation/review_answer.h"
 #include "delegation/review_metrics.h"
 #include "delegation/review_text.h"

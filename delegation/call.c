@@ -1,6 +1,6 @@
 #include "delegation/call.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 #include "client/backoff.h"
 

@@ -1,9 +1,9 @@
-/* What the server leaves to a kube-apiserver (api/delegates.h), carried out by a client of it: token and access reviews with their
+/* What the server leaves to a kube-apiserver (api/model/delegates.h), carried out by a client of it: token and access reviews with their
  * caches, the cluster's namespaces, its admission webhooks, and whom the front proxy is. One thread, the client's. */
 #ifndef DELEGATION_DELEGATION_H
 #define DELEGATION_DELEGATION_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "client/client.h"
 
 struct delegation;

@@ -8,7 +8,7 @@
 #ifndef DELEGATION_FLIGHTS_H
 #define DELEGATION_FLIGHTS_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "delegation/answers.h"
 #include "delegation/call.h"
 

@@ -1,6 +1,6 @@
 #include "delegation/namespaces.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 
 enum {
 	TRY_MS = 10 * 1000,

@@ -1,6 +1,6 @@
 #include "delegation/policies.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "client/informer.h"
 #include "delegation/webhook.h"
 

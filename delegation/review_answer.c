@@ -1,6 +1,6 @@
 #include "delegation/review_answer.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "api/review_schema.h"
 
 /* Of the rest, which is what was sent, nothing is read. */

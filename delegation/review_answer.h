@@ -3,7 +3,7 @@
 #ifndef DELEGATION_REVIEW_ANSWER_H
 #define DELEGATION_REVIEW_ANSWER_H
 
-#include "api/schema.h"
+#include "api/model/schema.h"
 #include "base/buf.h"
 
 enum { REVIEW_TREE_MAX = 32 << 20 }; /* bytes, of an arena that is given */

@@ -2,7 +2,7 @@
 #ifndef DELEGATION_REVIEW_TEXT_H
 #define DELEGATION_REVIEW_TEXT_H
 
-#include "api/user.h"
+#include "api/model/user.h"
 #include "base/arena.h"
 #include "base/buf.h"
 

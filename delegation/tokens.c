@@ -1,6 +1,6 @@
 #include "delegation/tokens.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/sha256.h"

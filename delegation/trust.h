@@ -8,7 +8,7 @@
 
 #include "client/client.h"
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 
 struct trust_follower;
 

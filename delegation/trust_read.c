@@ -1,6 +1,6 @@
 #include "delegation/trust_read.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 
 enum {
 	LIST_MAX = 256, /* names in a list */

@@ -2,7 +2,7 @@
 #ifndef DELEGATION_TRUST_READ_H
 #define DELEGATION_TRUST_READ_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "base/json.h"
 
 /* *ret lives as long as the object and the arena. What is missing or garbage believes nobody - never anybody: a list of names that cannot be

@@ -1,6 +1,6 @@
 #include "delegation/webhook.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/base64.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef DELEGATION_WEBHOOK_H
 #define DELEGATION_WEBHOOK_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "api/selector.h"
 #include "client/peer.h"
 

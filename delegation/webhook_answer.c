@@ -1,6 +1,6 @@
 #include "delegation/webhook_answer.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/base64.h"
 #include "delegation/webhook_schema.h"
 

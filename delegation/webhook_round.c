@@ -1,6 +1,6 @@
 #include "delegation/webhook_round.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "api/validate.h"
 #include "base/clock.h"
 #include "client/rest.h"

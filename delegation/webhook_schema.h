@@ -2,7 +2,7 @@
 #ifndef DELEGATION_WEBHOOK_SCHEMA_H
 #define DELEGATION_WEBHOOK_SCHEMA_H
 
-#include "api/schema.h"
+#include "api/model/schema.h"
 
 extern const struct type type_admission_review;
 

@@ -2,7 +2,7 @@
 #ifndef DELEGATION_WEBHOOKS_H
 #define DELEGATION_WEBHOOKS_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "client/client.h"
 #include "client/item.h"
 

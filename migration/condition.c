@@ -1,6 +1,6 @@
 #include "migration/condition.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 
 struct json *condition_new(const struct json *list, const char *type, bool is_true, const char *reason, struct str message,

@@ -2,7 +2,7 @@
 #ifndef MIGRATION_MIGRATION_PLAN_H
 #define MIGRATION_MIGRATION_PLAN_H
 
-#include "api/storage_version.h"
+#include "api/model/storage_version.h"
 
 enum migration_step {
 	MIGRATION_LEAVE, /* it has ended, or is being deleted */

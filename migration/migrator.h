@@ -15,7 +15,7 @@
 #ifndef MIGRATION_MIGRATOR_H
 #define MIGRATION_MIGRATOR_H
 
-#include "api/storage_version.h"
+#include "api/model/storage_version.h"
 #include "storage/agreement.h"
 #include "storage/cache.h"
 

@@ -1,7 +1,7 @@
 /* StorageVersions: made, kept true, and removed with their kinds. */
 #include "migration/private.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 #include "migration/version_plan.h"
 

@@ -1,7 +1,7 @@
 #include "migration/version_plan.h"
 
-#include "api/members.h"
-#include "api/storage_version.h"
+#include "api/model/members.h"
+#include "api/model/storage_version.h"
 #include "migration/condition.h"
 #include "storage/agreement_plan.h"
 

@@ -2,7 +2,7 @@
 #ifndef MIGRATION_VERSION_PLAN_H
 #define MIGRATION_VERSION_PLAN_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "storage/agreement.h"
 #include "storage/cache.h"
 

@@ -1,4 +1,4 @@
-/* What a request has asked of the cluster (api/delegates.h), and what came back.
+/* What a request has asked of the cluster (api/model/delegates.h), and what came back.
  *
  * Whoever needs an answer calls asked_*() as if it were there. When it is not, NULL comes back and the question is noted: the code unwinds with
  * ASK_FIRST to whoever runs the request, who calls asked_start(), waits if it must, and runs the same code again from the start of its
@@ -7,7 +7,7 @@
 #ifndef SERVER_ASKED_H
 #define SERVER_ASKED_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 
 /* Beside 0 and 1, of functions that may have to ask. */
 #define ASK_FIRST 2

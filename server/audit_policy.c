@@ -1,6 +1,6 @@
 #include "server/audit_policy.h"
 
-#include "api/status.h"
+#include "api/model/status.h"
 #include "api/validate.h"
 #include "base/yaml.h"
 

@@ -6,7 +6,7 @@
 #ifndef SERVER_AUDITED_H
 #define SERVER_AUDITED_H
 
-#include "api/object.h"
+#include "api/model/object.h"
 #include "server/authz.h"
 
 struct request;

@@ -3,8 +3,8 @@
 #ifndef SERVER_AUTHN_H
 #define SERVER_AUTHN_H
 
-#include "api/status.h"
-#include "api/user.h"
+#include "api/model/status.h"
+#include "api/model/user.h"
 #include "base/watched_file.h"
 #include "server/asked.h"
 #include "server/http.h"

@@ -1,6 +1,6 @@
 #include "server/client_trust.h"
 
-#include "api/trust.h"
+#include "api/model/trust.h"
 #include "server/verifier.h"
 
 #include <errno.h>

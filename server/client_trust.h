@@ -9,7 +9,7 @@
 #ifndef SERVER_CLIENT_TRUST_H
 #define SERVER_CLIENT_TRUST_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "base/arena.h"
 #include "base/watched_file.h"
 #include "server/http.h"

@@ -3,7 +3,7 @@
 #ifndef SERVER_CONTINUE_H
 #define SERVER_CONTINUE_H
 
-#include "api/status.h"
+#include "api/model/status.h"
 
 struct continue_token {
 	int64_t revision; /* -1: carry on inconsistently with what is newest */

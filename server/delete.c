@@ -1,7 +1,7 @@
 /* DELETE of an object, and of what a selector finds. */
 #include "server/verbs.h"
 
-#include "api/protobuf.h"
+#include "api/model/protobuf.h"
 #include "base/clock.h"
 #include "server/audited.h"
 #include "server/delete_grace.h"

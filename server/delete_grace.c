@@ -1,6 +1,6 @@
 #include "server/delete_grace.h"
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "base/clock.h"
 
 static void grace_set(struct request *q, struct object *o, int64_t from_s, int64_t period_s)

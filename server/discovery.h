@@ -7,7 +7,7 @@
 #ifndef SERVER_DISCOVERY_H
 #define SERVER_DISCOVERY_H
 
-#include "api/storage_version.h"
+#include "api/model/storage_version.h"
 #include "base/bytes.h"
 
 struct discovery;

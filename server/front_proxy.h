@@ -3,7 +3,7 @@
 #ifndef SERVER_FRONT_PROXY_H
 #define SERVER_FRONT_PROXY_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "base/arena.h"
 #include "server/http.h"
 

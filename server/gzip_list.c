@@ -1,6 +1,6 @@
 #include "server/gzip_list.h"
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "base/list.h"
 #include "base/map.h"
 

@@ -37,7 +37,7 @@ static const char *check_namespaces(struct request *q)
 	return is_missing ? "the first namespaces have not been made yet" : NULL;
 }
 
-/* Of what is asked of the cluster (api/delegates.h), the first thing that is missing. */
+/* Of what is asked of the cluster (api/model/delegates.h), the first thing that is missing. */
 static const char *check_cluster(struct request *q)
 {
 	const struct delegates *d = q->server->options.delegates;

@@ -16,7 +16,7 @@
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/bytes.h"

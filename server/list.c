@@ -1,7 +1,7 @@
 /* LIST: a page of a snapshot. The cache hands out counted bytes; a long list is written from them while it is sent, never held twice. */
 #include "server/list.h"
 
-#include "api/gotext.h"
+#include "api/model/gotext.h"
 #include "server/audited.h"
 #include "server/gzip.h"
 #include "server/gzip_list.h"

@@ -1,4 +1,4 @@
-#include "api/protobuf.h"
+#include "api/model/protobuf.h"
 #include "base/yaml.h"
 #include "server/media_types.h"
 #include "server/negotiate.h"

@@ -1,6 +1,6 @@
 #include "server/object_metrics.h"
 
-#include "api/storage_version.h"
+#include "api/model/storage_version.h"
 
 static size_t objects_of(struct cache *c, const struct kind *k)
 {

@@ -4,7 +4,7 @@
 #ifndef SERVER_OPENAPI_H
 #define SERVER_OPENAPI_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "base/bytes.h"
 
 struct openapi;

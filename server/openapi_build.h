@@ -5,7 +5,7 @@
 #ifndef SERVER_OPENAPI_BUILD_H
 #define SERVER_OPENAPI_BUILD_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "base/bytes.h"
 
 struct openapi_dialect {

@@ -4,7 +4,7 @@
 #ifndef SERVER_PARAMS_H
 #define SERVER_PARAMS_H
 
-#include "api/status.h"
+#include "api/model/status.h"
 
 struct param {
 	struct str name, value;      /* unescaped */

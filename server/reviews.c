@@ -1,7 +1,7 @@
 #include "server/reviews.h"
 
 #include "api/managed.h"
-#include "api/members.h"
+#include "api/model/members.h"
 #include "api/selector.h"
 #include "base/clock.h"
 #include "server/respond.h"

@@ -2,7 +2,7 @@
 #ifndef SERVER_ROUTE_H
 #define SERVER_ROUTE_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "server/params.h"
 
 enum method { METHOD_GET, METHOD_HEAD, METHOD_POST, METHOD_PUT, METHOD_PATCH, METHOD_DELETE, METHOD_OPTIONS, METHOD_OTHER };

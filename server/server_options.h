@@ -2,7 +2,7 @@
 #ifndef SERVER_SERVER_OPTIONS_H
 #define SERVER_SERVER_OPTIONS_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "base/log.h"
 #include "server/audit.h"
 #include "server/http.h"

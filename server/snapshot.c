@@ -1,7 +1,7 @@
 #include "server/snapshot.h"
 
-#include "api/digest.h"
-#include "api/members.h"
+#include "api/model/digest.h"
+#include "api/model/members.h"
 #include "server/respond.h"
 #include "server/snapshot_history.h"
 #include "server/write_history.h"

@@ -1,6 +1,6 @@
 #include "server/snapshot_history.h"
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "server/live.h"
 #include "server/versions.h"
 #include "server/write_references.h"

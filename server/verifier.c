@@ -1,6 +1,6 @@
 #include "server/verifier.h"
 
-#include "api/trust.h"
+#include "api/model/trust.h"
 #include "server/certificate.h"
 #include "server/verdicts.h"
 

@@ -8,7 +8,7 @@
 #ifndef SERVER_VERIFIER_H
 #define SERVER_VERIFIER_H
 
-#include "api/delegates.h"
+#include "api/model/delegates.h"
 #include "base/arena.h"
 #include "server/http.h"
 

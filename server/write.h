@@ -11,7 +11,7 @@
 
 enum { HISTORY_LOOKS_MAX = 2 };
 
-/* What a write changes in the history of a controller (api/history.h). */
+/* What a write changes in the history of a controller (api/model/history.h). */
 struct write_history {
 	bool was_in, is_in; /* a history, before and after */
 	struct history_place before, after;

@@ -1,6 +1,6 @@
 #include "server/write_body.h"
 
-#include "api/protobuf.h"
+#include "api/model/protobuf.h"
 #include "api/validate.h"
 #include "server/audited.h"
 

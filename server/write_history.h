@@ -1,4 +1,4 @@
-/* The history of a controller within a write (api/history.h): the index that is kept in the same transaction, and that through the group of the
+/* The history of a controller within a write (api/model/history.h): the index that is kept in the same transaction, and that through the group of the
  * hub nobody makes a second revision of one state, or of one number. */
 #ifndef SERVER_WRITE_HISTORY_H
 #define SERVER_WRITE_HISTORY_H

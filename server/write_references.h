@@ -1,4 +1,4 @@
-/* References between objects within a write (api/reference.h): the index that is kept in the same transaction, and what must not happen while
+/* References between objects within a write (api/model/reference.h): the index that is kept in the same transaction, and what must not happen while
  * something refers to an object.
  *
  * That nothing refers to an object is seen in the cache, as of a revision R. The transaction that rests on it compares one key, which every

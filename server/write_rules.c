@@ -3,7 +3,7 @@
 
 #include "admission/admission.h"
 #include "api/managed.h"
-#include "api/protobuf.h"
+#include "api/model/protobuf.h"
 #include "api/validate.h"
 #include "base/clock.h"
 #include "server/audited.h"

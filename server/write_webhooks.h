@@ -1,4 +1,4 @@
-/* The cluster's admission webhooks within a write (aggregated mode; api/delegates.h). */
+/* The cluster's admission webhooks within a write (aggregated mode; api/model/delegates.h). */
 #ifndef SERVER_WRITE_WEBHOOKS_H
 #define SERVER_WRITE_WEBHOOKS_H
 

@@ -20,7 +20,7 @@
 #ifndef STORAGE_AGREEMENT_H
 #define STORAGE_AGREEMENT_H
 
-#include "api/storage_version.h"
+#include "api/model/storage_version.h"
 #include "base/list.h"
 #include "storage/storage.h"
 

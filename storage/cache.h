@@ -18,7 +18,7 @@
 #ifndef STORAGE_CACHE_H
 #define STORAGE_CACHE_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "api/selector.h"
 #include "base/list.h"
 #include "storage/storage.h"
@@ -44,7 +44,7 @@ struct cached {
 	const struct label *labels;   /* sorted by key */
 	size_t n_labels;
 	const struct str *values;     /* kind->selectable, same order */
-	const struct str *computed;   /* paths of its references (api/reference.h), sorted */
+	const struct str *computed;   /* paths of its references (api/model/reference.h), sorted */
 	size_t n_computed;
 	bool is_deleting;
 	uint32_t
@@ -137,7 +137,7 @@ struct cache_snapshot *cache_snapshot_unref(struct cache_snapshot *s);
 DEFINE_CLEANUP(struct cache_snapshot *, cache_snapshot_unref)
 int64_t cache_snapshot_revision(const struct cache_snapshot *s);
 size_t cache_snapshot_count(const struct cache_snapshot *s, struct str ns); /* ns empty: all; O(log n) */
-/* How many objects of the namespace have this computed field (api/reference.h); O(log n). */
+/* How many objects of the namespace have this computed field (api/model/reference.h); O(log n). */
 size_t cache_snapshot_count_computed(const struct cache_snapshot *s, struct str ns, struct str path);
 
 struct cache_filter {

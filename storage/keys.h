@@ -3,9 +3,9 @@
  *   PREFIX/objects/GROUP/RESOURCE/NAMESPACE/NAME    namespaced objects (GROUP "core" for the empty one)
  *   PREFIX/objects/GROUP/RESOURCE/NAME              cluster-scoped objects
  *   PREFIX/references/GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME
- *                                                   that the object named last refers to the one named first (api/reference.h); its uid
+ *                                                   that the object named last refers to the one named first (api/model/reference.h); its uid
  *   PREFIX/history/NAMESPACE/UID/digest/DIGEST/NAME  that the revision NAME, whose controller has that uid, holds the state of that digest
- *   PREFIX/history/NAMESPACE/UID/number/NUMBER/NAME  that it has that number (api/history.h); both: its own uid
+ *   PREFIX/history/NAMESPACE/UID/number/NUMBER/NAME  that it has that number (api/model/history.h); both: its own uid
  *   PREFIX/referenced/GROUP/RESOURCE/NAMESPACE/NAME when something last came to refer to that object: the key's mod revision
  *   PREFIX/replicas/ID                              what a live server stores and understands (storage/agreement.h)
  *   PREFIX/replicas-seen/ID                         up to which revision it has seen that of the others

@@ -1,6 +1,6 @@
 /* Event: something that happened to an object, kept for a while. */
 #include "api/event_form.h"
-#include "api/object_reference.h"
+#include "api/model/object_reference.h"
 #include "api/validate.h"
 
 enum {

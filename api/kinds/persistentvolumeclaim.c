@@ -1,7 +1,7 @@
 /* PersistentVolumeClaim: storage that is asked for; who provides it binds a volume to it. */
 #include "api/claim_validate.h"
-#include "api/kind.h"
-#include "api/members.h"
+#include "api/model/kind.h"
+#include "api/model/members.h"
 #include "api/pod_schema.h"
 #include "api/spec_status.h"
 

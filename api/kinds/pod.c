@@ -1,5 +1,5 @@
 /* Pod: containers that run together on one node. Who runs them tells in `status` what became of them. */
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "api/pod_columns.h"
 #include "api/pod_rules.h"
 #include "api/pod_schema.h"

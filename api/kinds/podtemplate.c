@@ -1,5 +1,5 @@
 /* PodTemplate: what pods made from it are to be, kept by name. A StatefulSet's history may be carried by these. */
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "api/pod_defaults.h"
 #include "api/pod_validate.h"
 

@@ -1,6 +1,6 @@
 /* Provider: what others depend on (seed 004). It is born with a finalizer that cannot be taken off while a Dependent refers to it. */
 #include "api/condition.h"
-#include "api/members.h"
+#include "api/model/members.h"
 #include "api/spec_status.h"
 #include "api/validate.h"
 

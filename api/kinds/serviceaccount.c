@@ -1,5 +1,5 @@
 /* ServiceAccount: a name under which programs act. */
-#include "api/object_reference.h"
+#include "api/model/object_reference.h"
 #include "api/pod_schema.h"
 #include "api/validate.h"
 

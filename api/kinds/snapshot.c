@@ -1,6 +1,6 @@
 /* Snapshot: asks for a controller's state to be kept in its history (seed 000). It is answered, with what became of it in status, and never stored
  * itself (server/snapshot.c). */
-#include "api/members.h"
+#include "api/model/members.h"
 #include "api/where.h"
 
 #include "api/validate.h"

@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_CHECK_STORED_H
 #define TESTS_FUZZ_CHECK_STORED_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 /* Stored in each version and read back it is itself, to the byte; stored as that again, it is the same text; and the cache shows the same of
  * each. How many versions have kept something beside what they say. */

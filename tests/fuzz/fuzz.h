@@ -2,7 +2,7 @@
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 #include <stdio.h>
 #include <stdlib.h>

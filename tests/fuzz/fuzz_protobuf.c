@@ -1,7 +1,7 @@
 /* A body in protobuf, through one kind after the other: what comes out of it is an object like one that came in JSON. */
-#include "api/kind.h"
-#include "api/object.h"
-#include "api/protobuf.h"
+#include "api/model/kind.h"
+#include "api/model/object.h"
+#include "api/model/protobuf.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_FUZZ_MAKER_H
 #define TESTS_FUZZ_MAKER_H
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 struct maker {
 	struct arena *arena;

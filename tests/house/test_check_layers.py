@@ -64,9 +64,9 @@ class CheckLayers(unittest.TestCase):
     def test_a_row_may_be_used(self):
         self.assertEqual(self.check({
             "base/buf.h": [],
-            "api/object.h": ['"base/buf.h"', '"api/object.h"'],
-            "api/kinds/widget.c": ['"api/object.h"'],
-            "storage/etcd_kv.c": ['"proto/kv.pb-c.h"', '"api/object.h"'],
+            "api/model/object.h": ['"base/buf.h"', '"api/model/object.h"'],
+            "api/kinds/widget.c": ['"api/model/object.h"'],
+            "storage/etcd_kv.c": ['"proto/kv.pb-c.h"', '"api/model/object.h"'],
             "storage/etcd_client.c": ["<grpc/grpc.h>"],
             "server/http_worker.c": ["<microhttpd.h>", "<stdio.h>"],
             "client/transport.c": ["<curl/curl.h>"],
@@ -74,8 +74,8 @@ class CheckLayers(unittest.TestCase):
         }), [])
 
     def test_a_layer_above_is_named_with_the_rule(self):
-        self.assert_single({"api/object.h": [], "base/buf.c": ['"api/object.h"']},
-                           "base/buf.c:1", "api/object.h", "base may use nothing")
+        self.assert_single({"api/model/object.h": [], "base/buf.c": ['"api/model/object.h"']},
+                           "base/buf.c:1", "api/model/object.h", "base may use nothing")
 
     def test_a_layer_beside_is_seen(self):
         self.assert_single({"storage/cache.h": [], "client/informer.c": ['"storage/cache.h"']},

@@ -1,5 +1,5 @@
 /* Boxes own toys, and are of an age in which clients emptied them by themselves: deleting one, with nothing else said, lets them go. */
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 static const struct field box_fields[] = {OBJECT_FIELDS, {0}};
 

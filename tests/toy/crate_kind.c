@@ -1,7 +1,7 @@
 /* Crates have a form that grew: v1 names any number of things, v1beta1 one. With CRATE_BEFORE_V1 this is the declaration of a build from before v1, which knows
  * no other form than v1beta1. */
-#include "api/kind.h"
-#include "api/members.h"
+#include "api/model/kind.h"
+#include "api/model/members.h"
 
 /* ---- v1beta1 ---- */
 

@@ -1,6 +1,6 @@
 /* An annals as it was before v1 was what is stored: linked with -Wl,--wrap=kind_register, it declares of every kind that has a v1beta1 that objects are stored in
  * that, unless told otherwise. */
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 void __real_kind_register(struct kind *k);
 void __wrap_kind_register(struct kind *k);

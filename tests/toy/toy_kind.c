@@ -1,5 +1,5 @@
 /* A kind that only tests know: what a file in api/kinds looks like, and proof that nothing else has to be touched. */
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 static const struct field spec_fields[] = {
 	{"size", &type_int32, FIELD_ALWAYS | FIELD_MANDATORY, "How big it is, in millimetres.", NULL, "10"},

@@ -4,7 +4,7 @@
 
 #include "tests/unit/check.h"
 
-#include "api/kind.h"
+#include "api/model/kind.h"
 
 #include <stdlib.h>
 

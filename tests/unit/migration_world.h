@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_MIGRATION_WORLD_H
 #define TESTS_UNIT_MIGRATION_WORLD_H
 
-#include "api/members.h"
+#include "api/model/members.h"
 #include "migration/migrator.h"
 #include "storage/memory.h"
 #include "tests/unit/api_world.h"

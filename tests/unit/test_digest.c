@@ -1,4 +1,4 @@
-#include "api/digest.h"
+#include "api/model/digest.h"
 #include "tests/unit/tree.h"
 
 static struct str canonical(const char *text)

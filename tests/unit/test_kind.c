@@ -1,6 +1,6 @@
 #include "tests/unit/api_world.h"
 
-#include "api/storage_version.h"
+#include "api/model/storage_version.h"
 /* Linked into this program as a file of api/kinds is into the server: nothing here or there names what it declares. */
 #include "tests/toy/toy_kind.c"
 

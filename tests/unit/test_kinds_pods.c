@@ -1,5 +1,5 @@
 /* Pods, templates and claims: what is filled in, decided, refused and shown. tests/cluster compares much more of it with kube-apiserver. */
-#include "api/protobuf.h"
+#include "api/model/protobuf.h"
 #include "tests/unit/kind_world.h"
 
 #define POD "/v1/pods"

@@ -1,4 +1,4 @@
-#include "api/kind.h"
+#include "api/model/kind.h"
 #include "tests/unit/patches.h"
 
 /* What ControllerRevision lacks: lists keyed by a member within such lists, and a list that is replaced. */

@@ -1,6 +1,6 @@
 /* The bodies are what k8s.io/apimachinery v0.36.3 and kubectl write, byte for byte, unless they are here to be refused. */
-#include "api/object.h"
-#include "api/protobuf.h"
+#include "api/model/object.h"
+#include "api/model/protobuf.h"
 #include "tests/unit/api_world.h"
 
 #define APPS_REVISION "0a1d0a07617070732f76311212436f6e74726f6c6c65725265766973696f6e" /* the envelope's TypeMeta */

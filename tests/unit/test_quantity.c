@@ -1,4 +1,4 @@
-#include "api/quantity.h"
+#include "api/model/quantity.h"
 #include "tests/unit/check.h"
 
 static struct str written(struct arena *a, const char *text)

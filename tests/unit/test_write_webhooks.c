@@ -1,6 +1,6 @@
 /* Writes whose webhooks are configured otherwise while they are being asked: the server, on a store in memory, behind delegates that hold their
  * answers. A phase ends as it began, as in kube-apiserver: who was asked is obeyed, and who comes later is not asked. */
-#include "api/members.h"
+#include "api/model/members.h"
 #include "base/clock.h"
 #include "tests/unit/behind_world.h"
 #include "tests/unit/http_client.h"

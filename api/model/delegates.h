@@ -1,0 +1,113 @@
+/* What a server behind a kube-apiserver leaves to it: whom a bearer token names, who may do what, how a namespace is, what admission
+ * webhooks say. The server knows this interface; delegation/ implements it as a client of kube-apiserver; cli/ puts them together.
+ *
+ * Asking never blocks. Each function that takes a question returns true when the answer is in it already. Else question.done is called
+ * exactly once, later, from any thread, perhaps before the function has returned; until then the question, all it points to and its arena
+ * belong to whoever answers. Every question ends: by itself when its time (deadline_ms) is up, and when the delegates are stopped. A question
+ * that could not be answered says so (`failure`), and whoever asked fails closed. */
+#ifndef API_MODEL_DELEGATES_H
+#define API_MODEL_DELEGATES_H
+
+#include "api/model/kind.h"
+#include "api/model/user.h"
+
+struct question {
+	void (*done)(struct question *q);
+	void *ctx;           /* of done */
+	struct arena *arena; /* for answers */
+	int64_t deadline_ms; /* monotonic */
+	struct str failure;  /* why there is no answer, for people; empty: there is one */
+	bool is_turned_away; /* a failure: this source, or all together, ask too much at once; soon it may be asked again */
+};
+
+/* authentication.k8s.io/v1 TokenReview. */
+struct token_question {
+	struct question base;
+	struct str token;
+	struct str source; /* who shows it: an address. Of tokens that nobody knows, each source has its share */
+	/* answer */
+	bool is_known;
+	struct user user; /* groups as the review has them */
+};
+
+/* authorization.k8s.io/v1 SubjectAccessReview. */
+struct access_question {
+	struct question base;
+	struct authz_attributes what;
+	/* answer */
+	bool is_allowed, is_denied; /* neither: no opinion, which is no */
+	struct str reason;
+};
+
+enum namespace_phase {
+	NAMESPACE_UNKNOWN, /* this server keeps no namespaces: whoever does decides */
+	NAMESPACE_ABSENT,
+	NAMESPACE_ACTIVE,
+	NAMESPACE_TERMINATING,
+	NAMESPACE_UNDECIDED, /* cannot be said now: the write stops here, which has been told elsewhere */
+};
+
+/* One namespace, asked of the server itself, not of a cache. */
+struct namespace_question {
+	struct question base;
+	struct str name;
+	/* answer */
+	enum namespace_phase phase;
+};
+
+enum webhook_phase { WEBHOOKS_MUTATING, WEBHOOKS_VALIDATING };
+
+/* All webhooks of one phase for one write: mutating ones one after the other, with reinvocation, validating ones at once. */
+struct webhook_question {
+	struct question base;
+	enum webhook_phase phase;
+	const char *operation; /* "CREATE", "UPDATE", "DELETE", "CONNECT" */
+	const struct kind *kind;
+	const struct door *door; /* the request's */
+	struct str subresource, ns, name;
+	const struct user *user;
+	bool is_dry_run;
+	const struct json *options;  /* CreateOptions, UpdateOptions, PatchOptions, DeleteOptions with kind and apiVersion, or NULL */
+	const struct object *object; /* NULL: delete */
+	const struct object *old;    /* NULL: create */
+	struct str audit_id;
+	/* answer */
+	struct status st;           /* code 0: allowed; else the refusal (also when a webhook failed whose policy is Fail) */
+	const struct json *changed; /* mutating: the whole object, as the request's door shows it; NULL: as it was */
+	struct str *warnings;       /* for Warning headers */
+	size_t n_warnings;
+	struct user_extra *annotations; /* for the audit event */
+	size_t n_annotations;
+};
+
+/* Whose certificates are believed: given by flags, or followed in the ConfigMap kube-system/extension-apiserver-authentication
+ * (k8s.io/apiserver pkg/server/options DelegatingAuthenticationOptions). */
+struct trust {
+	struct str client_ca; /* PEM; users' certificates. Empty: none is believed */
+	struct str front_ca;  /* PEM; certificates of front proxies. Empty: no header is believed */
+	/* Common names a front proxy may have; none: any that front_ca signed. */
+	const struct str *front_names;
+	size_t n_front_names;
+	/* Headers that name the user, in the order in which they are looked at. */
+	const struct str *user_headers, *uid_headers, *group_headers, *extra_prefixes;
+	size_t n_user_headers, n_uid_headers, n_group_headers, n_extra_prefixes;
+};
+
+struct delegates {
+	void *ctx;
+	/* NULL functions: not delegated. */
+	bool (*ask_token)(void *ctx, struct token_question *q);
+	bool (*ask_access)(void *ctx, struct access_question *q);
+	/* What the cache of namespaces says; ABSENT as long as it is not full. */
+	enum namespace_phase (*namespace_phase)(void *ctx, struct str name);
+	bool (*ask_namespace)(void *ctx, struct namespace_question *q);
+	/* Would any webhook be asked about such a write (rules alone)? From memory; true as long as that is not known. */
+	bool (*has_webhooks)(void *ctx, const struct webhook_question *q);
+	bool (*ask_webhooks)(void *ctx, struct webhook_question *q);
+	/* Whose certificates are believed; false until it has been read for the first time. */
+	bool (*knows_trust)(void *ctx);
+	/* For /readyz: what is still missing, one line for each, appended to out; nothing when all is there. */
+	void (*write_missing)(void *ctx, struct buf *out);
+};
+
+#endif

@@ -1,0 +1,18 @@
+/* Text the way Go prints it, where clients see it: names in messages, mostly. */
+#ifndef API_MODEL_GOTEXT_H
+#define API_MODEL_GOTEXT_H
+
+#include "base/arena.h"
+
+/* Ceiling of any one text made from parts of a request: bodies are much smaller, and quoting makes four bytes of one at most. What
+ * goes beyond is cut. */
+enum { TEXT_MAX = 64 * 1024 * 1024 };
+
+/* Go's %q: "a\x00". */
+struct str go_quote(struct arena *a, struct str s);
+/* unicode.IsPrint, nearly: of unassigned code points only the planes without any characters count as not printable. */
+bool go_is_print(uint32_t c);
+/* The code point at p in *ret_c, and its bytes; 0 where p is not UTF-8 (names in paths and headers may be anything). */
+unsigned go_decode_rune(const char *p, const char *end, uint32_t *ret_c);
+
+#endif

@@ -1,0 +1,204 @@
+/* A kind is one declaration: names, scope, doors, schema, rules, columns, selectable fields. Routing, discovery, OpenAPI, keys,
+ * validation, printing and the cache read it. To add one, add one file to api/kinds that ends in KIND_REGISTER(x). */
+#ifndef API_MODEL_KIND_H
+#define API_MODEL_KIND_H
+
+#include "api/model/history.h"
+#include "api/model/object.h"
+#include "api/model/reference.h"
+
+/* Verbs as discovery and authorization name them. */
+enum verb {
+	VERB_GET = 1 << 0,
+	VERB_LIST = 1 << 1,
+	VERB_WATCH = 1 << 2,
+	VERB_CREATE = 1 << 3,
+	VERB_UPDATE = 1 << 4,
+	VERB_PATCH = 1 << 5,
+	VERB_DELETE = 1 << 6,
+	VERB_DELETECOLLECTION = 1 << 7,
+	VERBS_ALL = 0xff,
+};
+const char *verb_name(enum verb v);
+
+/* A group/version through which the kind is read and written. doors[0] is the hub: its group and resource name the etcd key. */
+struct door {
+	const char *group, *version; /* group "" is core */
+	const char *definition;      /* OpenAPI name of the object at this door */
+	bool standalone_only;
+	const char *deprecation; /* text of the Warning header, NULL: not deprecated */
+	/* All three NULL: the door shows the hub form as it is (reads then never parse). Whole objects in normal form; the
+	 * conversions change what differs between the forms and leave kind, apiVersion and metadata alone. */
+	const struct type *type;
+	struct json *(*from_hub)(const struct json *hub, struct arena *a);
+	struct json *(*to_hub)(const struct json *sent, const struct json *stored_hub, struct arena *a); /* or NULL when new */
+	const char *invalid_group; /* the group that a 422 names: that of upstream's own form of the kind. NULL: the door's */
+	/* What field selectors are called here, ending with a NULL name; NULL: as in the kind. */
+	const struct field_alias {
+		const char *name, *path; /* path: that of the kind's selectable field */
+	} * field_aliases;
+};
+
+struct column {
+	const char *name, *type, *format, *doc;
+	int priority; /* 0: always shown; 1: with -o wide */
+	/* Writes one JSON value. now_s: wall clock, for ages. NULL: how many objects refer to this one (api/model/reference.h), null if not all can be read. */
+	void (*cell)(const struct object *o, int64_t now_s, struct buf *out);
+	bool annals_only; /* left out at doors of upstream groups */
+};
+
+/* The first and the last column of every kind. */
+void column_write_name(const struct object *o, int64_t now_s, struct buf *out);
+void column_write_age(const struct object *o, int64_t now_s, struct buf *out);
+void column_write_since(struct str time, int64_t now_s, struct buf *out); /* how long ago; "<unknown>" of no time */
+/* Whether a pod was made from the object, or anything refers to it: "yes" or "no". The object alone does not tell: this writes "<unknown>",
+ * and whoever knows the others (server/table.c) something else. */
+void column_write_live(const struct object *o, int64_t now_s, struct buf *out);
+/* Upstream's descriptions (metav1.ObjectMeta), which clients get to see in every table. */
+#define COLUMN_NAME_TEXT                                                                                                   \
+	"Name must be unique within a namespace. Is required when creating resources, although some resources may allow a " \
+	"client to request the generation of an appropriate name automatically. Name is primarily intended for creation "   \
+	"idempotence and configuration definition. Cannot be updated. More info: "                                          \
+	"https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names"
+#define COLUMN_AGE_TEXT                                                                                                    \
+	"CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed " \
+	"to be set in happens-before order across separate operations. Clients may not set this value. It is represented "  \
+	"in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: "                 \
+	"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata"
+#define COLUMN_NAME                                                                     \
+	{                                                                               \
+		"Name", "string", "name", COLUMN_NAME_TEXT, 0, column_write_name, false \
+	}
+#define COLUMN_AGE                                                                \
+	{                                                                         \
+		"Age", "string", "", COLUMN_AGE_TEXT, 0, column_write_age, false \
+	}
+
+/* A field selector beyond metadata.name and metadata.namespace. */
+struct selectable_field {
+	const char *path;                                             /* "revision", "controller.uid" */
+	struct str (*value)(const struct object *o, struct arena *a); /* the string selectors compare with */
+	bool annals_only;
+};
+
+struct subresource {
+	const char *name; /* "status", "finalize" */
+	unsigned verbs;   /* of enum verb: GET, UPDATE, PATCH */
+	/* Moves into `stored` (a copy of what is stored) what this subresource may change of `sent`. */
+	void (*merge)(struct object *stored, const struct object *sent, struct arena *a);
+	/* Instead of the kind's own rules (metadata has been checked); NULL: none. */
+	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
+	const char *const *reset_fields; /* see struct kind */
+	bool annals_only;                /* not at doors of upstream groups */
+	bool is_diff;                    /* GET answers a patch from another object to this one (server/diff.c) */
+};
+
+/* What becomes of an object's dependents when its DELETE has no policy and no finalizer of the garbage collector says it. Kinds whose
+ * clients deleted dependents themselves before there was a collector orphan them (seed 001); no new kind should. */
+enum dependents_policy {
+	DEPENDENTS_DELETED,
+	DEPENDENTS_ORPHANED,
+	DEPENDENTS_IGNORED, /* the kind takes no part in collection, whatever the policy (events) */
+};
+
+enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
+
+#define KIND_WARNINGS_MAX 8
+enum { KIND_COUNT_MAX = 64, KIND_DOORS_MAX = 8 };
+
+struct kind {
+	const char *kind, *list_kind;    /* "ControllerRevision", "ControllerRevisionList" */
+	const char *resource, *singular; /* "controllerrevisions", "controllerrevision" */
+	const char *const *short_names;  /* NULL-terminated or NULL */
+	const char *const *categories;
+	bool is_namespaced;
+	unsigned verbs; /* of enum verb */
+	enum name_rule name_rule;
+	enum dependents_policy dependents;
+	/* The kind leaves metadata to what upstream checks of all kinds, which comes once, and on create only after its own rules. */
+	bool checks_meta_last;
+	bool any_finalizer; /* names of finalizers need no domain: upstream's apimachinery says so, its core and apps do not */
+	const struct door *doors;
+	size_t n_doors;
+	size_t storage_door;     /* index: the version objects are stored in unless told otherwise (api/model/storage_version.h) */
+	const struct type *type; /* hub form, whole object: apiVersion, kind, metadata, ... */
+	const char *doc;
+	bool unconditional_update;  /* PUT without resourceVersion is allowed */
+	bool create_on_update;      /* PUT of what is not there creates it */
+	bool keeps_generation;      /* generation is the client's (ControllerRevision); otherwise see bumps_generation */
+	bool is_answered; /* only created, and answered rather than stored (server/reviews.c); validate looks at metadata, too */
+	bool delete_answers_object; /* DELETE answers the object rather than a Status */
+	/* Deletion is the kind's own code upstream (registry/core/namespace), which words failed preconditions as the store does, and takes
+	 * orphanDependents=false for Foreground. */
+	bool has_own_delete;
+	bool expires;               /* removed some time (--event-ttl) after it was last written, as events are */
+	const char *const *retired_versions; /* "apps/v1beta1": once named the kind; NULL-terminated or NULL */
+	/* Top-level members that writes through the resource itself never change ("status"), so nobody comes to own them that way. */
+	const char *const *reset_fields;
+
+	/* Rules, all optional. Decide only: no I/O. prepare_* may change the new object; validate* only report. On create validate
+	 * is called, on update validate_update; neither looks at metadata, which validate.h does before them. */
+	void (*set_defaults)(struct object *o, struct arena *a); /* part of decoding, so ownership sees what it sets */
+	void (*prepare_create)(struct object *o, struct arena *a);
+	void (*prepare_update)(struct object *o, const struct object *old, struct arena *a);
+	bool (*bumps_generation)(const struct object *o, const struct object *old);
+	void (*validate)(const struct object *o, struct field_errors *errors);
+	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
+	/* What is worth a Warning in a version that has passed all rules; old: NULL on create. How many, static texts. */
+	size_t (*warn)(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX]);
+	/* Asked first on every delete; true: mark as deleting (deletionTimestamp, but no grace period) and keep what this has made of it,
+	 * finalizers or not (namespaces). */
+	bool (*keep_on_delete)(struct object *o, struct arena *a);
+	/* Kinds whose objects take time to stop (pods): for how many seconds a deletion is put off, 0: not at all. wanted_s is what the
+	 * client asks for, if it does. NULL: never. */
+	int64_t (*grace_period)(const struct object *o, bool is_wanted, int64_t wanted_s);
+	/* After an update or finalize of a deleting object: may it be removed now? NULL: when metadata.finalizers is empty. */
+	bool (*may_remove)(const struct object *o);
+
+	const struct column *columns;
+	size_t n_columns;
+	const struct selectable_field *selectable;
+	size_t n_selectable;
+	const struct subresource *subresources;
+	size_t n_subresources;
+
+	/* What its objects refer to (api/model/reference.h), and the computed fields of that, ending with a NULL prefix. How many. */
+	const struct reference_field *reference_fields;
+	size_t (*references)(const struct object *o, struct reference ret[REFERENCES_MAX]);
+	/* Is the object not to be created unless what it refers to is there and stays? NULL: never. */
+	bool (*needs_references)(const struct object *o);
+	/* Where its objects are in the history of their controllers (api/model/history.h); false: in none. NULL: the kind is no history. */
+	bool (*history)(const struct object *o, struct history_place *ret);
+	bool is_protected; /* may always be referred to, with the finalizer or without */
+
+	unsigned index; /* set by registration: dense, for tables by kind */
+};
+
+void kind_register(struct kind *k); /* before main(): see the macro. Aborts on a clash of names */
+#define KIND_REGISTER(k)                                            \
+	__attribute__((constructor)) static void k##_register(void) \
+	{                                                           \
+		kind_register(&k);                                  \
+	}
+
+size_t kind_count(void);
+const struct kind *kind_at(size_t i);
+/* By group/version/resource; *ret_door may be NULL. Standalone-only doors are found only when is_standalone. */
+const struct kind *kind_by_resource(
+	struct str group, struct str version, struct str resource, bool is_standalone, const struct door **ret_door);
+const struct kind *kind_by_hub(struct str group, struct str resource); /* for storage keys */
+/* The fields by which objects of a kind refer to those of another, one after the other: after NULL the first, after the last NULL. */
+const struct reference_field *kind_reference_to(
+	const struct kind *k, const struct kind *target, const struct reference_field *after);
+const struct subresource *kind_subresource(const struct kind *k, struct str name);
+bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct door *d);
+bool door_is_visible(const struct door *d, bool is_standalone);
+const struct type *door_type(const struct kind *k, const struct door *d);
+/* The kind's door of that API version ("apps/v1"), or NULL. */
+const struct door *kind_door(const struct kind *k, struct str api_version);
+struct str door_api_version(const struct door *d, struct arena *a); /* "apps/v1", "v1" */
+void door_write_api_version(const struct door *d, struct buf *out);
+bool kind_is_stored(const struct kind *k);                  /* rather than only answered */
+const struct door *kind_storage_door(const struct kind *k); /* as declared: storage_door */
+
+#endif

@@ -1,0 +1,51 @@
+/* Looking at members of objects in normal form; what is absent is empty. */
+#ifndef API_MODEL_MEMBERS_H
+#define API_MODEL_MEMBERS_H
+
+#include "base/json.h"
+#include "base/map.h"
+
+static inline struct str member_text(const struct json *object, const char *name)
+{
+	return json_text(json_gets(object, name));
+}
+
+static inline int64_t member_int(const struct json *object, const char *name)
+{
+	int64_t n = 0;
+	const struct json *v = json_gets(object, name);
+	return v && json_to_int64(v, &n) ? n : 0;
+}
+
+static inline bool member_is_true(const struct json *object, const char *name)
+{
+	const struct json *v = json_gets(object, name);
+	return json_is(v, JSON_BOOL) && v->boolean;
+}
+
+static inline uint32_t member_count(const struct json *object, const char *name)
+{
+	const struct json *v = json_gets(object, name);
+	return json_is(v, JSON_ARRAY) || json_is(v, JSON_OBJECT) ? v->n : 0;
+}
+
+/* NULL beyond the end, and where there is no list. */
+static inline struct json *list_item(const struct json *list, uint32_t i)
+{
+	return json_is(list, JSON_ARRAY) && i < list->n ? list->items[i] : NULL;
+}
+
+/* The items of a list by the text of one member, of equal ones the first: clients may send as many as they like, so nobody looks
+ * through them for each of another list. map_done() it. */
+static inline void list_index(struct map *ret, const struct json *list, const char *name)
+{
+	struct json *item;
+	map_init(ret, json_is(list, JSON_ARRAY) ? list->n : 0);
+	for (uint32_t i = 0; (item = list_item(list, i)); i++) {
+		if (!map_get(ret, member_text(item, name))) {
+			map_set(ret, member_text(item, name), item, NULL);
+		}
+	}
+}
+
+#endif

@@ -1,0 +1,525 @@
+#include "api/model/object.h"
+
+#include "api/model/kind.h"
+
+#include <assert.h>
+
+/* metadata <-> struct meta, in the order of the schema. */
+
+enum meta_form { META_TEXT, META_INT, META_GRACE, META_OBJECT, META_ARRAY };
+
+static const struct meta_row {
+	const char *name;
+	enum meta_form form;
+	size_t offset;
+} meta_rows[] = {
+	{"name", META_TEXT, offsetof(struct meta, name)},
+	{"generateName", META_TEXT, offsetof(struct meta, generate_name)},
+	{"namespace", META_TEXT, offsetof(struct meta, ns)},
+	{"uid", META_TEXT, offsetof(struct meta, uid)},
+	{"resourceVersion", META_TEXT, offsetof(struct meta, resource_version)},
+	{"generation", META_INT, offsetof(struct meta, generation)},
+	{"creationTimestamp", META_TEXT, offsetof(struct meta, creation_timestamp)},
+	{"deletionTimestamp", META_TEXT, offsetof(struct meta, deletion_timestamp)},
+	{"deletionGracePeriodSeconds", META_GRACE, offsetof(struct meta, grace_period_s)},
+	{"labels", META_OBJECT, offsetof(struct meta, labels)},
+	{"annotations", META_OBJECT, offsetof(struct meta, annotations)},
+	{"ownerReferences", META_ARRAY, offsetof(struct meta, owner_references)},
+	{"finalizers", META_ARRAY, offsetof(struct meta, finalizers)},
+	{"managedFields", META_ARRAY, offsetof(struct meta, managed_fields)},
+};
+
+static void *meta_slot(const struct meta *m, const struct meta_row *row)
+{
+	return (char *)(uintptr_t)m + row->offset;
+}
+
+static void meta_read(struct meta *m, const struct meta_row *row, struct json *v)
+{
+	switch (row->form) {
+	case META_TEXT:
+		*(struct str *)meta_slot(m, row) = json_text(v);
+		break;
+	case META_INT:
+		json_to_int64(v, meta_slot(m, row));
+		break;
+	case META_GRACE:
+		m->has_grace_period = json_to_int64(v, meta_slot(m, row));
+		break;
+	case META_OBJECT:
+	case META_ARRAY:
+		if (json_is(v, row->form == META_OBJECT ? JSON_OBJECT : JSON_ARRAY) &&
+			(v->n || row->offset == offsetof(struct meta, managed_fields))) {
+			*(struct json **)meta_slot(m, row) = v;
+		}
+		break;
+	}
+}
+
+/* Members mostly come in order, so looking starts behind the last one. What others have written may have any order. */
+static const struct meta_row *meta_find(struct str name, const struct meta_row *last)
+{
+	size_t first = last ? (size_t)(last - meta_rows) + 1 : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(meta_rows); i++) {
+		const struct meta_row *row = &meta_rows[(first + i) % ARRAY_SIZE(meta_rows)];
+		if (str_is(name, row->name)) {
+			return row;
+		}
+	}
+	return NULL;
+}
+
+static void meta_from_json(struct meta *m, const struct json *in)
+{
+	*m = (struct meta){0};
+	const struct meta_row *last = NULL, *row;
+	for (uint32_t i = 0; i < in->n; i++) {
+		if ((row = meta_find(in->members[i].name, last))) {
+			meta_read(m, row, in->members[i].value);
+			last = row;
+		}
+	}
+}
+
+/* NULL where the row is left out. */
+static struct json *meta_value(const struct meta *m, const struct meta_row *row, struct arena *a)
+{
+	const struct str *text = meta_slot(m, row);
+	const int64_t *n = meta_slot(m, row);
+	switch (row->form) {
+	case META_TEXT:
+		return text->n ? json_string(a, *text) : NULL;
+	case META_INT:
+		return *n ? json_int(a, *n) : NULL;
+	case META_GRACE:
+		return m->has_grace_period ? json_int(a, *n) : NULL;
+	case META_OBJECT:
+	case META_ARRAY:
+		return *(struct json **)meta_slot(m, row);
+	}
+	return NULL;
+}
+
+static struct json *meta_to_json(const struct meta *m, struct arena *a)
+{
+	struct json *out = json_object(a);
+	for (size_t i = 0; i < ARRAY_SIZE(meta_rows); i++) {
+		struct json *v = meta_value(m, &meta_rows[i], a);
+		if (v) {
+			json_add(a, out, str_of(meta_rows[i].name), v);
+		}
+	}
+	return out;
+}
+
+size_t meta_owner_count(const struct meta *m)
+{
+	return m->owner_references ? m->owner_references->n : 0;
+}
+
+static bool is_true(const struct json *j)
+{
+	return json_is(j, JSON_BOOL) && j->boolean;
+}
+
+void meta_owner(const struct meta *m, size_t i, struct owner_reference *ret)
+{
+	assert(i < meta_owner_count(m));
+	const struct json *owner = m->owner_references->items[i];
+	*ret = (struct owner_reference){
+		.api_version = json_text(json_gets(owner, "apiVersion")),
+		.kind = json_text(json_gets(owner, "kind")),
+		.name = json_text(json_gets(owner, "name")),
+		.uid = json_text(json_gets(owner, "uid")),
+		.is_controller = is_true(json_gets(owner, "controller")),
+		.blocks_deletion = is_true(json_gets(owner, "blockOwnerDeletion")),
+	};
+}
+
+bool meta_controller(const struct meta *m, struct owner_reference *ret)
+{
+	for (size_t i = 0; i < meta_owner_count(m); i++) {
+		meta_owner(m, i, ret);
+		if (ret->is_controller) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_finalizer(const struct meta *m, uint32_t i, struct str name)
+{
+	return str_eq(json_text(m->finalizers->items[i]), name);
+}
+
+bool meta_has_finalizer(const struct meta *m, struct str name)
+{
+	for (uint32_t i = 0; m->finalizers && i < m->finalizers->n; i++) {
+		if (is_finalizer(m, i, name)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void meta_add_finalizer(struct meta *m, struct arena *a, struct str name)
+{
+	if (meta_has_finalizer(m, name)) {
+		return;
+	}
+	m->finalizers = m->finalizers ? json_copy(a, m->finalizers) : json_array(a);
+	json_append(a, m->finalizers, json_string(a, name));
+}
+
+void meta_remove_finalizer(struct meta *m, struct arena *a, struct str name)
+{
+	if (!meta_has_finalizer(m, name)) {
+		return;
+	}
+	struct json *kept = json_array(a);
+	for (uint32_t i = 0; i < m->finalizers->n; i++) {
+		if (!is_finalizer(m, i, name)) {
+			json_append(a, kept, m->finalizers->items[i]);
+		}
+	}
+	m->finalizers = kept->n ? kept : NULL;
+}
+
+/* Whole objects. */
+
+bool object_is_type_member(struct str name)
+{
+	return str_is(name, "kind") || str_is(name, "apiVersion") || str_is(name, "metadata");
+}
+
+struct object *object_from_hub(const struct kind *kind, const struct json *hub, struct arena *a)
+{
+	struct object *o = arena_new(a, struct object);
+	o->kind = kind;
+	o->fields = json_object(a);
+	for (uint32_t i = 0; i < hub->n; i++) {
+		const struct json_member *m = &hub->members[i];
+		if (str_is(m->name, "metadata") && json_is(m->value, JSON_OBJECT)) {
+			meta_from_json(&o->meta, m->value);
+		} else if (!object_is_type_member(m->name)) {
+			json_add(a, o->fields, m->name, m->value);
+		}
+	}
+	return o;
+}
+
+struct json *object_to_hub(const struct object *o, struct str api_version, struct arena *a)
+{
+	struct json *out = json_object(a);
+	json_add(a, out, STR("kind"), json_string(a, str_of(o->kind->kind)));
+	json_add(a, out, STR("apiVersion"), json_string(a, api_version));
+	json_add(a, out, STR("metadata"), meta_to_json(&o->meta, a));
+	for (uint32_t i = 0; i < o->fields->n; i++) {
+		json_add(a, out, o->fields->members[i].name, o->fields->members[i].value);
+	}
+	return out;
+}
+
+struct json *object_to_json(const struct object *o, const struct door *door, struct arena *a)
+{
+	struct json *hub = object_to_hub(o, door_api_version(door, a), a);
+	return door->from_hub ? door->from_hub(hub, a) : hub;
+}
+
+struct object *object_copy(const struct object *o, struct arena *a)
+{
+	struct object *copy = arena_new(a, struct object);
+	*copy = *o;
+	copy->fields = json_copy(a, o->fields);
+	return copy;
+}
+
+/* Which kind and version a body claims to be; the door's own where it says nothing. */
+struct claim {
+	struct str kind, api_version;
+};
+
+static const char no_type_prefix[] = "couldn't get version/kind; json parse error: ";
+
+static bool read_claim_text(const struct json *in, const char *name, struct str *ret)
+{
+	const struct json *v = json_gets(in, name);
+	*ret = json_is(v, JSON_STRING) ? json_text(v) : (struct str){0};
+	return !v || v->kind == JSON_NULL || v->kind == JSON_STRING;
+}
+
+/* "/v1" is "v1", and "apps/" the version of apps that the door has. */
+static void claim_default(struct claim *c, const struct kind *kind, const struct door *door, struct arena *a)
+{
+	struct str group, version;
+	if (!c->kind.n) {
+		c->kind = str_of(kind->kind);
+	}
+	if (str_cut(c->api_version, '/', &group, &version)) {
+		bool is_own_group = !version.n && str_is(group, door->group);
+		c->api_version = is_own_group ? (struct str){0} : !group.n ? version : c->api_version;
+	}
+	if (!c->api_version.n) {
+		c->api_version = door_api_version(door, a);
+	}
+}
+
+static int claim_read(struct claim *c, const struct kind *kind, const struct door *door, const struct json *in, struct arena *a,
+	struct str *ret_error)
+{
+	if (in->kind != JSON_OBJECT && in->kind != JSON_NULL) {
+		*ret_error = arena_printf(a,
+			"%sjson: cannot unmarshal %s into Go value of type struct { APIVersion string "
+			"\"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+			no_type_prefix, json_kind_name(in->kind));
+		return OBJECT_UNRECOGNIZED;
+	}
+	static const char *const names[] = {"apiVersion", "kind"};
+	struct str *const texts[] = {&c->api_version, &c->kind};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (!read_claim_text(in, names[i], texts[i])) {
+			*ret_error = arena_printf(a, "%sjson: cannot unmarshal %s into Go struct field .%s of type string",
+				no_type_prefix, json_kind_name(json_gets(in, names[i])->kind), names[i]);
+			return OBJECT_UNRECOGNIZED;
+		}
+	}
+	claim_default(c, kind, door, a);
+	return 0;
+}
+
+static bool is_group_version(struct str api_version)
+{
+	const char *slash = memchr(api_version.p, '/', api_version.n);
+	return !slash || !memchr(slash + 1, '/', (size_t)(api_version.p + api_version.n - slash - 1));
+}
+
+static bool is_listed(const char *const *list, struct str s)
+{
+	for (; list && *list; list++) {
+		if (str_is(s, *list)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool is_registered(const struct claim *c)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		if (str_is(c->kind, kind_at(i)->kind) && kind_door(kind_at(i), c->api_version)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A group's name in Go: "apps", "core". */
+static struct str go_package(const char *group)
+{
+	struct str head, tail;
+	str_cut(str_of(group), '.', &head, &tail);
+	return head.n ? head : STR("core");
+}
+
+static struct str claim_version(const struct claim *c)
+{
+	struct str group, version;
+	return str_cut(c->api_version, '/', &group, &version) ? version : c->api_version;
+}
+
+/* Is this what the door takes? */
+static int claim_check(
+	const struct claim *c, const struct kind *kind, const struct door *door, struct arena *a, struct str *ret_error)
+{
+	struct str expected = door_api_version(door, a);
+	bool is_kind = str_is(c->kind, kind->kind);
+	if (is_kind && str_eq(c->api_version, expected)) {
+		return 0;
+	}
+	if (!is_group_version(c->api_version)) {
+		*ret_error = arena_printf(a, "unexpected GroupVersion string: " STR_FMT, STR_ARG(c->api_version));
+		return OBJECT_UNRECOGNIZED;
+	}
+	if (is_kind && (kind_door(kind, c->api_version) || is_listed(kind->retired_versions, c->api_version))) {
+		*ret_error = arena_printf(a,
+			"the API version in the data (" STR_FMT ") does not match the expected API version (" STR_FMT ")",
+			STR_ARG(c->api_version), STR_ARG(expected));
+		return OBJECT_WRONG_VERSION;
+	}
+	if (is_registered(c)) {
+		*ret_error = arena_printf(a, "converting (" STR_FMT "." STR_FMT ") to (" STR_FMT ".%s): unknown conversion",
+			STR_ARG(claim_version(c)), STR_ARG(c->kind), STR_ARG(go_package(door->group)), kind->kind);
+		return OBJECT_MISMATCH;
+	}
+	*ret_error = arena_printf(a,
+		"no kind " STR_FMT " is registered for version " STR_FMT " in scheme \"pkg/runtime/scheme.go:111\"",
+		STR_ARG(go_quote(a, c->kind)), STR_ARG(go_quote(a, c->api_version)));
+	return OBJECT_MISMATCH;
+}
+
+int object_decode(struct object **ret, const struct kind *kind, const struct door *door, const struct json *in,
+	const struct object *stored, struct arena *a, struct decode_report *report, struct str *ret_error)
+{
+	struct claim claim;
+	int r = claim_read(&claim, kind, door, in, a, ret_error);
+	if (r) {
+		return r;
+	}
+	r = claim_check(&claim, kind, door, a, ret_error);
+	if (r) {
+		return r;
+	}
+	struct json *normal;
+	if (schema_decode(&normal, door_type(kind, door), in, a, report, ret_error)) {
+		return OBJECT_MISMATCH;
+	}
+	if (door->to_hub) {
+		normal = door->to_hub(normal, stored ? object_to_hub(stored, door_api_version(door, a), a) : NULL, a);
+	}
+	struct object *o = object_from_hub(kind, normal, a);
+	o->door = door;
+	o->beyond = stored ? stored->beyond : NULL;
+	if (kind->set_defaults) {
+		kind->set_defaults(o, a);
+	}
+	*ret = o;
+	return 0;
+}
+
+/* The beginning of a body, as kube shows it: objects as they are, anything else in hex. */
+static struct str summarize_body(struct str body, struct arena *a)
+{
+	enum { SHOWN = 30 };
+	const char *more = body.n > SHOWN ? " ..." : "";
+	struct str head = {body.p, MIN(body.n, (size_t)SHOWN)};
+	if (!head.n) {
+		return STR("<empty>");
+	}
+	if (head.p[0] == '{') {
+		return arena_printf(a, STR_FMT "%s", STR_ARG(head), more);
+	}
+	char hex[2 * SHOWN];
+	for (size_t i = 0; i < head.n; i++) {
+		hex[2 * i] = "0123456789abcdef"[(unsigned char)head.p[i] >> 4];
+		hex[2 * i + 1] = "0123456789abcdef"[head.p[i] & 15];
+	}
+	return arena_printf(a, "%.*s%s", (int)(2 * head.n), hex, more);
+}
+
+static void refuse_unrecognized(
+	struct status *st, const struct kind *kind, struct str body, const char *prefix, struct str reason)
+{
+	status_bad_request(st, "the object provided is unrecognized (must be of type %s): %s" STR_FMT " (" STR_FMT ")",
+		kind->kind, prefix, STR_ARG(reason), STR_ARG(summarize_body(body, st->arena)));
+}
+
+void object_refuse_body(struct status *st, const struct kind *kind, struct str body, struct str reason)
+{
+	refuse_unrecognized(st, kind, body, no_type_prefix, reason);
+}
+
+static void refuse_claim(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
+	const char *prefix, struct str reason)
+{
+	struct claim claim = {0};
+	claim_read(&claim, kind, door, in, st->arena, &(struct str){0});
+	claim_default(&claim, kind, door, st->arena);
+	status_bad_request(st, STR_FMT " in version " STR_FMT " cannot be handled as a %s: %s" STR_FMT, STR_ARG(claim.kind),
+		STR_ARG(go_quote(st->arena, claim_version(&claim))), kind->kind, prefix, STR_ARG(reason));
+}
+
+void object_refuse(struct status *st, const struct kind *kind, const struct door *door, struct str body, const struct json *in,
+	int error, struct str reason)
+{
+	switch (error) {
+	case OBJECT_UNRECOGNIZED:
+		refuse_unrecognized(st, kind, body, "", reason);
+		break;
+	case OBJECT_MISMATCH:
+		refuse_claim(st, kind, door, in, "", reason);
+		break;
+	case OBJECT_WRONG_VERSION:
+		status_bad_request(st, STR_FMT, STR_ARG(reason));
+		break;
+	}
+}
+
+void object_refuse_strict(struct status *st, const struct kind *kind, const struct door *door, const struct json *in,
+	const struct decode_report *report)
+{
+	struct buf list;
+	buf_init(&list, TEXT_MAX);
+	for (size_t i = 0; i < report->n_strict; i++) {
+		buf_adds(&list, i ? ", " : "");
+		buf_add_str(&list, report->strict[i]);
+	}
+	refuse_claim(st, kind, door, in, "strict decoding error: ", buf_str(&list));
+	buf_done(&list);
+}
+
+/* Comparing. */
+
+static bool is_same(const struct json *a, const struct json *b)
+{
+	return (!a && !b) || json_equal(a, b);
+}
+
+static bool meta_row_equal(const struct meta *a, const struct meta *b, const struct meta_row *row)
+{
+	const void *x = meta_slot(a, row), *y = meta_slot(b, row);
+	switch (row->form) {
+	case META_TEXT:
+		return str_eq(*(const struct str *)x, *(const struct str *)y);
+	case META_GRACE:
+		return a->has_grace_period == b->has_grace_period &&
+			(!a->has_grace_period || *(const int64_t *)x == *(const int64_t *)y);
+	case META_INT:
+		return *(const int64_t *)x == *(const int64_t *)y;
+	case META_OBJECT:
+	case META_ARRAY:
+		return is_same(*(struct json *const *)x, *(struct json *const *)y);
+	}
+	return false;
+}
+
+static bool managed_entry_equal(const struct json *a, const struct json *b)
+{
+	for (const struct field *f = type_managed_fields_entry.fields; f->name; f++) {
+		if (f->type != &type_time && !is_same(json_gets(a, f->name), json_gets(b, f->name))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool managed_fields_equal(const struct json *a, const struct json *b)
+{
+	uint32_t n = a ? a->n : 0;
+	if (n != (b ? b->n : 0)) {
+		return false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (!managed_entry_equal(a->items[i], b->items[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool object_equal(const struct object *a, const struct object *b)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(meta_rows); i++) {
+		size_t offset = meta_rows[i].offset;
+		bool is_compared =
+			offset != offsetof(struct meta, resource_version) && offset != offsetof(struct meta, managed_fields);
+		if (is_compared && !meta_row_equal(&a->meta, &b->meta, &meta_rows[i])) {
+			return false;
+		}
+	}
+	return managed_fields_equal(a->meta.managed_fields, b->meta.managed_fields) && json_equal(a->fields, b->fields);
+}
+
+struct object *object_empty(const struct kind *kind, struct arena *a)
+{
+	return object_from_hub(kind, schema_zero(kind->type, a), a);
+}

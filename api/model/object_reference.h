@@ -1,0 +1,9 @@
+/* How objects of the core group name others (k8s.io/api/core/v1 ObjectReference). */
+#ifndef API_MODEL_OBJECT_REFERENCE_H
+#define API_MODEL_OBJECT_REFERENCE_H
+
+#include "api/model/schema.h"
+
+extern const struct type type_object_reference;
+
+#endif
