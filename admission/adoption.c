@@ -1,5 +1,5 @@
 /* An owner that is being deleted adopts nothing: what it would adopt is about to be orphaned or collected (seed 001, the Three
- * Laws). That an object has one controller at most is for api/validate.c to check, among the other rules of owner references,
+ * Laws). That an object has one controller at most is for api/rules/validate.c to check, among the other rules of owner references,
  * because clients see the causes in that order. */
 #include "admission/rules.h"
 

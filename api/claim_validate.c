@@ -2,7 +2,7 @@
 
 #include "api/model/members.h"
 #include "api/model/quantity.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 static const char *const access_modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod", NULL};
 

@@ -3,7 +3,7 @@
 #define API_CLAIM_VALIDATE_H
 
 #include "api/model/kind.h"
-#include "api/where.h"
+#include "api/rules/where.h"
 
 void claim_template_validate(const struct where *at, const struct json *template, struct field_errors *errors);
 void claim_validate(const struct object *o, struct field_errors *errors);

@@ -1,6 +1,6 @@
 #include "api/last_applied.h"
 
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 #include "api/pod_validate.h"
 
 #include "api/pod_validate_parts.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 static void check_host_network(const struct pod_check *c, const struct where *at)
 {

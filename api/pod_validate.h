@@ -3,7 +3,7 @@
 #define API_POD_VALIDATE_H
 
 #include "api/model/kind.h"
-#include "api/where.h"
+#include "api/rules/where.h"
 
 void pod_template_validate(const struct where *at, const struct json *template, struct field_errors *errors);
 void pod_validate(const struct object *o, struct field_errors *errors);

@@ -4,7 +4,7 @@
 #define API_POD_VALIDATE_PARTS_H
 
 #include "api/model/members.h"
-#include "api/where.h"
+#include "api/rules/where.h"
 
 struct pod_check {
 	struct field_errors *errors;

@@ -1,7 +1,7 @@
 /* What must hold of probes and hooks, of references to fields, and of resources. */
 #include "api/model/quantity.h"
 #include "api/pod_validate_parts.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 void check_port(const struct pod_check *c, const struct where *at, const struct json *port)
 {

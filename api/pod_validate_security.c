@@ -1,6 +1,6 @@
 /* What holds of a pod's security settings as a whole, and of the namespaces of the node that it shares. */
 #include "api/pod_validate_parts.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 enum {
 	SYSCTL_NAME_MAX = 253,

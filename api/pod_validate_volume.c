@@ -1,7 +1,7 @@
 /* What must hold of volumes. Of those of particular storage systems: that what they cannot do without is there. */
 #include "api/claim_validate.h"
 #include "api/pod_validate_parts.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 static const char *const pulls[] = {"Always", "IfNotPresent", "Never", NULL};
 

@@ -1,7 +1,7 @@
 #include "api/selector.h"
 
 #include "api/model/gotext.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "base/clock.h"
 #include "cli/certs.h"
 #include "cli/certs_manifests.h"

@@ -1,6 +1,6 @@
 #include "controllers/recorder.h"
 
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/map.h"

@@ -1,7 +1,7 @@
 #include "delegation/webhook_round.h"
 
 #include "api/model/members.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "base/clock.h"
 #include "client/rest.h"
 #include "delegation/webhook_match.h"

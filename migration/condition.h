@@ -2,7 +2,7 @@
 #ifndef MIGRATION_CONDITION_H
 #define MIGRATION_CONDITION_H
 
-#include "api/condition.h"
+#include "api/rules/condition.h"
 
 /* Since when it has been so is taken from the condition of that type in `list`, if that has the same status. */
 struct json *condition_new(const struct json *list, const char *type, bool is_true, const char *reason, struct str message,

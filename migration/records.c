@@ -1,7 +1,7 @@
 /* StorageVersions and StorageMigrations as the migrator writes them: directly, since they are what the server itself has to say. */
 #include "migration/private.h"
 
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "storage/keys.h"
 
 enum { STORED_MAX = 1 << 20 };

@@ -1,7 +1,7 @@
 #include "server/audit_policy.h"
 
 #include "api/model/status.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "base/yaml.h"
 
 #include <errno.h>

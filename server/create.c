@@ -1,7 +1,7 @@
 /* POST to a collection. */
 #include "server/verbs.h"
 
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "server/respond.h"
 #include "server/reviews.h"
 #include "server/snapshot.h"

@@ -1,6 +1,6 @@
 #include "server/params.h"
 
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 #include "server/route.h"
 
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 #define SEGMENTS_MAX 16
 

@@ -1,6 +1,6 @@
 #include "server/server.h"
 
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "base/clock.h"
 #include "base/exposition.h"
 #include "server/dispatch.h"

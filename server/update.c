@@ -3,8 +3,8 @@
 
 #include "api/managed.h"
 #include "api/patch.h"
+#include "api/rules/validate.h"
 #include "api/unstructured.h"
-#include "api/validate.h"
 #include "server/audited.h"
 #include "server/respond.h"
 #include "server/versions.h"

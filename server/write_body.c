@@ -1,7 +1,7 @@
 #include "server/write_body.h"
 
 #include "api/model/protobuf.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "server/audited.h"
 
 static int read_protobuf(struct request *q, struct json **ret)

@@ -4,7 +4,7 @@
 #include "admission/admission.h"
 #include "api/managed.h"
 #include "api/model/protobuf.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "base/clock.h"
 #include "server/audited.h"
 #include "server/versions.h"

@@ -1,5 +1,5 @@
 /* ConfigMap: texts and bytes by name, for others to read. */
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 enum { DATA_MAX = 1024 * 1024 }; /* bytes, of all values together */
 

@@ -1,5 +1,5 @@
 /* ControllerRevision: one state of a controller's object, kept for history. `data` never changes once written (an admission rule). */
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 static const struct field revision_fields[] = {
 	OBJECT_FIELDS,

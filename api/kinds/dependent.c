@@ -1,8 +1,8 @@
 /* Dependent: needs Providers to stay (seed 004). Which ones never changes. `v1` names any number of objects, `v1beta1` one Provider. */
-#include "api/condition.h"
 #include "api/model/members.h"
-#include "api/spec_status.h"
-#include "api/validate.h"
+#include "api/rules/condition.h"
+#include "api/rules/spec_status.h"
+#include "api/rules/validate.h"
 
 /* ---- schema ---- */
 

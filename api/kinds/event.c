@@ -1,7 +1,7 @@
 /* Event: something that happened to an object, kept for a while. */
-#include "api/event_form.h"
 #include "api/model/object_reference.h"
-#include "api/validate.h"
+#include "api/rules/event_form.h"
+#include "api/rules/validate.h"
 
 enum {
 	TEXT_LIMIT = 128, /* of reportingInstance, action, reason */

@@ -1,5 +1,5 @@
 /* Lease: who holds something, and since when: what leader election agrees on. */
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 static const struct type strategy_type = {.kind = TYPE_STRING, .go_type = "v1.CoordinatedLeaseStrategy"};
 

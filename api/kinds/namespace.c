@@ -1,6 +1,6 @@
 /* Namespace: the scope of names. One that is deleted stays, Terminating, until what is in it is gone and spec.finalizers is empty. */
-#include "api/spec_status.h"
-#include "api/validate.h"
+#include "api/rules/spec_status.h"
+#include "api/rules/validate.h"
 
 static const struct type finalizer_type = {.kind = TYPE_STRING, .go_type = "v1.FinalizerName"};
 static const struct type finalizers_type = {.kind = TYPE_LIST, .elem = &finalizer_type};

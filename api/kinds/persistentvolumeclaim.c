@@ -3,7 +3,7 @@
 #include "api/model/kind.h"
 #include "api/model/members.h"
 #include "api/pod_schema.h"
-#include "api/spec_status.h"
+#include "api/rules/spec_status.h"
 
 static const struct field claim_fields[] = {
 	OBJECT_FIELDS,

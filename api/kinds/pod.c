@@ -4,7 +4,7 @@
 #include "api/pod_rules.h"
 #include "api/pod_schema.h"
 #include "api/pod_validate.h"
-#include "api/spec_status.h"
+#include "api/rules/spec_status.h"
 
 static const struct field pod_fields[] = {
 	OBJECT_FIELDS,

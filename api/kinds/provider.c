@@ -1,8 +1,8 @@
 /* Provider: what others depend on (seed 004). It is born with a finalizer that cannot be taken off while a Dependent refers to it. */
-#include "api/condition.h"
 #include "api/model/members.h"
-#include "api/spec_status.h"
-#include "api/validate.h"
+#include "api/rules/condition.h"
+#include "api/rules/spec_status.h"
+#include "api/rules/validate.h"
 
 static const struct type type_provider_spec = {
 	.kind = TYPE_OBJECT,

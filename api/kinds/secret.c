@@ -1,5 +1,5 @@
 /* Secret: bytes by name that not everybody may see. Its type says which names must be there. */
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "base/base64.h"
 
 enum { DATA_MAX = 1024 * 1024 }; /* bytes, of all values together */

@@ -1,7 +1,7 @@
 /* ServiceAccount: a name under which programs act. */
 #include "api/model/object_reference.h"
 #include "api/pod_schema.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 static const struct type secrets_type = {
 	.kind = TYPE_LIST,

@@ -1,9 +1,9 @@
 /* Snapshot: asks for a controller's state to be kept in its history (seed 000). It is answered, with what became of it in status, and never stored
  * itself (server/snapshot.c). */
 #include "api/model/members.h"
-#include "api/where.h"
+#include "api/rules/where.h"
 
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 enum { PREFIX_MAX = 253 - 10 }; /* so that a name has room for a beginning of the digest */
 

@@ -1,8 +1,8 @@
 /* StorageMigration: asks that all objects of a resource be stored in the version that all replicas write (seed 003), and says how far that is. It is
  * carried out by migration/; its conditions are those of storagemigration.k8s.io/v1beta1 StorageVersionMigration. */
-#include "api/condition.h"
 #include "api/model/members.h"
-#include "api/spec_status.h"
+#include "api/rules/condition.h"
+#include "api/rules/spec_status.h"
 
 /* ---- schema ---- */
 

@@ -1,8 +1,8 @@
 /* StorageVersion: in which version the replicas of this server store a kind, and in which its objects are stored (seed 003). Servers write them
  * (migration/), clients only read. Its status is that of internal.apiserver.k8s.io/v1alpha1, and more. */
-#include "api/condition.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
+#include "api/rules/condition.h"
 
 /* ---- schema ---- */
 

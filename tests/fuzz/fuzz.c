@@ -1,6 +1,6 @@
 #include "tests/fuzz/fuzz.h"
 
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 struct str fuzz_encoded(const struct json *j, struct arena *a)
 {

@@ -1,7 +1,7 @@
 /* A request line as it comes from the wire: "METHOD target", and in further lines a body of DeleteOptions. What it is taken for stays the
  * same when everything in it is percent-escaped; it is either a resource with a verb that it has, or refused with a reason; options are
  * what they may be, or refused. */
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "server/route.h"
 #include "tests/fuzz/fuzz.h"
 

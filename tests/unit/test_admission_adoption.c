@@ -1,4 +1,4 @@
-#include "api/validate.h"
+#include "api/rules/validate.h"
 #include "tests/unit/admission_world.h"
 
 #define OWNER(name, uid, controller)                                                                \

@@ -1,4 +1,4 @@
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 #include "tests/unit/api_world.h"
 

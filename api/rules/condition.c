@@ -1,7 +1,7 @@
-#include "api/condition.h"
+#include "api/rules/condition.h"
 
 #include "api/model/members.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 enum { REASON_MAX = 1024, MESSAGE_MAX = 32768 };
 

@@ -1,7 +1,7 @@
-#include "api/event_form.h"
+#include "api/rules/event_form.h"
 
 #include "api/model/object_reference.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 static const struct field source_fields[] = {
 	{"component", &type_string, FIELD_NUMBER(1), "Which component says it.", NULL, NULL},

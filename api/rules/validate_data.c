@@ -1,4 +1,4 @@
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 enum { DATA_KEY_MAX = 253 };
 

@@ -1,6 +1,6 @@
 /* Metadata rules of every kind: k8s.io/apimachinery/pkg/api/validation and pkg/util/validation v0.36, same texts and order. */
-#ifndef API_VALIDATE_H
-#define API_VALIDATE_H
+#ifndef API_RULES_VALIDATE_H
+#define API_RULES_VALIDATE_H
 
 #include "api/model/kind.h"
 

@@ -1,6 +1,6 @@
 /* metav1.Condition: one thing that was observed about an object. */
-#ifndef API_CONDITION_H
-#define API_CONDITION_H
+#ifndef API_RULES_CONDITION_H
+#define API_RULES_CONDITION_H
 
 #include "api/model/schema.h"
 

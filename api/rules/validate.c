@@ -1,4 +1,4 @@
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 #include "base/clock.h"
 #include "base/ids.h"

@@ -1,6 +1,6 @@
 /* Events as events.k8s.io shows them: other names for what the core group stores, and more demanding of who writes. */
-#ifndef API_EVENT_FORM_H
-#define API_EVENT_FORM_H
+#ifndef API_RULES_EVENT_FORM_H
+#define API_RULES_EVENT_FORM_H
 
 #include "api/model/kind.h"
 

@@ -1,6 +1,6 @@
 /* Where validation is, and what is wrong there. The way costs nothing until something is wrong: only then it becomes a path. */
-#ifndef API_WHERE_H
-#define API_WHERE_H
+#ifndef API_RULES_WHERE_H
+#define API_RULES_WHERE_H
 
 #include "api/model/status.h"
 

@@ -1,4 +1,4 @@
-#include "api/spec_status.h"
+#include "api/rules/spec_status.h"
 
 const char *const resets_status[] = {"status", NULL};
 const char *const resets_spec[] = {"spec", NULL};

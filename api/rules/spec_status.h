@@ -1,7 +1,7 @@
 /* Kinds of which clients write `spec` and controllers `status`: through the resource itself status stays as it is, and the subresource `status`
  * moves status (and metadata) alone. For the declarations of such kinds. */
-#ifndef API_SPEC_STATUS_H
-#define API_SPEC_STATUS_H
+#ifndef API_RULES_SPEC_STATUS_H
+#define API_RULES_SPEC_STATUS_H
 
 #include "api/model/kind.h"
 

@@ -1,8 +1,8 @@
-#include "api/where.h"
+#include "api/rules/where.h"
 
 #include "api/model/members.h"
 #include "api/model/quantity.h"
-#include "api/validate.h"
+#include "api/rules/validate.h"
 
 struct str where_path(const struct where *at, struct arena *a)
 {
