@@ -3,7 +3,7 @@
 #include "admission/rules.h"
 
 #include "api/model/members.h"
-#include "api/pod_rules.h"
+#include "api/pod/pod_rules.h"
 
 static const struct json *spec_of(const struct admission_attributes *attributes)
 {

@@ -1,6 +1,6 @@
 #include "api/review_schema.h"
 
-#include "api/pod_schema.h"
+#include "api/pod/pod_schema.h"
 #include "api/rules/validate.h"
 
 static const struct type field_operator_type = {.kind = TYPE_STRING, .go_type = "v1.FieldSelectorOperator"};

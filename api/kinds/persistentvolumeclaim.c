@@ -1,8 +1,8 @@
 /* PersistentVolumeClaim: storage that is asked for; who provides it binds a volume to it. */
-#include "api/claim_validate.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
-#include "api/pod_schema.h"
+#include "api/pod/claim_validate.h"
+#include "api/pod/pod_schema.h"
 #include "api/rules/spec_status.h"
 
 static const struct field claim_fields[] = {

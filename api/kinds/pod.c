@@ -1,9 +1,9 @@
 /* Pod: containers that run together on one node. Who runs them tells in `status` what became of them. */
 #include "api/model/kind.h"
-#include "api/pod_columns.h"
-#include "api/pod_rules.h"
-#include "api/pod_schema.h"
-#include "api/pod_validate.h"
+#include "api/pod/pod_columns.h"
+#include "api/pod/pod_rules.h"
+#include "api/pod/pod_schema.h"
+#include "api/pod/pod_validate.h"
 #include "api/rules/spec_status.h"
 
 static const struct field pod_fields[] = {

@@ -1,7 +1,7 @@
 /* PodTemplate: what pods made from it are to be, kept by name. A StatefulSet's history may be carried by these. */
 #include "api/model/kind.h"
-#include "api/pod_defaults.h"
-#include "api/pod_validate.h"
+#include "api/pod/pod_defaults.h"
+#include "api/pod/pod_validate.h"
 
 static const struct field podtemplate_fields[] = {
 	OBJECT_FIELDS,

@@ -1,6 +1,6 @@
 /* ServiceAccount: a name under which programs act. */
 #include "api/model/object_reference.h"
-#include "api/pod_schema.h"
+#include "api/pod/pod_schema.h"
 #include "api/rules/validate.h"
 
 static const struct type secrets_type = {

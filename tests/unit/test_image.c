@@ -1,4 +1,4 @@
-#include "api/image.h"
+#include "api/pod/image.h"
 #include "tests/unit/check.h"
 
 #define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -1,6 +1,6 @@
 /* Is a claim of storage, or a template of one, what it must be? */
-#ifndef API_CLAIM_VALIDATE_H
-#define API_CLAIM_VALIDATE_H
+#ifndef API_POD_CLAIM_VALIDATE_H
+#define API_POD_CLAIM_VALIDATE_H
 
 #include "api/model/kind.h"
 #include "api/rules/where.h"

@@ -1,5 +1,5 @@
 /* Where a pod may run. */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 static const struct type type_node_selector_operator = {.kind = TYPE_STRING, .go_type = "v1.NodeSelectorOperator"};
 

@@ -1,6 +1,6 @@
 /* What `kubectl get pods` shows (k8s.io/kubernetes/pkg/printers/internalversion). */
-#ifndef API_POD_COLUMNS_H
-#define API_POD_COLUMNS_H
+#ifndef API_POD_POD_COLUMNS_H
+#define API_POD_POD_COLUMNS_H
 
 #include "api/model/kind.h"
 

@@ -1,4 +1,4 @@
-#include "api/pod_columns.h"
+#include "api/pod/pod_columns.h"
 
 #include "api/model/members.h"
 #include "base/clock.h"

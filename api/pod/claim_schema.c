@@ -1,5 +1,5 @@
 /* What a claim of storage asks for and got (k8s.io/api/core/v1 PersistentVolumeClaim). */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 static const struct type type_typed_local_object_reference = {
 	CORE_OBJECT("TypedLocalObjectReference", "Names an object of any kind in the same namespace."),

@@ -1,5 +1,5 @@
 /* Security settings of pods and containers. */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 static const struct type type_capability = {.kind = TYPE_STRING, .go_type = "v1.Capability"};
 static const struct type list_capabilities = LIST_OF(type_capability);

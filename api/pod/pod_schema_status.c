@@ -1,5 +1,5 @@
 /* What became of a pod. */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 static const struct type type_pod_condition_type = {.kind = TYPE_STRING, .go_type = "v1.PodConditionType"};
 static const struct type type_condition_status = {.kind = TYPE_STRING, .go_type = "v1.ConditionStatus"};

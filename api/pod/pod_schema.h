@@ -1,6 +1,6 @@
 /* The shapes that kinds with pods in them share: k8s.io/api/core/v1 v0.36, member by member in the order Go writes them. */
-#ifndef API_POD_SCHEMA_H
-#define API_POD_SCHEMA_H
+#ifndef API_POD_POD_SCHEMA_H
+#define API_POD_POD_SCHEMA_H
 
 #include "api/model/schema.h"
 

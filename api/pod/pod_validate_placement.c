@@ -1,5 +1,5 @@
 /* What must hold of the places a pod may run in. */
-#include "api/pod_validate_parts.h"
+#include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 #define WEIGHT_RANGE 1, 100, "must be in the range 1-100"

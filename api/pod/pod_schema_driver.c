@@ -1,5 +1,5 @@
 /* Volumes of particular storage systems: only their drivers know what the fields mean. */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 const struct type type_gce_persistent_disk_source = {
 	CORE_OBJECT("GCEPersistentDiskVolumeSource", "A disk of Google Compute Engine."),

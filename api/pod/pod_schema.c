@@ -1,5 +1,5 @@
 /* What a pod is to be, and the template of one. */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 static const struct type type_host_alias = {
 	CORE_OBJECT("HostAlias", "An address with names, for the hosts file."),

@@ -1,6 +1,6 @@
 /* What must hold of probes and hooks, of references to fields, and of resources. */
 #include "api/model/quantity.h"
-#include "api/pod_validate_parts.h"
+#include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 void check_port(const struct pod_check *c, const struct where *at, const struct json *port)

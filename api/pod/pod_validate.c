@@ -1,6 +1,6 @@
-#include "api/pod_validate.h"
+#include "api/pod/pod_validate.h"
 
-#include "api/pod_validate_parts.h"
+#include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 static void check_host_network(const struct pod_check *c, const struct where *at)

@@ -1,5 +1,5 @@
 /* What is done to containers: probes and handlers. */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 static const struct type type_exec_action = {
 	CORE_OBJECT("ExecAction", "A command run in the container."),

@@ -1,6 +1,6 @@
 /* Names of container images: [DOMAIN/]PATH[:TAG][@DIGEST], as github.com/distribution/reference reads them. */
-#ifndef API_IMAGE_H
-#define API_IMAGE_H
+#ifndef API_POD_IMAGE_H
+#define API_POD_IMAGE_H
 
 #include "base/str.h"
 

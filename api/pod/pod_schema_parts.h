@@ -1,8 +1,8 @@
-/* Between the files of the schema of pods: api/pod_schema.h is what others see. */
-#ifndef API_POD_SCHEMA_PARTS_H
-#define API_POD_SCHEMA_PARTS_H
+/* Between the files of the schema of pods: api/pod/pod_schema.h is what others see. */
+#ifndef API_POD_POD_SCHEMA_PARTS_H
+#define API_POD_POD_SCHEMA_PARTS_H
 
-#include "api/pod_schema.h"
+#include "api/pod/pod_schema.h"
 
 /* The names of a type of the core group, and what it is. */
 #define CORE_OBJECT(name, text) \

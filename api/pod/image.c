@@ -1,4 +1,4 @@
-#include "api/image.h"
+#include "api/pod/image.h"
 
 enum { NAME_MAX_LENGTH = 255, TAG_MAX_LENGTH = 128, ID_LENGTH = 64 };
 

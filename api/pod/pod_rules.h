@@ -1,6 +1,6 @@
 /* What the server decides about pods: what is stored of a new one, what an update leaves alone, how long a deletion takes. */
-#ifndef API_POD_RULES_H
-#define API_POD_RULES_H
+#ifndef API_POD_POD_RULES_H
+#define API_POD_POD_RULES_H
 
 #include "api/model/kind.h"
 

@@ -1,5 +1,5 @@
 /* Containers. */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 static const struct type type_protocol = {.kind = TYPE_STRING, .go_type = "v1.Protocol"};
 

@@ -1,5 +1,5 @@
 /* What must hold of containers. */
-#include "api/pod_validate_parts.h"
+#include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 enum { PORT_NAME_MAX = 15, NAMES_MAX = 1000000 /* as JSON has values */ };

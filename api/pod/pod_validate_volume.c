@@ -1,6 +1,6 @@
 /* What must hold of volumes. Of those of particular storage systems: that what they cannot do without is there. */
-#include "api/claim_validate.h"
-#include "api/pod_validate_parts.h"
+#include "api/pod/claim_validate.h"
+#include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 static const char *const pulls[] = {"Always", "IfNotPresent", "Never", NULL};

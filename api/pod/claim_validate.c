@@ -1,4 +1,4 @@
-#include "api/claim_validate.h"
+#include "api/pod/claim_validate.h"
 
 #include "api/model/members.h"
 #include "api/model/quantity.h"

@@ -1,5 +1,5 @@
 /* The volumes of a pod. */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 static const struct type type_host_path_type = {.kind = TYPE_STRING, .go_type = "v1.HostPathType"};
 

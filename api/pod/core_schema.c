@@ -1,5 +1,5 @@
 /* Types of the core group that several kinds share (k8s.io/api/core/v1). Members in the order Go writes them. */
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_schema_parts.h"
 
 static const struct type type_resource_amount = {
 	.kind = TYPE_QUANTITY,

@@ -1,5 +1,5 @@
 /* What holds of a pod's security settings as a whole, and of the namespaces of the node that it shares. */
-#include "api/pod_validate_parts.h"
+#include "api/pod/pod_validate_parts.h"
 #include "api/rules/validate.h"
 
 enum {

@@ -1,9 +1,9 @@
-#include "api/pod_rules.h"
+#include "api/pod/pod_rules.h"
 
 #include "api/model/members.h"
 #include "api/model/quantity.h"
-#include "api/pod_defaults.h"
-#include "api/pod_schema_parts.h"
+#include "api/pod/pod_defaults.h"
+#include "api/pod/pod_schema_parts.h"
 
 static struct json *spec_of(const struct object *o)
 {

@@ -1,7 +1,7 @@
-#include "api/pod_defaults.h"
+#include "api/pod/pod_defaults.h"
 
-#include "api/image.h"
-#include "api/pod_schema_parts.h"
+#include "api/pod/image.h"
+#include "api/pod/pod_schema_parts.h"
 
 static struct json *pull_policy(const char *image, const struct json *of, struct arena *a)
 {
