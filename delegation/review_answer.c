@@ -1,7 +1,7 @@
 #include "delegation/review_answer.h"
 
 #include "api/model/members.h"
-#include "api/review_schema.h"
+#include "api/review/review_schema.h"
 
 /* Of the rest, which is what was sent, nothing is read. */
 static const struct field token_review_fields[] = {

@@ -1,6 +1,6 @@
 #include "delegation/webhook_schema.h"
 
-#include "api/review_schema.h"
+#include "api/review/review_schema.h"
 
 static const struct field cause_fields[] = {
 	{"reason", &type_string, 0, NULL, NULL, NULL},

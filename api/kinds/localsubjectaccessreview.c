@@ -1,5 +1,5 @@
 /* LocalSubjectAccessReview: may somebody do something in this namespace? Who may ask is said namespace by namespace. */
-#include "api/review_schema.h"
+#include "api/review/review_schema.h"
 
 static const struct field review_fields[] = {
 	OBJECT_FIELDS,

@@ -1,5 +1,5 @@
 /* SelfSubjectReview: who am I? */
-#include "api/review_schema.h"
+#include "api/review/review_schema.h"
 
 static const struct field status_fields[] = {
 	{"userInfo", &type_user_info, FIELD_ALWAYS | FIELD_NUMBER(1), "Who one is.", NULL, NULL},

@@ -1,5 +1,5 @@
 /* SelfSubjectRulesReview: what may I do in a namespace? For people and their tools: who decides asks whether one thing is allowed. */
-#include "api/review_schema.h"
+#include "api/review/review_schema.h"
 
 static const struct field resource_rule_fields[] = {
 	{"verbs", &type_string_list, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1), "What is allowed; * is everything.",

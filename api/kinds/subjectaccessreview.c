@@ -1,5 +1,5 @@
 /* SubjectAccessReview: may somebody do something? */
-#include "api/review_schema.h"
+#include "api/review/review_schema.h"
 
 static const struct field review_fields[] = {
 	OBJECT_FIELDS,

@@ -1,5 +1,5 @@
 /* TokenReview: whom does a token name? */
-#include "api/review_schema.h"
+#include "api/review/review_schema.h"
 
 static const struct field spec_fields[] = {
 	{"token", &type_string, FIELD_NUMBER(1), "The token; must be said.", NULL, NULL},

@@ -1,7 +1,7 @@
 /* What the reviews share: questions to the server about who somebody is and what he may do (k8s.io/api/authorization/v1 and
  * authentication/v1). They are created and answered, never stored. */
-#ifndef API_REVIEW_SCHEMA_H
-#define API_REVIEW_SCHEMA_H
+#ifndef API_REVIEW_REVIEW_SCHEMA_H
+#define API_REVIEW_REVIEW_SCHEMA_H
 
 #include "api/model/kind.h"
 

@@ -1,4 +1,4 @@
-#include "api/review_schema.h"
+#include "api/review/review_schema.h"
 
 #include "api/pod/pod_schema.h"
 #include "api/rules/validate.h"
