@@ -3,7 +3,7 @@
 
 #include "api/last_applied.h"
 #include "api/managers.h"
-#include "api/unstructured.h"
+#include "api/patch/unstructured.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "api/diff.h"
+#include "api/patch/diff.h"
 #include "base/yaml.h"
 #include "cli/kubectl.h"
 #include "cli/line_diff.h"

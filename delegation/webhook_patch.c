@@ -1,6 +1,6 @@
 #include "delegation/webhook_patch.h"
 
-#include "api/patch.h"
+#include "api/patch/patch.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 #include "server/diff.h"
 
-#include "api/diff.h"
+#include "api/patch/diff.h"
 #include "server/respond.h"
 #include "server/versions.h"
 #include "server/wait.h"

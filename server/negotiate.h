@@ -4,7 +4,7 @@
 #define SERVER_NEGOTIATE_H
 
 #include "api/model/schema.h"
-#include "api/patch.h"
+#include "api/patch/patch.h"
 
 enum media_format { MEDIA_JSON, MEDIA_YAML, MEDIA_PROTOBUF /* bodies of requests only */ };
 enum media_as { AS_OBJECT, AS_TABLE, AS_PARTIAL, AS_PARTIAL_LIST, AS_DISCOVERY };

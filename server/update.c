@@ -2,9 +2,9 @@
 #include "server/verbs.h"
 
 #include "api/managed.h"
-#include "api/patch.h"
+#include "api/patch/patch.h"
+#include "api/patch/unstructured.h"
 #include "api/rules/validate.h"
-#include "api/unstructured.h"
 #include "server/audited.h"
 #include "server/respond.h"
 #include "server/versions.h"
@@ -266,7 +266,7 @@ static int patch_report(struct request *q, const struct update *u, const struct 
 	return 0;
 }
 
-/* The body is looked at only when the object is there (api/patch.h). */
+/* The body is looked at only when the object is there (api/patch/patch.h). */
 static int patch_read(struct request *q, struct update *u)
 {
 	if (!u->write.is_forgotten) {

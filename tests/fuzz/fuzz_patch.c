@@ -1,8 +1,8 @@
 /* Patches applied to documents. The input: a letter for the type (j, m, s), the document, a line feed, the patch. Whatever
  * happens, both stay as they were, what comes out can be written and read again, a merge patch settles, and an
  * object that comes out is like any other. */
-#include "api/patch.h"
-#include "api/unstructured.h"
+#include "api/patch/patch.h"
+#include "api/patch/unstructured.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool type_of(char letter, enum patch_type *ret)
@@ -44,7 +44,7 @@ static void check_object(
 	fuzz_check_validation(o, NULL, a);
 }
 
-/* A list that replaces an object keeps nulls that go when the list is replaced (api/patch_merge.c): the second time settles it. */
+/* A list that replaces an object keeps nulls that go when the list is replaced (api/patch/patch_merge.c): the second time settles it. */
 static void check_merged(const struct json *result, const struct json *patch, struct arena *a)
 {
 	struct json *again, *settled;

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_PATCHES_H
 #define TESTS_UNIT_PATCHES_H
 
-#include "api/patch.h"
+#include "api/patch/patch.h"
 #include "tests/unit/tree.h"
 
 struct attempt {

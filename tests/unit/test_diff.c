@@ -1,5 +1,5 @@
-#include "api/diff.h"
-#include "api/patch.h"
+#include "api/patch/diff.h"
+#include "api/patch/patch.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What becomes of objects that upstream converts rather than decodes. */
-#include "api/unstructured.h"
+#include "api/patch/unstructured.h"
 
 #include "tests/unit/api_world.h"
 

@@ -1,6 +1,6 @@
 /* What mutating webhooks may change: no more than the user could have who sent the write. Above all, they take protection off nothing
  * that is referred to, which the guard of the transaction sees to while others come to refer to it. */
-#include "api/patch.h"
+#include "api/patch/patch.h"
 #include "server/server.h"
 #include "storage/fault.h"
 #include "tests/unit/cache_world.h"

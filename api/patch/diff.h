@@ -1,7 +1,7 @@
-/* The difference of two JSON values as a patch that leads from one to the other. Both directions of api/patch.h agree: patch_json(from,
+/* The difference of two JSON values as a patch that leads from one to the other. Both directions of api/patch/patch.h agree: patch_json(from,
  * diff_json(from, to)) and patch_merge(from, diff_merge(from, to)) are equal to `to`, by value. Results share nodes with `to`. */
-#ifndef API_DIFF_H
-#define API_DIFF_H
+#ifndef API_PATCH_DIFF_H
+#define API_PATCH_DIFF_H
 
 #include "base/json.h"
 

@@ -1,4 +1,4 @@
-#include "api/unstructured.h"
+#include "api/patch/unstructured.h"
 
 #include "api/model/gotext.h"
 #include "api/model/patch_tree.h"

@@ -1,4 +1,4 @@
-#include "api/patch.h"
+#include "api/patch/patch.h"
 
 #include "api/model/gotext.h"
 

@@ -1,4 +1,4 @@
-#include "api/patch_order.h"
+#include "api/patch/patch_order.h"
 
 #include <stdlib.h>
 

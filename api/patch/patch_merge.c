@@ -1,6 +1,6 @@
 /* RFC 7396 as evanphx/json-patch v4 does it. Where the RFC leaves no room the two agree; the library also keeps nulls inside
  * a list that replaces an object, and drops them from objects in lists elsewhere. */
-#include "api/patch.h"
+#include "api/patch/patch.h"
 
 #include "api/model/patch_tree.h"
 

@@ -1,4 +1,4 @@
-#include "api/patch_refuse.h"
+#include "api/patch/patch_refuse.h"
 
 void patch_refuse(struct status *st)
 {

@@ -1,10 +1,10 @@
 /* RFC 6902 with the habits of evanphx/json-patch v4 (surprises.md 40): "replace" and "copy" take a missing member of an
  * object for null, indexes may be negative, and what stands before the first '/' of a pointer is ignored. A patch fails as
  * a whole, and without saying why. */
-#include "api/patch.h"
+#include "api/patch/patch.h"
 
 #include "api/model/patch_tree.h"
-#include "api/patch_refuse.h"
+#include "api/patch/patch_refuse.h"
 
 /* The tree is copied along the ways that operations take, each node once: a copy carries the mark of this run, and may be
  * changed. A node without it belongs to the document or the patch. */

@@ -1,7 +1,7 @@
 /* The order of list elements by what identifies them, for strategic merge: scalars by their value, objects by their merge
  * key. Sorted once, so that merging long lists does not cost their product. */
-#ifndef API_PATCH_ORDER_H
-#define API_PATCH_ORDER_H
+#ifndef API_PATCH_PATCH_ORDER_H
+#define API_PATCH_PATCH_ORDER_H
 
 #include "base/json.h"
 

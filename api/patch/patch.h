@@ -3,8 +3,8 @@
  *
  * What a patch opens it rebuilds: objects on the way to a change get their members sorted by name and without duplicates, as
  * Go's encoder would write them. Values are never re-spelled: numbers stay their lexeme. */
-#ifndef API_PATCH_H
-#define API_PATCH_H
+#ifndef API_PATCH_PATCH_H
+#define API_PATCH_PATCH_H
 
 #include "api/model/schema.h"
 

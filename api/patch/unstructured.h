@@ -1,7 +1,7 @@
 /* Objects that upstream converts from its unstructured form rather than decoding their text: what a strategic merge patch or an apply has
  * made. The conversion is more forgiving than the decoder. */
-#ifndef API_UNSTRUCTURED_H
-#define API_UNSTRUCTURED_H
+#ifndef API_PATCH_UNSTRUCTURED_H
+#define API_PATCH_UNSTRUCTURED_H
 
 #include "api/model/kind.h"
 

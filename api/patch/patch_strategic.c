@@ -7,12 +7,12 @@
  *   "$setElementOrder/x": [...]           the order of the list x
  *
  * Upstream walks a patch in random order; here directives come first, as their names sort. */
-#include "api/patch.h"
+#include "api/patch/patch.h"
 
 #include "api/model/gotext.h"
 #include "api/model/patch_tree.h"
-#include "api/patch_order.h"
-#include "api/patch_refuse.h"
+#include "api/patch/patch_order.h"
+#include "api/patch/patch_refuse.h"
 
 #define DIRECTIVE "$patch"
 #define RETAIN_KEYS "$retainKeys"

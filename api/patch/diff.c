@@ -1,7 +1,7 @@
-#include "api/diff.h"
+#include "api/patch/diff.h"
 
 #include "api/model/patch_tree.h"
-#include "api/patch.h"
+#include "api/patch/patch.h"
 
 enum {
 	DEPTH_MAX = 64, /* what differs further below is replaced: to compare again on each level would cost its square */

@@ -1,6 +1,6 @@
 /* Answers that several kinds of patch share. Private to the patch_*.c files. */
-#ifndef API_PATCH_REFUSE_H
-#define API_PATCH_REFUSE_H
+#ifndef API_PATCH_PATCH_REFUSE_H
+#define API_PATCH_PATCH_REFUSE_H
 
 #include "api/model/status.h"
 
