@@ -1,6 +1,6 @@
 #include "server/request.h"
 
-#include "api/managed.h"
+#include "api/apply/managed.h"
 #include "base/clock.h"
 #include "server/respond.h"
 #include "server/versions.h"

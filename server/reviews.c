@@ -1,6 +1,6 @@
 #include "server/reviews.h"
 
-#include "api/managed.h"
+#include "api/apply/managed.h"
 #include "api/model/members.h"
 #include "api/selector.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /* PUT and PATCH of an object or a subresource of it. */
 #include "server/verbs.h"
 
-#include "api/managed.h"
+#include "api/apply/managed.h"
 #include "api/patch/patch.h"
 #include "api/patch/unstructured.h"
 #include "api/rules/validate.h"

@@ -2,7 +2,7 @@
 #include "server/write.h"
 
 #include "admission/admission.h"
-#include "api/managed.h"
+#include "api/apply/managed.h"
 #include "api/model/protobuf.h"
 #include "api/rules/validate.h"
 #include "base/clock.h"

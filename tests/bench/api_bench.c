@@ -1,6 +1,6 @@
 /* What a write costs before it is stored: CPU time of each step, for ControllerRevisions of 1, 10 and 100 KiB of data.
  * Usage: api_bench [SECONDS for each row] */
-#include "api/managed.h"
+#include "api/apply/managed.h"
 #include "api/rules/validate.h"
 #include "base/clock.h"
 

@@ -1,8 +1,8 @@
 /* Server-side apply on an object as it might be in etcd, with whatever managedFields. The first line is that object, each of the others
  * a letter and what is applied: a and b by two managers, A and B by force. What is applied is then owned by its manager, all of it and
  * nothing else; the same again changes nothing; and what remains of entries is sound. */
-#include "api/managed.h"
-#include "api/managers.h"
+#include "api/apply/managed.h"
+#include "api/apply/managers.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* An object through a series of writes, one a line: a letter (u: update, a: apply, f: apply by force) and the body, whose kind the first
  * line chooses. Whatever comes in, what is stored reads back as itself, is its own normal form, and the same write again changes nothing. */
-#include "api/managed.h"
+#include "api/apply/managed.h"
 #include "api/rules/validate.h"
 #include "tests/fuzz/fuzz.h"
 

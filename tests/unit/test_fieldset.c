@@ -1,4 +1,4 @@
-#include "api/fieldset.h"
+#include "api/apply/fieldset.h"
 
 #include "tests/unit/api_world.h"
 

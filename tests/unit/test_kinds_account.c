@@ -1,4 +1,4 @@
-#include "api/managed.h"
+#include "api/apply/managed.h"
 #include "tests/unit/kind_world.h"
 
 #define ACCOUNT "/v1/serviceaccounts"

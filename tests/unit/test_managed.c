@@ -1,4 +1,4 @@
-#include "api/managed.h"
+#include "api/apply/managed.h"
 
 #include "tests/unit/api_world.h"
 

@@ -1,4 +1,4 @@
-#include "api/typed.h"
+#include "api/apply/typed.h"
 
 #include "tests/unit/api_world.h"
 

@@ -1,4 +1,4 @@
-#include "api/last_applied.h"
+#include "api/apply/last_applied.h"
 
 #include "api/rules/validate.h"
 

@@ -1,4 +1,4 @@
-#include "api/typed.h"
+#include "api/apply/typed.h"
 
 #include <assert.h>
 #include <stdlib.h>

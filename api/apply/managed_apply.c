@@ -1,8 +1,8 @@
 /* Server-side apply: k8s.io/apimachinery/pkg/util/managedfields over sigs.k8s.io/structured-merge-diff v6.3.3. */
-#include "api/managed.h"
+#include "api/apply/managed.h"
 
-#include "api/last_applied.h"
-#include "api/managers.h"
+#include "api/apply/last_applied.h"
+#include "api/apply/managers.h"
 #include "api/patch/unstructured.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  *
  * Sets share parts of each other and live in arenas; all functions but field_set_insert() leave their arguments alone. NULL is
  * the empty set everywhere. */
-#ifndef API_FIELDSET_H
-#define API_FIELDSET_H
+#ifndef API_APPLY_FIELDSET_H
+#define API_APPLY_FIELDSET_H
 
 #include "api/model/schema.h"
 

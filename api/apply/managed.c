@@ -1,6 +1,6 @@
-#include "api/managed.h"
+#include "api/apply/managed.h"
 
-#include "api/managers.h"
+#include "api/apply/managers.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /* What kubectl's client-side apply left behind in an annotation, so that its server-side apply can take over without conflicts
  * (k8s.io/apimachinery/pkg/util/managedfields, lastapplied*.go). Private to managed_apply.c. */
-#ifndef API_LAST_APPLIED_H
-#define API_LAST_APPLIED_H
+#ifndef API_APPLY_LAST_APPLIED_H
+#define API_APPLY_LAST_APPLIED_H
 
+#include "api/apply/typed.h"
 #include "api/model/kind.h"
-#include "api/typed.h"
 
 /* The only manager this is done for. */
 #define LAST_APPLIED_MANAGER "kubectl"

@@ -1,7 +1,7 @@
 /* metadata.managedFields: who owns which field (sigs.k8s.io/structured-merge-diff, k8s.io/apimachinery/pkg/util/managedfields).
  * Field sets are tries over path elements (f:name, k:{...}, v:value, i:index) built from an object and its schema. */
-#ifndef API_MANAGED_H
-#define API_MANAGED_H
+#ifndef API_APPLY_MANAGED_H
+#define API_APPLY_MANAGED_H
 
 #include "api/model/kind.h"
 

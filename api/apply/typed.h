@@ -3,10 +3,10 @@
  *
  * All take normal form (schema_decode) or what typed_validate() made of an applied object: members in the order of the schema, keys of
  * maps sorted. */
-#ifndef API_TYPED_H
-#define API_TYPED_H
+#ifndef API_APPLY_TYPED_H
+#define API_APPLY_TYPED_H
 
-#include "api/fieldset.h"
+#include "api/apply/fieldset.h"
 
 struct comparison {
 	struct field_set *added, *modified, *removed; /* NULL: empty */

@@ -1,9 +1,9 @@
 /* The entries of metadata.managedFields, decoded: private to managed.c and managed_apply.c. */
-#ifndef API_MANAGERS_H
-#define API_MANAGERS_H
+#ifndef API_APPLY_MANAGERS_H
+#define API_APPLY_MANAGERS_H
 
+#include "api/apply/typed.h"
 #include "api/model/kind.h"
-#include "api/typed.h"
 
 struct manager {
 	struct str name, api_version, subresource;
