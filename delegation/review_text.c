@@ -1,6 +1,6 @@
 #include "delegation/review_text.h"
 
-#include "api/selector.h"
+#include "api/select/selector.h"
 #include "base/json.h"
 
 /* ---- keys ---- */

@@ -4,7 +4,7 @@
 #define DELEGATION_WEBHOOK_H
 
 #include "api/model/delegates.h"
-#include "api/selector.h"
+#include "api/select/selector.h"
 #include "client/peer.h"
 
 #include <stdatomic.h>

@@ -2,7 +2,7 @@
 
 #include "api/apply/managed.h"
 #include "api/model/members.h"
-#include "api/selector.h"
+#include "api/select/selector.h"
 #include "base/clock.h"
 #include "server/respond.h"
 #include "server/write.h"

@@ -19,7 +19,7 @@
 #define STORAGE_CACHE_H
 
 #include "api/model/kind.h"
-#include "api/selector.h"
+#include "api/select/selector.h"
 #include "base/list.h"
 #include "storage/storage.h"
 

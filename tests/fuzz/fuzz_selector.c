@@ -1,5 +1,5 @@
 /* Selectors. A label selector (first letter l) says the same after being written and read again; a field selector (f) is read. */
-#include "api/selector.h"
+#include "api/select/selector.h"
 #include "tests/fuzz/fuzz.h"
 
 static const struct label labels[] = {{{"a", 1}, {"b", 1}}, {{"in", 2}, {"", 0}}, {{"n", 1}, {"5", 1}}};

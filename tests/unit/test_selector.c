@@ -1,4 +1,4 @@
-#include "api/selector.h"
+#include "api/select/selector.h"
 #include "tests/unit/tree.h"
 
 static const struct label web[] = {

@@ -1,4 +1,4 @@
-#include "api/selector.h"
+#include "api/select/selector.h"
 
 #include "api/model/gotext.h"
 #include "api/model/members.h"

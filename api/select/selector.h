@@ -1,7 +1,7 @@
 /* Label and field selectors: parsed once per request, matched against parsed labels without touching JSON.
  * k8s.io/apimachinery/pkg/labels and pkg/fields, same grammar and messages (surprises.md 30). Matching allocates nothing. */
-#ifndef API_SELECTOR_H
-#define API_SELECTOR_H
+#ifndef API_SELECT_SELECTOR_H
+#define API_SELECT_SELECTOR_H
 
 #include "api/model/kind.h"
 
