@@ -3,7 +3,7 @@
 #define CLI_DOCTOR_ETCD_H
 
 #include "cli/doctor_report.h"
-#include "storage/etcd_health.h"
+#include "storage/etcd/etcd_health.h"
 
 struct doctor_etcd {
 	const char *const *endpoints;

@@ -3,7 +3,7 @@
 #define CLI_ETCD_FLAGS_H
 
 #include "base/options.h"
-#include "storage/etcd.h"
+#include "storage/etcd/etcd.h"
 
 /* Values point into argv. */
 struct etcd_flags {

@@ -4,7 +4,7 @@
 #define CLI_FSCK_STORE_H
 
 #include "cli/etcd_child.h"
-#include "storage/etcd.h"
+#include "storage/etcd/etcd.h"
 
 struct fsck_store {
 	struct storage *storage;

@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "cli/loop.h"
 #include "delegation/delegation.h"
-#include "storage/etcd.h"
+#include "storage/etcd/etcd.h"
 
 struct instance;
 

@@ -18,10 +18,10 @@ OUTSIDE = ["tests", "tools"]
 # Header: where it may be included.
 FENCES = {
     "microhttpd.h": ["server/http_worker.c", "server/http_connection.c", "server/http_answer.c"],
-    "grpc/*": ["storage/etcd_client.c"],
+    "grpc/*": ["storage/etcd/etcd_client.c"],
     "proto/openapi*.pb-c.h": ["server/openapi_pb.c"],
-    "*.pb-c.h": ["storage/etcd_*.c", "storage/etcd_*.h"],
-    "protobuf-c/*": ["storage/etcd_*.c", "storage/etcd_*.h", "server/openapi_pb.c"],
+    "*.pb-c.h": ["storage/etcd/*.c", "storage/etcd/*.h"],
+    "protobuf-c/*": ["storage/etcd/*.c", "storage/etcd/*.h", "server/openapi_pb.c"],
     "yaml.h": ["base/yaml_*.c"],
     "jansson.h": [],
 }

@@ -2,7 +2,7 @@
  * MODE: get (serializable), lget (linearizable), create (a transaction), load (all keys, in pages of IN_FLIGHT). Values of 1 KiB.
  * Prints operations a second, CPU microseconds an operation, and latencies. */
 #include "base/clock.h"
-#include "storage/etcd.h"
+#include "storage/etcd/etcd.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -5,7 +5,7 @@
  *   ticket   objects are written, whatever became of the registration
  *   ranged   registrations are made, whoever else has registered meanwhile */
 #include "storage/agreement_plan.h"
-#include "storage/etcd.h"
+#include "storage/etcd/etcd.h"
 #include "tests/broken/unguarded.h"
 
 /* Of one store at a time: a process has one that is written to. */

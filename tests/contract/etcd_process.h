@@ -2,7 +2,7 @@
 #ifndef TESTS_CONTRACT_ETCD_PROCESS_H
 #define TESTS_CONTRACT_ETCD_PROCESS_H
 
-#include "storage/etcd.h"
+#include "storage/etcd/etcd.h"
 
 #include <sys/types.h>
 

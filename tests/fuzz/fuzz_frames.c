@@ -6,7 +6,7 @@
  * a watcher was told leads from the first list to the last. */
 #include "proto/rpc.pb-c.h"
 #include "storage/cache_private.h"
-#include "storage/etcd_watch.h"
+#include "storage/etcd/etcd_watch.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { CHANGES_MAX = 256, FRAME_EVENTS_MAX = CHANGES_MAX, N_KEYS = 8, REVISION_FIRST = 10 };
@@ -28,7 +28,7 @@ struct etcd_stream {
 	bool is_created, is_canceled;
 };
 
-/* Stands in for storage/etcd_client.c: tasks wait until the test runs them. */
+/* Stands in for storage/etcd/etcd_client.c: tasks wait until the test runs them. */
 struct etcd_client {
 	pthread_mutex_t lock; /* the cache's timer may post */
 	struct list tasks;

@@ -1,4 +1,4 @@
-#include "storage/etcd_error.h"
+#include "storage/etcd/etcd_error.h"
 #include "tests/unit/check.h"
 
 /* gRPC's codes as they come over the wire. */

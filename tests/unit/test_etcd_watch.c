@@ -1,6 +1,6 @@
 /* A watch over an etcd that the test plays: what a stream brings after it was left, and whose history it shows after it came back. */
 #include "proto/rpc.pb-c.h"
-#include "storage/etcd_watch.h"
+#include "storage/etcd/etcd_watch.h"
 #include "tests/unit/check.h"
 
 enum { EVENTS_MAX = 8, CLUSTER = 7 };
@@ -18,7 +18,7 @@ struct question {
 	void *ctx;
 };
 
-/* Stands in for storage/etcd_client.c: tasks wait until the test runs them. */
+/* Stands in for storage/etcd/etcd_client.c: tasks wait until the test runs them. */
 struct etcd_client {
 	struct list tasks;
 	struct etcd_stream *stream; /* NULL: none is open */

@@ -1,4 +1,4 @@
-#include "storage/etcd_codec.h"
+#include "storage/etcd/etcd_codec.h"
 
 #include "proto/rpc.pb-c.h"
 

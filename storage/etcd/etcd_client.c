@@ -1,9 +1,9 @@
-#include "storage/etcd_client.h"
+#include "storage/etcd/etcd_client.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "storage/etcd_endpoint.h"
-#include "storage/etcd_error.h"
+#include "storage/etcd/etcd_endpoint.h"
+#include "storage/etcd/etcd_error.h"
 
 #include <assert.h>
 #include <errno.h>

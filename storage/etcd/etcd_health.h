@@ -1,8 +1,8 @@
 /* How a member of an etcd cluster is, by its own account: for those who look after it, not for what annals does with it. */
-#ifndef STORAGE_ETCD_HEALTH_H
-#define STORAGE_ETCD_HEALTH_H
+#ifndef STORAGE_ETCD_ETCD_HEALTH_H
+#define STORAGE_ETCD_ETCD_HEALTH_H
 
-#include "storage/etcd.h"
+#include "storage/etcd/etcd.h"
 
 struct etcd_member {
 	uint64_t id;

@@ -1,4 +1,4 @@
-#include "storage/etcd_error.h"
+#include "storage/etcd/etcd_error.h"
 
 /* https://github.com/grpc/grpc/blob/master/doc/statuscodes.md; <grpc/status.h> has them too, behind the fence. */
 enum status_code {

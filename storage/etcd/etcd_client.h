@@ -6,11 +6,11 @@
  *
  * There is no bound here on calls in flight: those who make them (server/, by its in-flight limits) have one, and etcd has its own.
  */
-#ifndef STORAGE_ETCD_CLIENT_H
-#define STORAGE_ETCD_CLIENT_H
+#ifndef STORAGE_ETCD_ETCD_CLIENT_H
+#define STORAGE_ETCD_ETCD_CLIENT_H
 
 #include "base/list.h"
-#include "storage/etcd.h"
+#include "storage/etcd/etcd.h"
 
 #include <protobuf-c/protobuf-c.h>
 

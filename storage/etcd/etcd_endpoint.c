@@ -1,4 +1,4 @@
-#include "storage/etcd_endpoint.h"
+#include "storage/etcd/etcd_endpoint.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
-#include "storage/etcd.h"
-#include "storage/etcd_client.h"
-#include "storage/etcd_codec.h"
-#include "storage/etcd_watch.h"
+#include "storage/etcd/etcd.h"
+#include "storage/etcd/etcd_client.h"
+#include "storage/etcd/etcd_codec.h"
+#include "storage/etcd/etcd_watch.h"
 
 /* Enough for the messages of a usual transaction; what they point to is the caller's. */
 enum { REQUEST_SCRATCH = 4096 };

@@ -1,6 +1,6 @@
-#include "storage/etcd_watch.h"
+#include "storage/etcd/etcd_watch.h"
 
-#include "storage/etcd_codec.h"
+#include "storage/etcd/etcd_codec.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* An etcd endpoint as the command line has it, and as gRPC wants it. */
-#ifndef STORAGE_ETCD_ENDPOINT_H
-#define STORAGE_ETCD_ENDPOINT_H
+#ifndef STORAGE_ETCD_ETCD_ENDPOINT_H
+#define STORAGE_ETCD_ETCD_ENDPOINT_H
 
 #include "base/buf.h"
 

@@ -1,7 +1,7 @@
-#include "storage/etcd_health.h"
+#include "storage/etcd/etcd_health.h"
 
 #include "proto/rpc.pb-c.h"
-#include "storage/etcd_client.h"
+#include "storage/etcd/etcd_client.h"
 
 #include <pthread.h>
 

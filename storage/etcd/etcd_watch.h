@@ -1,9 +1,9 @@
 /* A storage_watch over etcd: one stream at a time, reopened behind the last delivered revision until it is canceled or history is
  * gone. After etcd_watch_start() everything happens on the completion thread. */
-#ifndef STORAGE_ETCD_WATCH_H
-#define STORAGE_ETCD_WATCH_H
+#ifndef STORAGE_ETCD_ETCD_WATCH_H
+#define STORAGE_ETCD_ETCD_WATCH_H
 
-#include "storage/etcd_client.h"
+#include "storage/etcd/etcd_client.h"
 
 /* The watches of a store, so that a cancel that comes too late finds nothing rather than freed memory. */
 struct etcd_watches;

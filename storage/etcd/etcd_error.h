@@ -1,8 +1,8 @@
 /* What a gRPC status of etcd's means for whoever asked.
  *
  * Conservative about writes: only what is known to be refused before it reached the log is called certain. */
-#ifndef STORAGE_ETCD_ERROR_H
-#define STORAGE_ETCD_ERROR_H
+#ifndef STORAGE_ETCD_ETCD_ERROR_H
+#define STORAGE_ETCD_ETCD_ERROR_H
 
 #include "storage/storage.h"
 

@@ -1,8 +1,8 @@
 /* storage.h's operations as etcd's messages and back.
  *
  * A request is built in the given arena, whose slices point into the operation; an answer is unpacked into the operation's arena. */
-#ifndef STORAGE_ETCD_CODEC_H
-#define STORAGE_ETCD_CODEC_H
+#ifndef STORAGE_ETCD_ETCD_CODEC_H
+#define STORAGE_ETCD_ETCD_CODEC_H
 
 #include "storage/storage.h"
 
