@@ -1,4 +1,4 @@
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 #include "tests/contract/contract.h"
 
 static struct storage *open_memory(void *ctx)

@@ -1,6 +1,6 @@
 /* Wrappers that have nothing to do are not noticed. */
 #include "storage/fault.h"
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 #include "storage/trace.h"
 #include "tests/contract/contract.h"
 

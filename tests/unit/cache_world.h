@@ -4,7 +4,7 @@
 
 #include "storage/cache.h"
 #include "storage/keys.h"
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 
 #define WORLD_PREFIX "/test"
 

@@ -4,7 +4,7 @@
 
 #include "api/model/members.h"
 #include "migration/migrator.h"
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 #include "tests/unit/api_world.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 #include "tests/unit/slow_line.h"
 
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 #include "storage/wrapper.h"
 
 /* One call of on_events, or the watch's end. */

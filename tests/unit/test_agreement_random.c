@@ -3,7 +3,7 @@
  *
  *   AGREEMENT_SEED=17 AGREEMENT_ROUNDS=1 tests/unit/test_agreement_random */
 #include "storage/agreement_private.h"
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 #include "tests/unit/check.h"
 #include "tests/unit/slow_line.h"
 

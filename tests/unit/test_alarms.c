@@ -1,6 +1,6 @@
 /* Alarms of a store: told once when they begin and once when they are over. */
 #include "storage/alarms.h"
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 #include "storage/fault.h"
 
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>

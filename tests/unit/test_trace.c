@@ -1,6 +1,6 @@
 #include "storage/trace.h"
 
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 #include "tests/unit/check.h"
 
 struct lines {

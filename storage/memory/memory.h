@@ -1,6 +1,6 @@
 /* etcd's semantics in memory, for tests: revisions, ranged guards, watches from old revisions, compaction, leases. */
-#ifndef STORAGE_MEMORY_H
-#define STORAGE_MEMORY_H
+#ifndef STORAGE_MEMORY_MEMORY_H
+#define STORAGE_MEMORY_MEMORY_H
 
 #include "storage/storage.h"
 

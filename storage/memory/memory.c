@@ -1,9 +1,9 @@
-#include "storage/memory.h"
+#include "storage/memory/memory.h"
 
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/thread.h"
-#include "storage/mvcc.h"
+#include "storage/memory/mvcc.h"
 
 #include <assert.h>
 #include <errno.h>

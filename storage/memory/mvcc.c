@@ -1,4 +1,4 @@
-#include "storage/mvcc.h"
+#include "storage/memory/mvcc.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
 /* Keys with their history, in memory: the data of the in-memory store. Not thread-safe.
  *
  * Changes are collected under the next revision and seen at once by later reads; mvcc_commit() makes it the present one. */
-#ifndef STORAGE_MVCC_H
-#define STORAGE_MVCC_H
+#ifndef STORAGE_MEMORY_MVCC_H
+#define STORAGE_MEMORY_MVCC_H
 
 #include "storage/storage.h"
 
