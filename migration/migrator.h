@@ -17,7 +17,7 @@
 
 #include "api/model/storage_version.h"
 #include "storage/agreement.h"
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 
 struct migrator;
 

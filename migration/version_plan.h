@@ -4,7 +4,7 @@
 
 #include "api/model/kind.h"
 #include "storage/agreement.h"
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 
 /* Whether there is a StorageVersion of the kind: it is stored, and served by a door that such a server has. */
 bool kind_has_version(const struct kind *k, bool is_standalone);

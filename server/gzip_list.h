@@ -5,7 +5,7 @@
 #define SERVER_GZIP_LIST_H
 
 #include "base/bytes.h"
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 
 /* Runs that have been sent before. What has not been used for longest goes first when they are more than max_bytes. Any thread. */
 struct gzip_runs;

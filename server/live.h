@@ -2,7 +2,7 @@
 #ifndef SERVER_LIVE_H
 #define SERVER_LIVE_H
 
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 
 /* Of pods; they name it, or the hash that it has as a label. */
 bool live_is_generated_from(struct cache_snapshot *pods, const struct cached *o);

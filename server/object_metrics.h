@@ -3,7 +3,7 @@
 #define SERVER_OBJECT_METRICS_H
 
 #include "base/buf.h"
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 
 /* apiserver_resource_objects, apiserver_storage_objects, annals_stored_objects. */
 void object_metrics_write(struct buf *out, struct cache *c);

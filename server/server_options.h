@@ -8,7 +8,7 @@
 #include "server/http.h"
 #include "storage/agreement.h"
 #include "storage/alarms.h"
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 
 struct server_options {
 	struct http_options http; /* handler is set by the server */

@@ -3,7 +3,7 @@
 #define SERVER_TABLE_H
 
 #include "server/negotiate.h"
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 
 enum include_object { INCLUDE_METADATA, INCLUDE_NONE, INCLUDE_OBJECT };
 /* The query parameter includeObject. 0, or 1 with 400 in st. */

@@ -11,7 +11,7 @@
  *   PREFIX/replicas-seen/ID                         up to which revision it has seen that of the others
  *   PREFIX/migrator                                 who migrates stored objects: the ID
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/compact.h)
- *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache.h)
+ *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache/cache.h)
  *
  * GROUP and RESOURCE are those of the hub: an object has one key however many doors it has.
  */

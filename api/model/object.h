@@ -1,4 +1,4 @@
-/* One API object on its way through a write: decoded, normal, in one arena. Reads never see this (storage/cache.h).
+/* One API object on its way through a write: decoded, normal, in one arena. Reads never see this (storage/cache/cache.h).
  *
  * `meta` is the truth for metadata, `fields` for everything else at the top level (data, revision, spec, status ...). kind and
  * apiVersion are not stored in it: they follow from the kind and the door it is written through. */

@@ -1,6 +1,6 @@
 #include "tests/fuzz/check_stored.h"
 
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct str stored_as(const struct object *o, const struct door *d, struct arena *a)

@@ -1,6 +1,6 @@
 /* Whatever is in etcd: it is refused, or what the cache shows of it is one line of valid JSON with the right resourceVersion, also
  * at another revision. */
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 
 #include <stdlib.h>
 

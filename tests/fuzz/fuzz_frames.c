@@ -5,7 +5,7 @@
  * and sends what nobody understands. Then every revision arrives once, whole and in order; the cache ends as etcd is; and what
  * a watcher was told leads from the first list to the last. */
 #include "proto/rpc.pb-c.h"
-#include "storage/cache_private.h"
+#include "storage/cache/cache_private.h"
 #include "storage/etcd/etcd_watch.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/maker.h"
 
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 
 static void try_text(const struct json *body, struct str text, struct arena *a)
 {

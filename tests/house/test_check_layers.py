@@ -78,7 +78,7 @@ class CheckLayers(unittest.TestCase):
                            "base/buf.c:1", "api/model/object.h", "base may use nothing")
 
     def test_a_layer_beside_is_seen(self):
-        self.assert_single({"storage/cache.h": [], "client/informer.c": ['"storage/cache.h"']},
+        self.assert_single({"storage/cache/cache.h": [], "client/informer.c": ['"storage/cache/cache.h"']},
                            "client may use", "but not storage")
 
     def test_api_does_not_know_kinds(self):
@@ -87,10 +87,10 @@ class CheckLayers(unittest.TestCase):
     def test_a_fence_holds_within_its_own_folder(self):
         self.assert_single({"server/route.c": ["<microhttpd.h>"]}, "server/route.c:1", "only in server/http")
         self.assert_single({"server/http_stream.c": ["<microhttpd.h>"]}, "http_answer.c")
-        self.assert_single({"storage/cache.c": ["<grpc/byte_buffer.h>"]}, "only in storage/etcd")
+        self.assert_single({"storage/cache/cache.c": ["<grpc/byte_buffer.h>"]}, "only in storage/etcd")
 
     def test_generated_messages_are_fenced(self):
-        self.assert_single({"storage/cache.c": ['"proto/kv.pb-c.h"']}, "only in storage/etcd")
+        self.assert_single({"storage/cache/cache.c": ['"proto/kv.pb-c.h"']}, "only in storage/etcd")
         self.assert_single({"server/list.c": ['"proto/openapi.pb-c.h"']}, "openapi_pb.c")
 
     def test_one_file_only_may_know_curl(self):

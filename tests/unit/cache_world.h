@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_CACHE_WORLD_H
 #define TESTS_UNIT_CACHE_WORLD_H
 
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
 #include "storage/keys.h"
 #include "storage/memory/memory.h"
 

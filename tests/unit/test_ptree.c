@@ -1,4 +1,4 @@
-#include "storage/ptree.h"
+#include "storage/cache/ptree.h"
 #include "tests/unit/check.h"
 
 /* Entries are counted numbers: what is held at the end of a test is a leak. */

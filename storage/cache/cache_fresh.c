@@ -1,4 +1,4 @@
-#include "storage/cache_private.h"
+#include "storage/cache/cache_private.h"
 
 enum {
 	ROUND_TIMEOUT_MS = 5000,

@@ -1,4 +1,4 @@
-#include "storage/ptree.h"
+#include "storage/cache/ptree.h"
 #include <assert.h>
 #include <stdatomic.h>
 #include <string.h>

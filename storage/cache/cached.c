@@ -1,4 +1,4 @@
-#include "storage/cache_private.h"
+#include "storage/cache/cache_private.h"
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -15,8 +15,8 @@
  * take that write, for want of room say, the cache reads how many keys there are and which changed last, which proves that nothing else
  * has changed (struct proof). Progress notifications are not used: they race before etcd 3.4.25 and 3.5.8.
  */
-#ifndef STORAGE_CACHE_H
-#define STORAGE_CACHE_H
+#ifndef STORAGE_CACHE_CACHE_H
+#define STORAGE_CACHE_CACHE_H
 
 #include "api/model/kind.h"
 #include "api/select/selector.h"

@@ -1,5 +1,5 @@
 /* Etcd has been restored from a backup below us: what is shown here may never have been, or is not any more. */
-#include "storage/cache_private.h"
+#include "storage/cache/cache_private.h"
 
 /* Nobody is told differences: whoever watches lists again. */
 static void feed_give_up(struct feed *f)

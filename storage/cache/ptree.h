@@ -10,8 +10,8 @@
  * Order comes from `cmp` alone. Equal entries exist once. Iterating and looking up from any number of threads is safe as long as
  * each holds a share of its own; one thread at a time changes a tree.
  */
-#ifndef STORAGE_PTREE_H
-#define STORAGE_PTREE_H
+#ifndef STORAGE_CACHE_PTREE_H
+#define STORAGE_CACHE_PTREE_H
 
 #include "base/base.h"
 

@@ -16,14 +16,14 @@
  *                out (done, wake, storage's operations), except to start and cancel the watch, which stores only take note of.
  * Working trees and what a load has collected are the writer's and have no lock.
  */
-#ifndef STORAGE_CACHE_PRIVATE_H
-#define STORAGE_CACHE_PRIVATE_H
+#ifndef STORAGE_CACHE_CACHE_PRIVATE_H
+#define STORAGE_CACHE_CACHE_PRIVATE_H
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "storage/cache.h"
+#include "storage/cache/cache.h"
+#include "storage/cache/ptree.h"
 #include "storage/keys.h"
-#include "storage/ptree.h"
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -1,4 +1,4 @@
-#include "storage/cache_private.h"
+#include "storage/cache/cache_private.h"
 
 /* A key of the kind whose value is not in the cache. There are as many as etcd has: what the cache would keep of each, if it could, is larger. */
 struct unread {

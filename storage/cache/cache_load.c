@@ -1,4 +1,4 @@
-#include "storage/cache_private.h"
+#include "storage/cache/cache_private.h"
 
 enum {
 	PAGE_FIRST = 100, /* keys; it shows how large objects are */
