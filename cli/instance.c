@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "migration/migrator.h"
 #include "server/server.h"
-#include "storage/agreement.h"
+#include "storage/agreement/agreement.h"
 #include "storage/alarms.h"
 #include "storage/compact.h"
 

@@ -16,7 +16,7 @@
 #define MIGRATION_MIGRATOR_H
 
 #include "api/model/storage_version.h"
-#include "storage/agreement.h"
+#include "storage/agreement/agreement.h"
 #include "storage/cache/cache.h"
 
 struct migrator;

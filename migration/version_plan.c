@@ -3,7 +3,7 @@
 #include "api/model/members.h"
 #include "api/model/storage_version.h"
 #include "migration/condition.h"
-#include "storage/agreement_plan.h"
+#include "storage/agreement/agreement_plan.h"
 
 enum { REPLICAS_NAMED = 8, SENTENCE_MAX = 4096 };
 

@@ -3,7 +3,7 @@
 #define MIGRATION_VERSION_PLAN_H
 
 #include "api/model/kind.h"
-#include "storage/agreement.h"
+#include "storage/agreement/agreement.h"
 #include "storage/cache/cache.h"
 
 /* Whether there is a StorageVersion of the kind: it is stored, and served by a door that such a server has. */

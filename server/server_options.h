@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "server/audit.h"
 #include "server/http.h"
-#include "storage/agreement.h"
+#include "storage/agreement/agreement.h"
 #include "storage/alarms.h"
 #include "storage/cache/cache.h"
 

@@ -1,4 +1,4 @@
-/* What the server makes of the replicas' agreement on storage versions (storage/agreement.h): the version and the guard of a write, what may be read, the
+/* What the server makes of the replicas' agreement on storage versions (storage/agreement/agreement.h): the version and the guard of a write, what may be read, the
  * hashes in discovery. A server without one (tests) is alone: it stores every kind as it is declared. */
 #ifndef SERVER_VERSIONS_H
 #define SERVER_VERSIONS_H

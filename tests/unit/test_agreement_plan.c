@@ -1,5 +1,5 @@
 /* What a replica decides, as rows: what it wants, says now, and sees of others. */
-#include "storage/agreement_plan.h"
+#include "storage/agreement/agreement_plan.h"
 #include "tests/unit/check.h"
 
 #define V1 "annals.dev/v1"

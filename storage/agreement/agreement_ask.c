@@ -1,7 +1,7 @@
 /* Questions: what is published, and who waits for it. */
 #include "base/clock.h"
 #include "base/exposition.h"
-#include "storage/agreement_private.h"
+#include "storage/agreement/agreement_private.h"
 
 /* ---- publishing ---- */
 

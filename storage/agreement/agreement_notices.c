@@ -1,5 +1,5 @@
 /* What people are told, once, when it changes. */
-#include "storage/agreement_private.h"
+#include "storage/agreement/agreement_private.h"
 
 #include <stdio.h>
 

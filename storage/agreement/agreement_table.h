@@ -5,10 +5,10 @@
  *
  * Unknown members and kinds are ignored. A registration that is under no lease, or is not of this form, has a `problem`: it may be that of a replica which does
  * anything. */
-#ifndef STORAGE_AGREEMENT_TABLE_H
-#define STORAGE_AGREEMENT_TABLE_H
+#ifndef STORAGE_AGREEMENT_AGREEMENT_TABLE_H
+#define STORAGE_AGREEMENT_AGREEMENT_TABLE_H
 
-#include "storage/agreement_plan.h"
+#include "storage/agreement/agreement_plan.h"
 
 enum { AGREEMENT_VALUE_MAX = 64 * 1024, /* bytes of a registration */ };
 

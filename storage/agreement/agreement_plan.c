@@ -1,4 +1,4 @@
-#include "storage/agreement_plan.h"
+#include "storage/agreement/agreement_plan.h"
 
 static bool is_other(const struct agreement_self *self, const struct agreement_replica *r)
 {

@@ -7,10 +7,10 @@
  *   2. the answers to all questions are worked out and published; if they differ, on_change is called, waits end, and the next step begins;
  *   3. only when nobody has anything new to be told, one errand is run: a registration or an acknowledgement is never sent before on_change has returned.
  */
-#ifndef STORAGE_AGREEMENT_PRIVATE_H
-#define STORAGE_AGREEMENT_PRIVATE_H
+#ifndef STORAGE_AGREEMENT_AGREEMENT_PRIVATE_H
+#define STORAGE_AGREEMENT_AGREEMENT_PRIVATE_H
 
-#include "storage/agreement_table.h"
+#include "storage/agreement/agreement_table.h"
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -17,8 +17,8 @@
  * docs/storage-versions.md has the proof.
  *
  * Any thread may ask. Nothing blocks but agreement_new() and agreement_free(). */
-#ifndef STORAGE_AGREEMENT_H
-#define STORAGE_AGREEMENT_H
+#ifndef STORAGE_AGREEMENT_AGREEMENT_H
+#define STORAGE_AGREEMENT_AGREEMENT_H
 
 #include "api/model/storage_version.h"
 #include "base/list.h"

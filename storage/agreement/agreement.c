@@ -1,9 +1,9 @@
-#include "storage/agreement.h"
+#include "storage/agreement/agreement.h"
 
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/thread.h"
-#include "storage/agreement_private.h"
+#include "storage/agreement/agreement_private.h"
 #include "storage/keys.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
-/* What a replica makes of the registrations it sees (storage/agreement.h): decisions without I/O, time or memory of their own. */
-#ifndef STORAGE_AGREEMENT_PLAN_H
-#define STORAGE_AGREEMENT_PLAN_H
+/* What a replica makes of the registrations it sees (storage/agreement/agreement.h): decisions without I/O, time or memory of their own. */
+#ifndef STORAGE_AGREEMENT_AGREEMENT_PLAN_H
+#define STORAGE_AGREEMENT_AGREEMENT_PLAN_H
 
-#include "storage/agreement.h"
+#include "storage/agreement/agreement.h"
 
 /* The replica that decides. */
 struct agreement_self {

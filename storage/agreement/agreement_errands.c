@@ -1,6 +1,6 @@
 /* What an agreement asks of etcd: one row for each errand, when it is due, what is sent, what an answer means. */
 #include "base/clock.h"
-#include "storage/agreement_private.h"
+#include "storage/agreement/agreement_private.h"
 
 enum {
 	TIMEOUT_MS = 3000,
