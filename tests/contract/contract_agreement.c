@@ -1,8 +1,8 @@
 /* Replicas over a real etcd: what it takes for them to agree, and what happens when leases end, when etcd goes and comes back, and when it forgets. */
 #include "base/clock.h"
-#include "storage/wrapper.h"
 #include "tests/contract/contract.h"
 #include "tests/contract/etcd_process.h"
+#include "tests/double/wrapper.h"
 #include "tests/unit/agreement_world.h"
 
 #include <signal.h>

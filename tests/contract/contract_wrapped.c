@@ -1,8 +1,8 @@
 /* Wrappers that have nothing to do are not noticed. */
-#include "storage/fault.h"
 #include "storage/memory/memory.h"
-#include "storage/trace.h"
 #include "tests/contract/contract.h"
+#include "tests/double/fault.h"
+#include "tests/double/trace.h"
 
 static struct storage *open_unarmed(void *ctx)
 {

@@ -1,7 +1,7 @@
 #include "tests/unit/slow_line.h"
 
 #include "storage/memory/memory.h"
-#include "storage/wrapper.h"
+#include "tests/double/wrapper.h"
 
 /* One call of on_events, or the watch's end. */
 struct batch {

@@ -1,6 +1,6 @@
 /* What replicas over one store come to. */
-#include "storage/fault.h"
 #include "storage/memory/memory.h"
+#include "tests/double/fault.h"
 #include "tests/unit/agreement_world.h"
 #include "tests/unit/check.h"
 

@@ -1,4 +1,4 @@
-#include "storage/fault.h"
+#include "tests/double/fault.h"
 #include "tests/unit/cache_world.h"
 #include "tests/unit/check.h"
 #include "tests/unit/gate.h"

@@ -1,7 +1,7 @@
 #include "storage/compact.h"
 
-#include "storage/fault.h"
 #include "storage/memory/memory.h"
+#include "tests/double/fault.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>

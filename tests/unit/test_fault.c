@@ -1,4 +1,4 @@
-#include "storage/fault.h"
+#include "tests/double/fault.h"
 
 #include "storage/memory/memory.h"
 #include "tests/unit/check.h"

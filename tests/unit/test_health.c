@@ -1,7 +1,7 @@
 /* What /livez, /readyz and /healthz say while the store is being read for the first time, and afterwards. */
 #include "base/clock.h"
 #include "server/server.h"
-#include "storage/fault.h"
+#include "tests/double/fault.h"
 #include "tests/unit/cache_world.h"
 #include "tests/unit/check.h"
 #include "tests/unit/http_client.h"

@@ -1,6 +1,6 @@
 /* A whole migrator: a real cache and a real agreement over the store in memory. */
 #include "migration/private.h"
-#include "storage/fault.h"
+#include "tests/double/fault.h"
 #include "tests/unit/migration_world.h"
 
 #include <sched.h>

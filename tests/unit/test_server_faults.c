@@ -1,7 +1,7 @@
 /* The whole server on a store that fails: for each request, in each way a store can fail, the first storage call fails, then the
  * second, third ... until the request needs no more. The answer must be truthful, nothing be done by halves, and life go on. */
 #include "server/server.h"
-#include "storage/fault.h"
+#include "tests/double/fault.h"
 #include "tests/unit/cache_world.h"
 #include "tests/unit/check.h"
 #include "tests/unit/http_client.h"

@@ -1,4 +1,4 @@
-#include "storage/trace.h"
+#include "tests/double/trace.h"
 
 #include "storage/memory/memory.h"
 #include "tests/unit/check.h"

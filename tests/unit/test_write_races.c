@@ -3,7 +3,7 @@
  *
  * The other way round, a server is not told what another one has written: what it refuses must not rest on that. */
 #include "server/server.h"
-#include "storage/wrapper.h"
+#include "tests/double/wrapper.h"
 #include "tests/unit/cache_world.h"
 #include "tests/unit/check.h"
 #include "tests/unit/gate.h"

@@ -2,7 +2,7 @@
  * that is referred to, which the guard of the transaction sees to while others come to refer to it. */
 #include "api/patch/patch.h"
 #include "server/server.h"
-#include "storage/fault.h"
+#include "tests/double/fault.h"
 #include "tests/unit/cache_world.h"
 #include "tests/unit/check.h"
 #include "tests/unit/http_client.h"

@@ -1,4 +1,4 @@
-#include "storage/wrapper.h"
+#include "tests/double/wrapper.h"
 
 _Static_assert(offsetof(struct storage_range, op) == 0, "");
 _Static_assert(offsetof(struct storage_txn, op) == 0, "");

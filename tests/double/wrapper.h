@@ -2,8 +2,8 @@
  *
  * When a wrapper has to see an operation's end before its caller does, it cannot lend the inner store the caller's: it submits a
  * shadow, an operation of its own with the same request, whose results it hands back. */
-#ifndef STORAGE_WRAPPER_H
-#define STORAGE_WRAPPER_H
+#ifndef TESTS_DOUBLE_WRAPPER_H
+#define TESTS_DOUBLE_WRAPPER_H
 
 #include "base/list.h"
 #include "storage/storage.h"

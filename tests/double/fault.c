@@ -1,6 +1,6 @@
-#include "storage/fault.h"
+#include "tests/double/fault.h"
 
-#include "storage/wrapper.h"
+#include "tests/double/wrapper.h"
 
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
-#include "storage/trace.h"
+#include "tests/double/trace.h"
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "storage/wrapper.h"
+#include "tests/double/wrapper.h"
 
 enum { LINE_MAX_BYTES = 4096 };
 

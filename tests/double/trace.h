@@ -1,6 +1,6 @@
 /* A store that tells of every call to another one, for debugging: one line when it is answered. */
-#ifndef STORAGE_TRACE_H
-#define STORAGE_TRACE_H
+#ifndef TESTS_DOUBLE_TRACE_H
+#define TESTS_DOUBLE_TRACE_H
 
 #include "storage/storage.h"
 

@@ -1,6 +1,6 @@
 /* A store that misbehaves on demand, around another one: style.md's "fail the N-th storage call for N = 1, 2, ...". */
-#ifndef STORAGE_FAULT_H
-#define STORAGE_FAULT_H
+#ifndef TESTS_DOUBLE_FAULT_H
+#define TESTS_DOUBLE_FAULT_H
 
 #include "storage/storage.h"
 
