@@ -1,6 +1,6 @@
 #include "cli/metrics_port.h"
 
-#include "server/http.h"
+#include "server/http/http.h"
 
 enum { METRICS_MAX = 16 << 20, BODY_MAX = 4096, DRAIN_MS = 1000 };
 

@@ -1,8 +1,8 @@
 #include "server/authn.h"
 
 #include "server/front_proxy.h"
+#include "server/http/client_source.h"
 #include "server/refused.h"
-#include "server/source.h"
 #include "server/tokens.h"
 
 struct authn {

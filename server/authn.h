@@ -7,7 +7,7 @@
 #include "api/model/user.h"
 #include "base/watched_file.h"
 #include "server/asked.h"
-#include "server/http.h"
+#include "server/http/http.h"
 
 struct authn;
 

@@ -5,7 +5,7 @@
 
 #include "api/model/delegates.h"
 #include "base/arena.h"
-#include "server/http.h"
+#include "server/http/http.h"
 
 /* May a certificate of this common name, signed by the CA of front proxies, speak for others? */
 bool front_proxy_may_have(const struct trust *t, struct str common_name);

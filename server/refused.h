@@ -3,7 +3,7 @@
 #ifndef SERVER_REFUSED_H
 #define SERVER_REFUSED_H
 
-#include "server/http.h"
+#include "server/http/http.h"
 
 struct refused {
 	void (*on_notice)(void *ctx, struct str text); /* NULL: nobody is told. Any thread */

@@ -5,7 +5,7 @@
 #include "api/model/delegates.h"
 #include "base/log.h"
 #include "server/audit.h"
-#include "server/http.h"
+#include "server/http/http.h"
 #include "storage/agreement/agreement.h"
 #include "storage/alarms.h"
 #include "storage/cache/cache.h"

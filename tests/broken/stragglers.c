@@ -1,6 +1,6 @@
 /* With `wake` among what $ANNALS_UNGUARDED names, a request whose target has "never-woken" in it is never woken: its connection does not end,
  * whatever becomes of it. For an annals that is linked with -Wl,--wrap=http_wake. */
-#include "server/http.h"
+#include "server/http/http.h"
 #include "tests/broken/unguarded.h"
 
 void __real_http_wake(struct http_exchange *x);

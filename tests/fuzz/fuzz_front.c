@@ -2,7 +2,7 @@
  * written again in the plainest way: the server must understand the same. It says the same where the bytes come in small pieces, gives
  * one answer to each request, refuses in its own words, and nothing follows a refusal. */
 #include "base/clock.h"
-#include "server/http.h"
+#include "server/http/http.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <errno.h>

@@ -68,7 +68,7 @@ class CheckLayers(unittest.TestCase):
             "api/kinds/widget.c": ['"api/model/object.h"'],
             "storage/etcd/etcd_kv.c": ['"proto/kv.pb-c.h"', '"api/model/object.h"'],
             "storage/etcd/etcd_client.c": ["<grpc/grpc.h>"],
-            "server/http_worker.c": ["<microhttpd.h>", "<stdio.h>"],
+            "server/http/http_worker.c": ["<microhttpd.h>", "<stdio.h>"],
             "client/transport.c": ["<curl/curl.h>"],
             "tests/unit/test_buf.c": ['"base/buf.h"', "<jansson.h>", "<microhttpd.h>"],
         }), [])
@@ -86,7 +86,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_a_fence_holds_within_its_own_folder(self):
         self.assert_single({"server/route.c": ["<microhttpd.h>"]}, "server/route.c:1", "only in server/http")
-        self.assert_single({"server/http_stream.c": ["<microhttpd.h>"]}, "http_answer.c")
+        self.assert_single({"server/http/http_stream.c": ["<microhttpd.h>"]}, "http_answer.c")
         self.assert_single({"storage/cache/cache.c": ["<grpc/byte_buffer.h>"]}, "only in storage/etcd")
 
     def test_generated_messages_are_fenced(self):

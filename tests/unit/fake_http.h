@@ -1,9 +1,9 @@
 /* An exchange that is only what a test says: for modules that ask http.h about a request. Link nothing that pulls in
- * server/http_exchange.c. */
+ * server/http/http_exchange.c. */
 #ifndef TESTS_UNIT_FAKE_HTTP_H
 #define TESTS_UNIT_FAKE_HTTP_H
 
-#include "server/http.h"
+#include "server/http/http.h"
 
 struct http_exchange {
 	struct http_peer peer;

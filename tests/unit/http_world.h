@@ -16,7 +16,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
-#include "server/http.h"
+#include "server/http/http.h"
 #include "tests/unit/check.h"
 #include "tests/unit/http_client.h"
 #include "tests/unit/tls_pki.h"

@@ -1,4 +1,4 @@
-#include "server/http_alarm.h"
+#include "server/http/http_alarm.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

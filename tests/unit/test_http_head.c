@@ -1,4 +1,4 @@
-#include "server/http_head.h"
+#include "server/http/http_head.h"
 #include "tests/unit/check.h"
 
 enum { MAX_HEAD = 31 << 10 };

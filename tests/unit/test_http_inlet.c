@@ -1,4 +1,4 @@
-#include "server/http_inlet.h"
+#include "server/http/http_inlet.h"
 #include "tests/unit/check.h"
 
 #include <gnutls/gnutls.h>

@@ -1,9 +1,9 @@
-#include "server/http_transport.h"
+#include "server/http/http_transport.h"
 #include "tests/unit/http_world.h"
 
 #include <dlfcn.h>
 
-/* In the place of server/http_transport.c: as it is where libmicrohttpd finds GnuTLS' own functions instead of ours. */
+/* In the place of server/http/http_transport.c: as it is where libmicrohttpd finds GnuTLS' own functions instead of ours. */
 
 #define VISIBLE __attribute__((visibility("default")))
 #define OWN(f, ...) ((__typeof__(&(f)))(uintptr_t)dlsym(RTLD_NEXT, #f))(__VA_ARGS__)

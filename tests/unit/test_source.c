@@ -1,4 +1,4 @@
-#include "server/source.h"
+#include "server/http/client_source.h"
 #include "tests/unit/check.h"
 
 static void test_source__is_the_address_or_its_network(void **state _unused_)

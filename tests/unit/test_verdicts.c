@@ -1,4 +1,4 @@
-#include "server/verdicts.h"
+#include "server/http/verified_chains.h"
 #include "tests/unit/check.h"
 
 #define LITERAL(s)               \

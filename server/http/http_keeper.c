@@ -1,0 +1,862 @@
+#include "server/http/http_keeper.h"
+
+#include "base/clock.h"
+#include "base/thread.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	MAX_EVENTS = 256,
+	TICK_MS = 1000,
+	SWEEP_MIN_MS = 50,
+	ACCEPT_BATCH = 64,
+	ACCEPT_PAUSE_MS = 200,
+	FULL_PAUSE_MS = 50,
+	SAMPLE = 256,        /* connections looked at for one that may give way */
+	PROBE_SLACK_MS = 20, /* the kernel's clock for received data ticks every 4-10 ms */
+	LINGER_MS = 2000,
+	LINGER_MAX = 256, /* at a time */
+	LINGER_BYTES = 8 << 20,
+};
+
+/* A client that has not sent a byte. */
+struct guest {
+	struct keeper_source source;
+	struct list link;
+	int fd; /* -1: gone, but an event may still name it */
+	int64_t came_ms;
+	socklen_t address_size;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in ipv4;
+		struct sockaddr_in6 ipv6;
+	} address;
+};
+
+/* A number of connections in a ring. */
+struct ring {
+	struct list list; /* of keeper_connection.link; the search for one that may give way turns it */
+	size_t n;
+};
+
+struct leftover {
+	struct keeper_source source;
+	struct list link;
+	int fd;
+	int64_t until_ms;
+	size_t left; /* bytes that may still come */
+};
+
+struct keeper {
+	struct keeper_options options;
+	pthread_t thread;
+	int epoll, wakeup;
+	struct keeper_source wakeup_source, listener_source;
+	int listener;      /* the keeper's thread's own; -1: closed */
+	bool is_listening; /* it is in epoll */
+	int64_t listen_ms; /* not before then */
+	struct list guests;      /* of guest.link, the first who came first; the keeper's thread's own, and */
+	struct list gone_guests; /* those to be freed when no event can name them any more */
+	_Atomic bool is_open;
+	_Atomic bool is_stopping, is_draining;
+	int64_t sweep_ms; /* between two sweeps */
+
+	pthread_mutex_t lock; /* guards the next seven; never held over a callback but suspend and resume */
+	struct ring rings[N_KEEPER_STANDINGS];
+	size_t n_guests;
+	size_t n_accepted;   /* handed on, not yet added */
+	struct list lingers; /* of linger.link */
+	size_t n_lingers;
+	bool is_closed;         /* the listener */
+	pthread_cond_t changed; /* is_closed, or no connection is left */
+
+	pthread_mutex_t alarm_lock; /* guards alarms; held while one rings */
+	struct alarms alarms;
+};
+
+static void wake(struct keeper *k)
+{
+	uint64_t one = 1;
+	ssize_t r = write(k->wakeup, &one, sizeof(one));
+	assert(r == sizeof(one) || errno == EAGAIN);
+}
+
+/* Cutting. */
+
+static void move_to(struct keeper *k, struct keeper_connection *c, enum keeper_standing standing)
+{
+	list_remove(&c->link);
+	k->rings[c->standing].n--;
+	c->standing = standing;
+	list_append(&k->rings[standing].list, &c->link);
+	k->rings[standing].n++;
+}
+
+/* Makes the socket readable and writable for good, so that whoever waits for it, the keeper included, sees that it is over. */
+static void cut(struct keeper *k, struct keeper_connection *c)
+{
+	move_to(k, c, KEEPER_LEAVING);
+	shutdown(c->fd, SHUT_RDWR);
+}
+
+static enum keeper_phase phase_of(struct keeper_connection *c)
+{
+	return (enum keeper_phase)atomic_load_explicit(&c->phase, memory_order_relaxed);
+}
+
+static int64_t since_of(struct keeper_connection *c)
+{
+	return atomic_load_explicit(&c->since_ms, memory_order_relaxed);
+}
+
+/* Deadlines. */
+
+static bool probe(int fd, struct tcp_info *ret)
+{
+	socklen_t size = sizeof(*ret);
+	*ret = (struct tcp_info){0};
+	return getsockopt(fd, IPPROTO_TCP, TCP_INFO, ret, &size) == 0;
+}
+
+/* Is it time to look at the socket? A new phase starts afresh. */
+static bool is_check_due(struct keeper_connection *c, int64_t since, int64_t now, int64_t interval)
+{
+	if (c->seen_since_ms != since) {
+		c->seen_since_ms = since;
+		c->check_ms = since + interval;
+		c->moved_ms = 0;
+	}
+	if (now < c->check_ms) {
+		return false;
+	}
+	c->check_ms = now + interval;
+	return true;
+}
+
+/* Between requests a connection may rest for long; but once the next request has begun, its head must come in time. libmicrohttpd does not
+ * tell when the first byte comes, the kernel tells when the last one did. */
+static bool is_idle_overdue(struct keeper *k, struct keeper_connection *c, int64_t since, int64_t now)
+{
+	struct tcp_info info;
+	if (now - since > k->options.idle_ms) {
+		return true;
+	}
+	if (!is_check_due(c, since, now, k->options.header_ms / 2)) {
+		return false;
+	}
+	if (c->moved_ms) {
+		return now - c->moved_ms > k->options.header_ms;
+	}
+	if (probe(c->fd, &info) && now - info.tcpi_last_data_recv > since + PROBE_SLACK_MS) {
+		c->moved_ms = now;
+	}
+	return false;
+}
+
+static bool is_send_overdue(struct keeper *k, struct keeper_connection *c, int64_t since, int64_t now)
+{
+	struct tcp_info info;
+	if (!is_check_due(c, since, now, k->options.body_ms / 4) || !probe(c->fd, &info)) {
+		return false;
+	}
+	if (!c->moved_ms || info.tcpi_bytes_acked != c->acked) {
+		c->acked = info.tcpi_bytes_acked;
+		c->moved_ms = now;
+	}
+	return now - c->moved_ms > k->options.body_ms;
+}
+
+static bool is_overdue(struct keeper *k, struct keeper_connection *c, int64_t now)
+{
+	int64_t since = since_of(c);
+	switch (phase_of(c)) {
+	case KEEPER_HANDSHAKE:
+		return now - since > k->options.handshake_ms;
+	case KEEPER_FIRST:
+		return now - since > k->options.header_ms;
+	case KEEPER_IDLE:
+		return is_idle_overdue(k, c, since, now);
+	case KEEPER_BODY:
+		return now - since > k->options.body_ms;
+	case KEEPER_SEND:
+		return is_send_overdue(k, c, since, now);
+	case KEEPER_WORK:
+		break;
+	}
+	return false;
+}
+
+static bool is_resting(struct keeper_connection *c)
+{
+	enum keeper_phase phase = phase_of(c);
+	return phase == KEEPER_HANDSHAKE || phase == KEEPER_FIRST || phase == KEEPER_IDLE;
+}
+
+/* libmicrohttpd may not have closed its own descriptor of the socket yet: so closing ours does not end the events. */
+static void leftover_free(struct keeper *k, struct leftover *l)
+{
+	epoll_ctl(k->epoll, EPOLL_CTL_DEL, l->fd, NULL);
+	list_remove(&l->link);
+	k->n_lingers--;
+	close(l->fd);
+	mem_free(l);
+}
+
+/* Connections. */
+
+static size_t count_connections(const struct keeper *k)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < N_KEEPER_STANDINGS; i++) {
+		n += k->rings[i].n;
+	}
+	return n;
+}
+
+void keeper_add(struct keeper *k, struct keeper_connection *c, enum keeper_phase phase)
+{
+	int64_t now = clock_mono_ms();
+	c->source.kind = SOURCE_CONNECTION;
+	c->standing = KEEPER_STRANGER;
+	c->came_ms = now;
+	keeper_set_phase(c, phase, now);
+	pthread_mutex_lock(&k->lock);
+	list_append(&k->rings[KEEPER_STRANGER].list, &c->link);
+	k->rings[KEEPER_STRANGER].n++;
+	k->n_accepted--;
+	pthread_mutex_unlock(&k->lock);
+}
+
+static bool is_empty(const struct keeper *k)
+{
+	return count_connections(k) + k->n_accepted + k->n_guests == 0;
+}
+
+static void announce_if_empty(struct keeper *k)
+{
+	if (is_empty(k)) {
+		pthread_cond_broadcast(&k->changed);
+	}
+}
+
+void keeper_remove(struct keeper *k, struct keeper_connection *c)
+{
+	pthread_mutex_lock(&k->lock);
+	list_remove(&c->link);
+	k->rings[c->standing].n--;
+	if (c->is_armed) {
+		epoll_ctl(k->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	}
+	announce_if_empty(k);
+	pthread_mutex_unlock(&k->lock);
+}
+
+size_t keeper_count(struct keeper *k)
+{
+	pthread_mutex_lock(&k->lock);
+	size_t n = count_connections(k) + k->n_guests;
+	pthread_mutex_unlock(&k->lock);
+	return n;
+}
+
+/* Giving way. Only a bounded number is looked at, so that a flood of connections does not make each one dearer; those looked at go to
+ * the end of the ring. */
+
+static struct keeper_connection *turn(struct ring *ring)
+{
+	struct list *first = ring->list.next;
+	list_remove(first);
+	list_append(&ring->list, first);
+	return list_entry(first, struct keeper_connection, link);
+}
+
+static struct keeper_connection *find_idlest(struct ring *ring)
+{
+	struct keeper_connection *idlest = NULL;
+	for (size_t i = MIN(ring->n, (size_t)SAMPLE); i > 0; i--) {
+		struct keeper_connection *c = turn(ring);
+		if (phase_of(c) == KEEPER_IDLE && (!idlest || since_of(c) < since_of(idlest))) {
+			idlest = c;
+		}
+	}
+	return idlest;
+}
+
+/* The first that no work is done for: cutting would not end the work. */
+static struct keeper_connection *find_oldest(struct ring *ring)
+{
+	for (size_t i = MIN(ring->n, (size_t)SAMPLE); i > 0; i--) {
+		struct keeper_connection *c = list_entry(ring->list.next, struct keeper_connection, link);
+		if (phase_of(c) != KEEPER_WORK) {
+			return c;
+		}
+		turn(ring);
+	}
+	return NULL;
+}
+
+void keeper_vouch(struct keeper *k, struct keeper_connection *c)
+{
+	if (c->is_vouched) {
+		return;
+	}
+	struct ring *vouched = &k->rings[KEEPER_VOUCHED];
+	size_t max = k->options.max_connections - MAX(k->options.max_connections / 16, (size_t)1);
+	pthread_mutex_lock(&k->lock);
+	struct keeper_connection *idlest = vouched->n >= max ? find_idlest(vouched) : NULL;
+	if (idlest) {
+		cut(k, idlest);
+	}
+	c->is_vouched = c->standing == KEEPER_STRANGER && vouched->n < max;
+	if (c->is_vouched) {
+		move_to(k, c, KEEPER_VOUCHED);
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* Guests. */
+
+/* Under the lock, on the keeper's thread. Leaves the socket. */
+static void dismiss(struct keeper *k, struct guest *g)
+{
+	epoll_ctl(k->epoll, EPOLL_CTL_DEL, g->fd, NULL);
+	g->fd = -1;
+	list_remove(&g->link);
+	list_append(&k->gone_guests, &g->link);
+	k->n_guests--;
+	announce_if_empty(k);
+}
+
+static void send_away(struct keeper *k, struct guest *g)
+{
+	int fd = g->fd;
+	pthread_mutex_lock(&k->lock);
+	dismiss(k, g);
+	pthread_mutex_unlock(&k->lock);
+	close(fd);
+	k->options.unheard(k->options.ctx);
+}
+
+static void free_gone_guests(struct keeper *k)
+{
+	list_for_each_safe(it, &k->gone_guests) {
+		list_remove(it);
+		mem_free(list_entry(it, struct guest, link));
+	}
+}
+
+static void hand_on(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+{
+	if (!k->options.accept(k->options.ctx, fd, address, size)) {
+		pthread_mutex_lock(&k->lock);
+		k->n_accepted--;
+		announce_if_empty(k);
+		pthread_mutex_unlock(&k->lock);
+	}
+}
+
+/* It has sent something, or gone. */
+static void on_guest(struct keeper *k, struct guest *g)
+{
+	char byte;
+	int fd = g->fd;
+	if (fd < 0) {
+		return;
+	}
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+		send_away(k, g);
+		return;
+	}
+	pthread_mutex_lock(&k->lock);
+	k->n_accepted++;
+	dismiss(k, g);
+	pthread_mutex_unlock(&k->lock);
+	hand_on(k, fd, &g->address.any, g->address_size);
+}
+
+static void receive_guest(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+{
+	struct guest *g = mem_new(struct guest);
+	g->source.kind = SOURCE_GUEST;
+	g->fd = fd;
+	g->came_ms = clock_mono_ms();
+	g->address_size = MIN(size, (socklen_t)sizeof(g->address));
+	memcpy(&g->address, address, g->address_size);
+	list_init(&g->link);
+
+	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = &g->source};
+	if (epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event) < 0) {
+		close(fd);
+		mem_free(g);
+		return;
+	}
+	list_append(&k->guests, &g->link);
+	pthread_mutex_lock(&k->lock);
+	k->n_guests++;
+	pthread_mutex_unlock(&k->lock);
+}
+
+static void send_late_guests_away(struct keeper *k, int64_t came_before_ms)
+{
+	while (!list_is_empty(&k->guests)) {
+		struct guest *g = list_entry(k->guests.next, struct guest, link);
+		if (g->came_ms >= came_before_ms) {
+			break;
+		}
+		send_away(k, g);
+	}
+}
+
+/* Newcomers. */
+
+enum room {
+	ROOM_THERE,
+	ROOM_LATER, /* soon, when somebody has had his time, or has gone */
+	ROOM_NONE,  /* who knows when: everybody is being served */
+};
+
+/* Those who leave take until their threads notice: a few at a time may be there beyond the limit. */
+static enum room look_for_room(struct keeper *k)
+{
+	size_t max = k->options.max_connections;
+	pthread_mutex_lock(&k->lock);
+	size_t strangers = k->rings[KEEPER_STRANGER].n + k->n_accepted + k->n_guests;
+	size_t share = MIN(MAX(max / 8, (size_t)1), max - MIN(k->rings[KEEPER_VOUCHED].n, max));
+	bool are_many_leaving = k->rings[KEEPER_LEAVING].n >= KEEPER_LEAVING_MAX(max);
+	pthread_mutex_unlock(&k->lock);
+	return are_many_leaving ? ROOM_LATER : strangers < share ? ROOM_THERE : ROOM_NONE;
+}
+
+static enum room make_room(struct keeper *k)
+{
+	int64_t grown_up = clock_mono_ms() - k->options.grace_ms;
+	struct guest *g = list_is_empty(&k->guests) ? NULL : list_entry(k->guests.next, struct guest, link);
+	pthread_mutex_lock(&k->lock);
+	struct keeper_connection *c = find_oldest(&k->rings[KEEPER_STRANGER]);
+	enum room room = c || g || k->n_accepted ? ROOM_LATER : ROOM_NONE;
+	if (c && c->came_ms <= grown_up && !(g && g->came_ms <= c->came_ms)) {
+		cut(k, c);
+		g = NULL;
+		room = ROOM_THERE;
+	}
+	pthread_mutex_unlock(&k->lock);
+	if (g && g->came_ms <= grown_up) {
+		send_away(k, g);
+		room = ROOM_THERE;
+	}
+	return room;
+}
+
+/* Most send their first bytes with the last of TCP's own. */
+void keeper_admit(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+{
+	pthread_mutex_lock(&k->lock);
+	k->n_accepted++;
+	pthread_mutex_unlock(&k->lock);
+	hand_on(k, fd, address, size);
+}
+
+static void welcome(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+{
+	char byte;
+	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+		receive_guest(k, fd, address, size);
+		return;
+	}
+	keeper_admit(k, fd, address, size);
+}
+
+static void watch_listener(struct keeper *k)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &k->listener_source};
+	k->is_listening = epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->listener, &event) == 0;
+}
+
+/* For a moment: those who wait to be accepted would wake us again and again. */
+static void pause_listener(struct keeper *k, int64_t pause_ms)
+{
+	epoll_ctl(k->epoll, EPOLL_CTL_DEL, k->listener, NULL);
+	k->is_listening = false;
+	k->listen_ms = clock_mono_ms() + pause_ms;
+}
+
+/* Out of file descriptors, say. */
+static void on_accept_failed(struct keeper *k, int error)
+{
+	if (error != EAGAIN && error != EINTR && error != ECONNABORTED) {
+		pause_listener(k, ACCEPT_PAUSE_MS);
+	}
+}
+
+static bool is_anybody_waiting(const struct keeper *k)
+{
+	struct pollfd listener = {.fd = k->listener, .events = POLLIN};
+	return poll(&listener, 1, 0) > 0;
+}
+
+static void on_listener(struct keeper *k)
+{
+	for (unsigned i = 0; i < ACCEPT_BATCH; i++) {
+		struct sockaddr_storage address;
+		socklen_t size = sizeof(address);
+		enum room room = look_for_room(k);
+		if (room == ROOM_NONE) {
+			if (!is_anybody_waiting(k)) {
+				break;
+			}
+			room = make_room(k);
+		}
+		if (room == ROOM_LATER) {
+			pause_listener(k, FULL_PAUSE_MS);
+			break;
+		}
+		int fd = accept4(k->listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0) {
+			on_accept_failed(k, errno);
+			break;
+		}
+		if (room == ROOM_NONE) {
+			close(fd);
+		} else {
+			welcome(k, fd, (const struct sockaddr *)&address, size);
+		}
+	}
+}
+
+static void close_listener(struct keeper *k)
+{
+	send_late_guests_away(k, INT64_MAX);
+	close(k->listener);
+	k->listener = -1;
+	pthread_mutex_lock(&k->lock);
+	k->is_closed = true;
+	pthread_cond_broadcast(&k->changed);
+	pthread_mutex_unlock(&k->lock);
+}
+
+static void tend_listener(struct keeper *k, bool is_draining)
+{
+	if (k->listener < 0) {
+		return;
+	}
+	if (is_draining) {
+		close_listener(k);
+	} else if (!k->is_listening && atomic_load_explicit(&k->is_open, memory_order_acquire) &&
+		clock_mono_ms() >= k->listen_ms) {
+		watch_listener(k);
+	}
+}
+
+void keeper_open(struct keeper *k)
+{
+	atomic_store_explicit(&k->is_open, true, memory_order_release);
+	wake(k);
+}
+
+/* Under the lock, so that the keeper cannot find it readable before it is suspended. */
+void keeper_park(struct keeper *k, struct keeper_connection *c)
+{
+	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = &c->source};
+	pthread_mutex_lock(&k->lock);
+	if (c->standing != KEEPER_LEAVING &&
+		epoll_ctl(k->epoll, c->is_armed ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, c->fd, &event) == 0) {
+		c->is_armed = true;
+		c->is_parked = true;
+		k->options.suspend(c);
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
+void keeper_drain(struct keeper *k)
+{
+	atomic_store_explicit(&k->is_draining, true, memory_order_release);
+	wake(k);
+	pthread_mutex_lock(&k->lock);
+	while (!k->is_closed) {
+		pthread_cond_wait(&k->changed, &k->lock);
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
+void keeper_cut_all(struct keeper *k)
+{
+	pthread_mutex_lock(&k->lock);
+	for (enum keeper_standing i = 0; i < KEEPER_LEAVING; i++) {
+		list_for_each_safe(it, &k->rings[i].list) {
+			cut(k, list_entry(it, struct keeper_connection, link));
+		}
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
+bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms)
+{
+	pthread_mutex_lock(&k->lock);
+	int r = 0;
+	while (!is_empty(k) && r != ETIMEDOUT) {
+		r = clock_cond_wait(&k->changed, &k->lock, until_ms);
+	}
+	bool has_left = is_empty(k);
+	pthread_mutex_unlock(&k->lock);
+	return has_left;
+}
+
+/* Sweeping. */
+
+static void sweep(struct keeper *k, bool is_draining)
+{
+	int64_t now = clock_mono_ms();
+	bool has_deadlines = atomic_load_explicit(&k->is_open, memory_order_relaxed);
+	send_late_guests_away(k, now - k->options.first_byte_ms);
+	pthread_mutex_lock(&k->lock);
+	for (enum keeper_standing i = 0; i < KEEPER_LEAVING; i++) {
+		list_for_each_safe(it, &k->rings[i].list) {
+			struct keeper_connection *c = list_entry(it, struct keeper_connection, link);
+			if ((has_deadlines && is_overdue(k, c, now)) || (is_draining && is_resting(c))) {
+				cut(k, c);
+			}
+		}
+	}
+	list_for_each_safe(it, &k->lingers) {
+		struct leftover *l = list_entry(it, struct leftover, link);
+		if (now > l->until_ms) {
+			leftover_free(k, l);
+		}
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* Lingering. */
+
+void keeper_linger(struct keeper *k, int fd)
+{
+	struct leftover *l = mem_new(struct leftover);
+	*l = (struct leftover){
+		.source.kind = SOURCE_LEFTOVER, .fd = fd, .until_ms = clock_mono_ms() + LINGER_MS, .left = LINGER_BYTES};
+	list_init(&l->link);
+	shutdown(fd, SHUT_WR);
+
+	struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = &l->source};
+	pthread_mutex_lock(&k->lock);
+	list_append(&k->lingers, &l->link);
+	k->n_lingers++;
+	if (k->n_lingers > LINGER_MAX || epoll_ctl(k->epoll, EPOLL_CTL_ADD, fd, &event) < 0) {
+		leftover_free(k, l);
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* With MSG_TRUNC the kernel throws away what came on a TCP socket without copying it. */
+static void on_leftover(struct keeper *k, struct leftover *l)
+{
+	ssize_t n = recv(l->fd, NULL, l->left, MSG_TRUNC | MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	if (n > 0 && (size_t)n < l->left) {
+		l->left -= (size_t)n;
+		return;
+	}
+	pthread_mutex_lock(&k->lock);
+	leftover_free(k, l);
+	pthread_mutex_unlock(&k->lock);
+}
+
+/* Alarms. */
+
+void keeper_set_alarm(struct keeper *k, struct alarm *a, int64_t at_ms)
+{
+	pthread_mutex_lock(&k->alarm_lock);
+	if (at_ms) {
+		alarms_set(&k->alarms, a, at_ms);
+	} else {
+		alarms_cancel(&k->alarms, a);
+	}
+	bool is_first = alarms_first(&k->alarms) == a;
+	pthread_mutex_unlock(&k->alarm_lock);
+	if (is_first) {
+		wake(k);
+	}
+}
+
+/* Rings those that are due; the time of the next one, or INT64_MAX. */
+static int64_t ring(struct keeper *k)
+{
+	int64_t now = clock_mono_ms();
+	int64_t next = INT64_MAX;
+	pthread_mutex_lock(&k->alarm_lock);
+	for (struct alarm *a; (a = alarms_first(&k->alarms));) {
+		if (a->at_ms > now) {
+			next = a->at_ms;
+			break;
+		}
+		alarms_cancel(&k->alarms, a);
+		k->options.alarm(a);
+	}
+	pthread_mutex_unlock(&k->alarm_lock);
+	return next;
+}
+
+/* The thread. */
+
+static void unpark(struct keeper *k, struct keeper_connection *c)
+{
+	pthread_mutex_lock(&k->lock);
+	if (c->is_parked) {
+		c->is_parked = false;
+		k->options.resume(c);
+	}
+	pthread_mutex_unlock(&k->lock);
+}
+
+static void on_wakeup(struct keeper *k)
+{
+	uint64_t count;
+	ssize_t r = read(k->wakeup, &count, sizeof(count));
+	assert(r == sizeof(count) || errno == EAGAIN);
+}
+
+static void on_event(struct keeper *k, struct keeper_source *source)
+{
+	switch (source->kind) {
+	case SOURCE_WAKEUP:
+		on_wakeup(k);
+		break;
+	case SOURCE_LISTENER:
+		on_listener(k);
+		break;
+	case SOURCE_GUEST:
+		on_guest(k, container_of(source, struct guest, source));
+		break;
+	case SOURCE_CONNECTION:
+		unpark(k, container_of(source, struct keeper_connection, source));
+		break;
+	case SOURCE_LEFTOVER:
+		on_leftover(k, container_of(source, struct leftover, source));
+		break;
+	}
+}
+
+/* An event names a connection that cannot be gone: only this thread takes a parked one out of its parking, once per event. */
+static void wait_for_events(struct keeper *k, int64_t until_ms)
+{
+	struct epoll_event events[MAX_EVENTS];
+	int64_t timeout = MAX(until_ms - clock_mono_ms(), 0);
+	int n = epoll_wait(k->epoll, events, MAX_EVENTS, (int)MIN(timeout, (int64_t)TICK_MS));
+	for (int i = 0; i < n; i++) {
+		on_event(k, events[i].data.ptr);
+	}
+	free_gone_guests(k);
+}
+
+/* Something that is due from time to time. */
+static bool is_due(int64_t *next_ms, int64_t interval_ms)
+{
+	int64_t now = clock_mono_ms();
+	if (now < *next_ms) {
+		return false;
+	}
+	*next_ms = now + interval_ms;
+	return true;
+}
+
+static void *keeper_main(void *arg)
+{
+	struct keeper *k = arg;
+	int64_t next_sweep = 0, next_tick = 0, next_crowd = 0;
+	while (!atomic_load_explicit(&k->is_stopping, memory_order_acquire)) {
+		bool is_draining = atomic_load_explicit(&k->is_draining, memory_order_acquire);
+		bool is_crowded = keeper_count(k) >= k->options.crowd_size;
+		if (is_draining) {
+			next_sweep = MIN(next_sweep, clock_mono_ms() + SWEEP_MIN_MS);
+		}
+		int64_t next = MIN(MIN(next_sweep, next_tick), ring(k));
+		tend_listener(k, is_draining);
+		if (k->listener >= 0 && !k->is_listening && atomic_load_explicit(&k->is_open, memory_order_relaxed)) {
+			next = MIN(next, k->listen_ms);
+		}
+		wait_for_events(k, is_crowded ? MIN(next, next_crowd) : next);
+
+		if (is_due(&next_sweep, k->sweep_ms)) {
+			sweep(k, is_draining);
+		}
+		/* Until the keeper is open its owner is not whom ticks are for: what they have to say would be lost. */
+		if (is_due(&next_tick, TICK_MS) && atomic_load_explicit(&k->is_open, memory_order_acquire)) {
+			k->options.tick(k->options.ctx);
+		}
+		if (is_crowded && is_due(&next_crowd, KEEPER_CROWD_MS)) {
+			k->options.crowd(k->options.ctx);
+		}
+	}
+	return NULL;
+}
+
+static int64_t choose_sweep(const struct keeper_options *o)
+{
+	int64_t shortest = MIN(MIN(MIN(o->handshake_ms, o->header_ms), MIN(o->body_ms, o->idle_ms)), o->first_byte_ms);
+	return MAX(MIN(shortest / 4, (int64_t)TICK_MS), (int64_t)SWEEP_MIN_MS);
+}
+
+struct keeper *keeper_new(const struct keeper_options *options)
+{
+	struct keeper *k = mem_new(struct keeper);
+	k->options = *options;
+	k->sweep_ms = choose_sweep(options);
+	for (size_t i = 0; i < N_KEEPER_STANDINGS; i++) {
+		list_init(&k->rings[i].list);
+	}
+	list_init(&k->guests);
+	list_init(&k->gone_guests);
+	list_init(&k->lingers);
+	alarms_init(&k->alarms);
+	pthread_mutex_init(&k->lock, NULL);
+	pthread_mutex_init(&k->alarm_lock, NULL);
+	clock_cond_init(&k->changed);
+
+	k->epoll = epoll_create1(EPOLL_CLOEXEC);
+	k->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	k->wakeup_source.kind = SOURCE_WAKEUP;
+	k->listener_source.kind = SOURCE_LISTENER;
+	k->listener = options->listener;
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = &k->wakeup_source};
+	int r = epoll_ctl(k->epoll, EPOLL_CTL_ADD, k->wakeup, &event);
+	assert(r == 0);
+	thread_must_start(&k->thread, "http-keeper", keeper_main, k);
+	return k;
+}
+
+struct keeper *keeper_free(struct keeper *k)
+{
+	if (!k) {
+		return NULL;
+	}
+	atomic_store_explicit(&k->is_stopping, true, memory_order_release);
+	wake(k);
+	pthread_join(k->thread, NULL);
+	send_late_guests_away(k, INT64_MAX);
+	free_gone_guests(k);
+	assert(count_connections(k) == 0);
+	list_for_each_safe(it, &k->lingers) {
+		leftover_free(k, list_entry(it, struct leftover, link));
+	}
+
+	if (k->listener >= 0) {
+		close(k->listener);
+	}
+	close(k->wakeup);
+	close(k->epoll);
+	alarms_done(&k->alarms);
+	pthread_cond_destroy(&k->changed);
+	pthread_mutex_destroy(&k->alarm_lock);
+	pthread_mutex_destroy(&k->lock);
+	return mem_free(k);
+}

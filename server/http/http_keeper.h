@@ -1,0 +1,123 @@
+/* The housekeeping thread of the HTTP front end. It knows every connection, and does what libmicrohttpd does not:
+ *
+ *  - accepts (libmicrohttpd's workers would all wake for each client, leave the excess waiting, and its way to stop accepting aborts
+ *    the process when a worker is just looking at the listening socket);
+ *  - keeps a client that has not sent a byte as a guest, which costs a socket and little else, and hands it on when it speaks;
+ *  - makes room at the connection limit, below;
+ *  - waits for the client in the middle of a TLS handshake (libmicrohttpd 0.9.75 to 1.0.1 spins there);
+ *  - ends connections that exceed a deadline, by shutdown(2), whatever state they are in;
+ *  - empties the house at drain;
+ *  - rings alarms;
+ *  - discards, for a moment, what a client still sends after its early answer, lest a reset destroy that answer.
+ *
+ * Connections are strangers until keeper_vouch(). Strangers and guests together have an eighth of the limit at most. Where their share is used up, the oldest of them that no work is done for gives way to a newcomer, once it has had
+ * its time of grace; until then newcomers wait in the kernel's queue. So whoever comes has time to show who it is, and nobody who
+ * has shown it gives way to one who has not. Those vouched for leave a sixteenth of the limit to strangers, lest nobody could come
+ * any more: where they would be more, the one idle longest of a sample gives way to the next.
+ *
+ * Threads: a connection's phase is written by its HTTP thread and read here; the rest of `private` belongs to the keeper's lock. */
+#ifndef SERVER_HTTP_HTTP_KEEPER_H
+#define SERVER_HTTP_HTTP_KEEPER_H
+
+#include "base/list.h"
+#include "server/http/http_alarm.h"
+#include <stdatomic.h>
+#include <sys/socket.h>
+
+enum { KEEPER_CROWD_MS = 20 };
+/* So many may be there beyond the limit that have been cut and are about to be gone. */
+#define KEEPER_LEAVING_MAX(limit) ((limit) / 16 + 16)
+
+struct keeper;
+
+/* What the connection does, which decides how long it may. */
+enum keeper_phase {
+	KEEPER_HANDSHAKE,
+	KEEPER_FIRST, /* its first request has not come completely (line and headers) */
+	KEEPER_IDLE,  /* the next request has not */
+	KEEPER_BODY,  /* the body is coming */
+	KEEPER_WORK,  /* ours to work on, or a stream: no deadline here */
+	KEEPER_SEND,  /* the answer is going out: time without progress counts */
+};
+
+struct keeper_source {
+	enum { SOURCE_WAKEUP, SOURCE_LISTENER, SOURCE_GUEST, SOURCE_CONNECTION, SOURCE_LEFTOVER } kind;
+};
+
+/* Which of the keeper's rings a connection is in. */
+enum keeper_standing {
+	KEEPER_STRANGER,
+	KEEPER_VOUCHED,
+	KEEPER_LEAVING, /* cut */
+	N_KEEPER_STANDINGS,
+};
+
+struct keeper_connection {
+	int fd;
+
+	/* Private. */
+	struct keeper_source source;
+	struct list link;
+	_Atomic int phase;        /* enum keeper_phase */
+	_Atomic int64_t since_ms; /* monotonic, of the phase */
+	enum keeper_standing standing;
+	int64_t came_ms;
+	bool is_vouched; /* the HTTP thread's own copy */
+	bool is_parked, is_armed;
+	int64_t seen_since_ms; /* the phase that the next three are about */
+	int64_t check_ms;      /* when to look at the socket next */
+	int64_t moved_ms;      /* IDLE: when the first bytes were seen, 0: none yet; SEND: when progress was */
+	uint64_t acked;        /* bytes */
+};
+
+struct keeper_options {
+	void *ctx;
+	int listener; /* listening, not blocking; the keeper closes it */
+	/* The socket of a client that has sent something, now the callee's. True: keeper_add() will follow, from whatever thread. */
+	bool (*accept)(void *ctx, int fd, const struct sockaddr *address, socklen_t size);
+	void (*unheard)(void *ctx);                   /* one went, or was sent away, that never sent a byte */
+	void (*suspend)(struct keeper_connection *c); /* take it from libmicrohttpd's loop, give it back: */
+	void (*resume)(struct keeper_connection *c);
+	void (*alarm)(struct alarm *a); /* no longer set; must not set or cancel any */
+	void (*tick)(void *ctx);        /* about once a second */
+	void (*crowd)(void *ctx);       /* every KEEPER_CROWD_MS while there are crowd_size connections */
+	size_t crowd_size;
+	size_t max_connections;
+	int64_t first_byte_ms, handshake_ms, header_ms, body_ms, idle_ms;
+	int64_t grace_ms; /* strangers give way to others after this time */
+};
+
+/* The thread runs at once, but accepts nobody before keeper_open(). */
+struct keeper *keeper_new(const struct keeper_options *options);
+struct keeper *keeper_free(struct keeper *k); /* no connection may be left */
+void keeper_open(struct keeper *k);
+/* A connection that did not come by the listener; any thread. There are no deadlines before keeper_open(). */
+void keeper_admit(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size);
+
+void keeper_add(struct keeper *k, struct keeper_connection *c, enum keeper_phase phase); /* c->fd is set */
+void keeper_remove(struct keeper *k, struct keeper_connection *c);                       /* before its socket is closed */
+static inline void keeper_set_phase(struct keeper_connection *c, enum keeper_phase phase, int64_t now_ms)
+{
+	atomic_store_explicit(&c->since_ms, now_ms, memory_order_relaxed);
+	atomic_store_explicit(&c->phase, phase, memory_order_relaxed);
+}
+/* The client has shown who it is. From the connection's HTTP thread, as often as it likes. */
+void keeper_vouch(struct keeper *k, struct keeper_connection *c);
+/* From the connection's HTTP thread, in the handshake: suspends it until its socket is readable or the handshake's time is over. */
+void keeper_park(struct keeper *k, struct keeper_connection *c);
+
+void keeper_set_alarm(
+	struct keeper *k, struct alarm *a, int64_t at_ms); /* any thread; 0 cancels, and then it does not ring any more */
+
+/* Takes over a duplicate of the socket. */
+void keeper_linger(struct keeper *k, int fd);
+
+/* Closes the listening socket and guests; from now on idle connections are closed. */
+void keeper_drain(struct keeper *k);
+/* Shuts every connection down. */
+void keeper_cut_all(struct keeper *k);
+/* Until there is no connection left, or the monotonic time: true when none is. */
+bool keeper_wait_until_empty(struct keeper *k, int64_t until_ms);
+size_t keeper_count(struct keeper *k);
+
+#endif

@@ -1,0 +1,365 @@
+/* The HTTP server as a whole: it starts in an order in which nothing can be missed, hears from
+ * the keeper, follows the files of its certificate and authorities, and ends without losing an
+ * answer.    start  TLS files, the listener (a port in use is found early), the keeper, the
+ * pump, the workers.          Then it asks itself two requests: the installed libmicrohttpd may
+ * be one that does not do          what we rely on (http_probe.h). Only then the keeper accepts
+ * clients.   leave  Answers end their connections, so clients go elsewhere while new ones are
+ * still served.   drain  Nobody is accepted, idle connections close, streams are asked to end.
+ * What is left after          the time given is cut.   free   Only when no connection is left:
+ * libmicrohttpd aborts the process when it is stopped with          a suspended one. */
+#include "server/http/http_private.h"
+
+#include "server/http/http_probe.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+	OTHER_DESCRIPTORS = 512, /* lingering sockets, files, etcd, kube-apiserver */
+	CUT_GRACE_MS = 5000,     /* for connections to notice that they have been cut */
+};
+
+/* What the keeper calls. */
+
+static bool on_accept(void *arg, int fd, const struct sockaddr *address, socklen_t size)
+{
+	struct http_server *s = arg;
+	http_count(&s->connections_total, 1);
+	return worker_admit(s, fd, address, size);
+}
+
+/* One that never sent a byte was never a worker's. It counts all the same: with TLS it did not
+ * shake hands. */
+static void on_unheard(void *arg)
+{
+	struct http_server *s = arg;
+	http_count(&s->connections_total, 1);
+	if (s->tls) {
+		http_count(&s->handshakes_failed, 1);
+	}
+}
+
+static void on_suspend(struct keeper_connection *kept)
+{
+	connection_suspend(container_of(kept, struct connection, kept));
+}
+
+static void on_resume(struct keeper_connection *kept)
+{
+	connection_resume(container_of(kept, struct connection, kept));
+}
+
+static void on_crowd(void *arg)
+{
+	struct http_server *s = arg;
+	for (unsigned i = 0; i < s->options.threads; i++) {
+		worker_nudge(&s->workers[i]);
+	}
+}
+
+/* Whom clients may believe, and whom we do. */
+
+static void tell(struct http_server *s, struct str text)
+{
+	const struct http_handler *h = &s->options.handler;
+	if (h->on_notice) {
+		h->on_notice(h->ctx, text);
+	}
+}
+
+/* The handshake names the authorities: clients with several certificates choose by them. */
+static void hint_authorities(struct http_server *s)
+{
+	struct verifier *v = client_trust_current(s->trust);
+	tls_files_hint(s->tls, v);
+	verifier_unref(v);
+}
+
+/* A file that cannot be loaded leaves the certificate in force: only the operator is told. */
+static void on_tick(void *arg)
+{
+	struct http_server *s = arg;
+	_cleanup_(buf_done) struct buf problem;
+	buf_init(&problem, 4096);
+	if (!s->tls) {
+		return;
+	}
+	if (tls_files_refresh(s->tls, &problem) < 0) {
+		tell(s, buf_str(&problem));
+	}
+	buf_clear(&problem);
+	tls_files_check_dates(s->tls, clock_wall_s(), &problem);
+	if (problem.n > 0) {
+		tell(s, buf_str(&problem));
+	}
+	hint_authorities(s);
+}
+
+static void on_trust_file(void *ctx, const char *path, const char *problem)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, 8192);
+	if (problem) {
+		buf_printf(&text, "%s: %s; nobody is believed because of it until it is mended", path, problem);
+	} else {
+		buf_printf(&text, "%s is mended: what it says counts", path);
+	}
+	tell(ctx, buf_str(&text));
+}
+
+void http_server_set_trust(struct http_server *s, const struct trust *trust)
+{
+	_cleanup_(buf_done) struct buf problems;
+	buf_init(&problems, 4096);
+	if (s->trust && !client_trust_set(s->trust, trust, &problems)) {
+		BUF_LITERAL(&problems, "; nobody is believed because of it until it is mended");
+		tell(s, buf_str(&problems));
+	}
+}
+
+/* Its start. */
+
+#define DEFAULT(option, value) ((option) = (option) ? (option) : (value))
+
+/* Where descriptors ran out before the limit is reached nobody would give way. */
+static size_t descriptors_for_clients(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY) {
+		return SIZE_MAX;
+	}
+	return limit.rlim_cur > 4 * OTHER_DESCRIPTORS ? limit.rlim_cur - OTHER_DESCRIPTORS : limit.rlim_cur / 4 * 3;
+}
+
+static void fill_in(struct http_options *o)
+{
+	DEFAULT(o->threads, 2);
+	DEFAULT(o->max_connections, 16384);
+	DEFAULT(o->max_body, 3145728);
+	DEFAULT(o->max_header, 31 << 10);
+	DEFAULT(o->handshake_timeout_ms, 10000);
+	DEFAULT(o->header_timeout_ms, 32000);
+	DEFAULT(o->body_timeout_ms, 60000);
+	DEFAULT(o->idle_timeout_ms, 180000);
+	DEFAULT(o->stranger_grace_ms, 1000);
+	o->max_connections = MIN(o->max_connections, descriptors_for_clients());
+}
+
+static void open_keeper(struct http_server *s, int listener)
+{
+	const struct http_options *o = &s->options;
+	s->keeper = keeper_new(&(struct keeper_options){
+		.ctx = s,
+		.listener = listener,
+		.accept = on_accept,
+		.unheard = on_unheard,
+		.suspend = on_suspend,
+		.resume = on_resume,
+		.alarm = http_exchange_alarm,
+		.tick = on_tick,
+		.crowd = on_crowd,
+		.crowd_size = WORKER_CROWD,
+		.max_connections = o->max_connections,
+		.first_byte_ms = s->tls ? o->handshake_timeout_ms : o->header_timeout_ms,
+		.handshake_ms = o->handshake_timeout_ms,
+		.header_ms = o->header_timeout_ms,
+		.body_ms = o->body_timeout_ms,
+		.idle_ms = o->idle_timeout_ms,
+		.grace_ms = o->stranger_grace_ms,
+	});
+}
+
+/* Where one fails, those before it run: http_server_free() stops them. */
+static int open_workers(struct http_server *s, struct buf *err)
+{
+	int r = 0;
+	s->workers = mem_array(s->options.threads, sizeof(*s->workers));
+	for (unsigned i = 0; i < s->options.threads && r == 0; i++) {
+		r = worker_open(&s->workers[i], s, err);
+	}
+	return r;
+}
+
+static int open_tls(struct http_server *s, struct buf *err)
+{
+	const struct http_options *o = &s->options;
+	const struct client_trust_options trust = {.client_ca_file = o->client_ca_file,
+		.front_ca_file = o->front_ca_file,
+		.front = o->front,
+		.on_reload = {.report = on_trust_file, .ctx = s}};
+	bool asks_client = o->client_ca_file || o->front_ca_file || o->is_trust_set_later;
+	int r = tls_files_new(&s->tls, o->cert_file, o->key_file, asks_client, err);
+	r = r ? r : client_trust_new(&s->trust, &trust, err);
+	if (r == 0) {
+		hint_authorities(s);
+	}
+	return r;
+}
+
+/* libmicrohttpd knows addresses of the Internet only. */
+void http_server_admit(struct http_server *s, int fd)
+{
+	const struct sockaddr_in nobody = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	keeper_admit(s->keeper, fd, (const struct sockaddr *)&nobody, sizeof(nobody));
+}
+
+/* Nobody has been here yet: the probe does not count. */
+static void reset_stats(struct http_server *s)
+{
+	_Atomic uint64_t *const counters[] = {
+		&s->connections_total, &s->handshakes_failed, &s->requests_total, &s->requests_invalid, &s->bytes_sent};
+	for (size_t i = 0; i < ARRAY_SIZE(counters); i++) {
+		atomic_store_explicit(counters[i], 0, memory_order_relaxed);
+	}
+}
+
+/* The connection must be gone before the probe's handler is: shut down at our end, it goes by
+ * itself. */
+static int probe_on(struct http_server *s, const int ends[2], struct buf *reason)
+{
+	http_server_admit(s, ends[0]);
+	int r = http_probe(ends[1], s->tls != NULL, reason);
+	shutdown(ends[1], SHUT_RDWR);
+	close(ends[1]);
+	keeper_wait_until_empty(s->keeper, INT64_MAX);
+	return r;
+}
+
+/* Through a pair of sockets: whatever the address, the network and the clients that are allowed.
+ * The handler is exchanged for the probe's without a lock: nobody else can be there before the
+ * keeper opens. */
+static int probe(struct http_server *s, struct buf *err)
+{
+	int ends[2];
+	struct http_handler handler = s->options.handler;
+	_cleanup_(buf_done) struct buf reason;
+	buf_init(&reason, 1024);
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) < 0) {
+		int error = errno;
+		buf_printf(err, "no pair of sockets: %s", strerror(error));
+		return -error;
+	}
+	s->options.handler = http_probe_handler();
+	int r = probe_on(s, ends, &reason);
+	s->options.handler = handler;
+	reset_stats(s);
+	if (r == -EPROTO) {
+		buf_printf(err,
+			"no TLS client can connect with the certificate %s (%.*s): does its key usage allow signatures?",
+			s->options.cert_file, (int)reason.n, reason.p);
+	} else if (r < 0) {
+		buf_printf(err, "libmicrohttpd %s does not serve as it must (%.*s); versions 0.9.75 to 1.0.1 are known to",
+			worker_library_version(), (int)reason.n, reason.p);
+	}
+	return r;
+}
+
+int http_server_new(struct http_server **ret, const struct http_options *options, struct buf *err)
+{
+	struct http_server *s = mem_new(struct http_server);
+	struct http_options *o = &s->options;
+	*o = *options;
+	fill_in(o);
+	list_init(&s->streams);
+	pthread_mutex_init(&s->streams_lock, NULL);
+
+	int listener = -1;
+	int r = o->cert_file ? open_tls(s, err) : 0;
+	if (r == 0) {
+		r = socket_listen(&listener, &s->port, o->bind_address, o->port, err);
+	}
+	if (r == 0) {
+		open_keeper(s, listener);
+		s->pump = pump_new(o->threads);
+		r = open_workers(s, err);
+	}
+	if (r == 0) {
+		r = probe(s, err);
+	}
+	if (r < 0) {
+		http_server_free(s);
+		return r;
+	}
+	keeper_open(s->keeper);
+	*ret = s;
+	return 0;
+}
+
+/* Its service and its end. */
+
+uint16_t http_server_port(const struct http_server *s)
+{
+	return s->port;
+}
+
+void http_server_leave(struct http_server *s)
+{
+	atomic_store_explicit(&s->is_leaving, true, memory_order_relaxed);
+}
+
+/* Each flag is set before the streams are woken: a stream that reads because of the wake must
+ * see it. */
+bool http_server_drain(struct http_server *s, int64_t timeout_ms)
+{
+	int64_t until = clock_mono_ms() + timeout_ms;
+	atomic_store_explicit(&s->is_draining, true, memory_order_release);
+	keeper_drain(s->keeper);
+	http_stream_wake_all(s);
+	if (keeper_wait_until_empty(s->keeper, until)) {
+		return true;
+	}
+	atomic_store_explicit(&s->is_cutting, true, memory_order_release);
+	keeper_cut_all(s->keeper);
+	http_stream_wake_all(s);
+	return keeper_wait_until_empty(s->keeper, clock_mono_ms() + CUT_GRACE_MS);
+}
+
+/* libmicrohttpd aborts when it is stopped with a suspended connection: so first there must be
+ * none at all, nor anyone waking one. A wake is over in microseconds, so a lock for them all
+ * would cost more than yielding to the last. */
+static void close_workers(struct http_server *s)
+{
+	if (!s->workers) {
+		return;
+	}
+	http_server_drain(s, 0);
+	keeper_wait_until_empty(s->keeper, INT64_MAX);
+	while (atomic_load_explicit(&s->n_wakers, memory_order_acquire)) {
+		sched_yield();
+	}
+	for (unsigned i = 0; i < s->options.threads; i++) {
+		worker_close(&s->workers[i]);
+	}
+	mem_free(s->workers);
+}
+
+struct http_server *http_server_free(struct http_server *s)
+{
+	if (!s) {
+		return NULL;
+	}
+	close_workers(s);
+	pump_free(s->pump);
+	keeper_free(s->keeper);
+	client_trust_free(s->trust);
+	tls_files_free(s->tls);
+	pthread_mutex_destroy(&s->streams_lock);
+	return mem_free(s);
+}
+
+/* The streams' number is the one that has a lock anyway. */
+void http_server_stats(struct http_server *s, struct http_stats *ret)
+{
+	pthread_mutex_lock(&s->streams_lock);
+	ret->streams_open = s->n_streams;
+	pthread_mutex_unlock(&s->streams_lock);
+	ret->connections_open = keeper_count(s->keeper);
+	ret->connections_total = atomic_load_explicit(&s->connections_total, memory_order_relaxed);
+	ret->handshakes_failed = atomic_load_explicit(&s->handshakes_failed, memory_order_relaxed);
+	ret->requests_total = atomic_load_explicit(&s->requests_total, memory_order_relaxed);
+	ret->requests_invalid = atomic_load_explicit(&s->requests_invalid, memory_order_relaxed);
+	ret->bytes_sent = atomic_load_explicit(&s->bytes_sent, memory_order_relaxed);
+}
