@@ -3,7 +3,7 @@
 #ifndef SERVER_DELETE_GRACE_H
 #define SERVER_DELETE_GRACE_H
 
-#include "server/params.h"
+#include "server/parse/params.h"
 #include "server/request.h"
 
 enum grace {

@@ -3,8 +3,8 @@
 
 #include "api/model/gotext.h"
 #include "server/audited.h"
-#include "server/gzip.h"
 #include "server/gzip_list.h"
+#include "server/parse/gzip.h"
 #include "server/respond.h"
 #include "server/table.h"
 #include "server/verbs.h"

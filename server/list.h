@@ -2,7 +2,7 @@
 #ifndef SERVER_LIST_H
 #define SERVER_LIST_H
 
-#include "server/continue.h"
+#include "server/parse/continue.h"
 #include "server/request.h"
 
 struct listing {

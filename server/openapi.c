@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 #include "base/sha256.h"
-#include "server/gzip.h"
-#include "server/negotiate.h"
 #include "server/openapi_build.h"
+#include "server/parse/gzip.h"
+#include "server/parse/negotiate.h"
 
 #include <pthread.h>
 #include <stdio.h>

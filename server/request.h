@@ -8,8 +8,8 @@
 
 #include "server/asked.h"
 #include "server/authz.h"
-#include "server/negotiate.h"
-#include "server/route.h"
+#include "server/parse/negotiate.h"
+#include "server/parse/route.h"
 #include "server/server_state.h"
 #include "server/timing.h"
 #include "storage/leases.h"

@@ -1,9 +1,9 @@
 #include "server/respond.h"
 
 #include "server/audited.h"
-#include "server/gzip.h"
 #include "server/limits.h"
-#include "server/warnings.h"
+#include "server/parse/gzip.h"
+#include "server/parse/warnings.h"
 
 enum { LARGE_ANSWER = 16 << 10 }; /* bytes: smaller ones are bounded by the number of requests */
 

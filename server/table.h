@@ -2,7 +2,7 @@
 #ifndef SERVER_TABLE_H
 #define SERVER_TABLE_H
 
-#include "server/negotiate.h"
+#include "server/parse/negotiate.h"
 #include "storage/cache/cache.h"
 
 enum include_object { INCLUDE_METADATA, INCLUDE_NONE, INCLUDE_OBJECT };

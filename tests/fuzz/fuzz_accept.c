@@ -1,5 +1,5 @@
 /* Accept and Content-Type are free text of anybody who can connect. The first byte says what is asked for. */
-#include "server/negotiate.h"
+#include "server/parse/negotiate.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Continue tokens. One that is understood means the same when it is made anew, and leads to nothing above what is listed; no other gets
  * past. */
-#include "server/continue.h"
+#include "server/parse/continue.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Tokens are made of objects' keys alone. */

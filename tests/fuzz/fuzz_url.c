@@ -2,7 +2,7 @@
  * same when everything in it is percent-escaped; it is either a resource with a verb that it has, or refused with a reason; options are
  * what they may be, or refused. */
 #include "api/rules/validate.h"
-#include "server/route.h"
+#include "server/parse/route.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_refusal(const struct status *st)

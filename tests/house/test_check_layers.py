@@ -85,7 +85,7 @@ class CheckLayers(unittest.TestCase):
         self.assert_single({"api/kinds/widget.h": [], "api/registry.c": ['"api/kinds/widget.h"']}, "not api/kinds")
 
     def test_a_fence_holds_within_its_own_folder(self):
-        self.assert_single({"server/route.c": ["<microhttpd.h>"]}, "server/route.c:1", "only in server/http")
+        self.assert_single({"server/parse/route.c": ["<microhttpd.h>"]}, "server/parse/route.c:1", "only in server/http")
         self.assert_single({"server/http/http_stream.c": ["<microhttpd.h>"]}, "http_answer.c")
         self.assert_single({"storage/cache/cache.c": ["<grpc/byte_buffer.h>"]}, "only in storage/etcd")
 

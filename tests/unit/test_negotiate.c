@@ -1,4 +1,4 @@
-#include "server/negotiate.h"
+#include "server/parse/negotiate.h"
 #include "tests/unit/check.h"
 
 enum {

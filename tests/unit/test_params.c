@@ -1,5 +1,5 @@
-#include "server/continue.h"
-#include "server/params.h"
+#include "server/parse/continue.h"
+#include "server/parse/params.h"
 #include "tests/unit/check.h"
 
 struct fixture {

@@ -1,4 +1,4 @@
-#include "server/route.h"
+#include "server/parse/route.h"
 #include "tests/unit/check.h"
 
 #define CRS "/apis/apps/v1/namespaces/ns/controllerrevisions"

@@ -1,4 +1,4 @@
-#include "server/warnings.h"
+#include "server/parse/warnings.h"
 #include "tests/unit/check.h"
 
 /* The headers of some warnings. */

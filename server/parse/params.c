@@ -1,4 +1,4 @@
-#include "server/params.h"
+#include "server/parse/params.h"
 
 #include "api/rules/validate.h"
 

@@ -1,7 +1,7 @@
 /* What form the client wants its answer in, and what form its body has. k8s.io/apiserver endpoints/handlers/negotiation,
  * surprises.md 44, 57-60. */
-#ifndef SERVER_NEGOTIATE_H
-#define SERVER_NEGOTIATE_H
+#ifndef SERVER_PARSE_NEGOTIATE_H
+#define SERVER_PARSE_NEGOTIATE_H
 
 #include "api/model/schema.h"
 #include "api/patch/patch.h"

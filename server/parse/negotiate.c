@@ -1,5 +1,5 @@
-#include "server/negotiate.h"
-#include "server/media_types.h"
+#include "server/parse/media_types.h"
+#include "server/parse/negotiate.h"
 
 #include "base/yaml.h"
 

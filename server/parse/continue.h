@@ -1,7 +1,7 @@
 /* Continue tokens, as kube spells them: base64url of {"v":"meta.k8s.io/v1","rv":N,"start":"NAME\u0000"}; across namespaces the start is
  * "NAMESPACE/NAME\u0000". A token says nothing of its list: it carries on in any other namespace or resource. */
-#ifndef SERVER_CONTINUE_H
-#define SERVER_CONTINUE_H
+#ifndef SERVER_PARSE_CONTINUE_H
+#define SERVER_PARSE_CONTINUE_H
 
 #include "api/model/status.h"
 

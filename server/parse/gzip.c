@@ -1,4 +1,4 @@
-#include "server/gzip.h"
+#include "server/parse/gzip.h"
 
 #include <assert.h>
 #include <zlib.h>

@@ -1,6 +1,6 @@
 /* Response compression: kube compresses from 128 KiB on, at level 1 (surprises.md 60). */
-#ifndef SERVER_GZIP_H
-#define SERVER_GZIP_H
+#ifndef SERVER_PARSE_GZIP_H
+#define SERVER_PARSE_GZIP_H
 
 #include "base/buf.h"
 

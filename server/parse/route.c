@@ -1,4 +1,4 @@
-#include "server/route.h"
+#include "server/parse/route.h"
 
 #include "api/rules/validate.h"
 

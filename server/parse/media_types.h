@@ -1,8 +1,8 @@
 /* The media types we read, the default first; protobuf, the last, we do not write. For server/negotiate*.c only. */
-#ifndef SERVER_MEDIA_TYPES_H
-#define SERVER_MEDIA_TYPES_H
+#ifndef SERVER_PARSE_MEDIA_TYPES_H
+#define SERVER_PARSE_MEDIA_TYPES_H
 
-#include "server/negotiate.h"
+#include "server/parse/negotiate.h"
 
 enum { N_BODY_TYPES = 3, N_MEDIA_TYPES = 2 };
 

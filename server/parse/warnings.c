@@ -1,4 +1,4 @@
-#include "server/warnings.h"
+#include "server/parse/warnings.h"
 
 #include "base/json.h"
 

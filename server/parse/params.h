@@ -1,8 +1,8 @@
 /* Query parameters, and the option objects kube makes of them: ListOptions, CreateOptions, UpdateOptions, PatchOptions, DeleteOptions.
  * Parsing follows Go's net/url: pairs that cannot be unescaped, or contain ';', are dropped (surprises.md 22); of repeated
  * parameters the first counts. */
-#ifndef SERVER_PARAMS_H
-#define SERVER_PARAMS_H
+#ifndef SERVER_PARSE_PARAMS_H
+#define SERVER_PARSE_PARAMS_H
 
 #include "api/model/status.h"
 

@@ -1,4 +1,4 @@
-#include "server/media_types.h"
+#include "server/parse/media_types.h"
 
 const struct media_type media_types[N_BODY_TYPES] = {
 	{"application", "json", MEDIA_JSON, true},

@@ -1,4 +1,4 @@
-#include "server/continue.h"
+#include "server/parse/continue.h"
 
 #include "base/json.h"
 

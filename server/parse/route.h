@@ -1,9 +1,9 @@
 /* From method and path to what is asked for. k8s.io/apiserver pkg/endpoints/request RequestInfo, surprises.md 22, 37, 62. */
-#ifndef SERVER_ROUTE_H
-#define SERVER_ROUTE_H
+#ifndef SERVER_PARSE_ROUTE_H
+#define SERVER_PARSE_ROUTE_H
 
 #include "api/model/kind.h"
-#include "server/params.h"
+#include "server/parse/params.h"
 
 enum method { METHOD_GET, METHOD_HEAD, METHOD_POST, METHOD_PUT, METHOD_PATCH, METHOD_DELETE, METHOD_OPTIONS, METHOD_OTHER };
 

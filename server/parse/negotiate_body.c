@@ -1,7 +1,7 @@
 #include "api/model/protobuf.h"
 #include "base/yaml.h"
-#include "server/media_types.h"
-#include "server/negotiate.h"
+#include "server/parse/media_types.h"
+#include "server/parse/negotiate.h"
 
 #include <ctype.h>
 
