@@ -4,7 +4,7 @@
 #define SERVER_AUDIT_POLICY_H
 
 #include "base/buf.h"
-#include "server/authz.h"
+#include "server/access/authz.h"
 
 enum audit_level { AUDIT_NONE, AUDIT_METADATA, AUDIT_REQUEST, AUDIT_REQUEST_RESPONSE, AUDIT_LEVELS };
 enum audit_stage { AUDIT_REQUEST_RECEIVED, AUDIT_RESPONSE_STARTED, AUDIT_RESPONSE_COMPLETE, AUDIT_PANIC, AUDIT_STAGES };

@@ -7,7 +7,7 @@
 #define SERVER_AUDITED_H
 
 #include "api/model/object.h"
-#include "server/authz.h"
+#include "server/access/authz.h"
 
 struct request;
 struct audited;

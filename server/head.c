@@ -2,8 +2,8 @@
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "server/access/impersonate.h"
 #include "server/audited.h"
-#include "server/impersonate.h"
 #include "server/limits.h"
 #include "server/request_metrics.h"
 #include "server/respond.h"

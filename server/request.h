@@ -6,8 +6,8 @@
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
 
-#include "server/asked.h"
-#include "server/authz.h"
+#include "server/access/authz.h"
+#include "server/access/questions.h"
 #include "server/parse/negotiate.h"
 #include "server/parse/route.h"
 #include "server/server_state.h"

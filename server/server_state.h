@@ -2,9 +2,9 @@
 #ifndef SERVER_SERVER_STATE_H
 #define SERVER_SERVER_STATE_H
 
+#include "server/access/authn.h"
+#include "server/access/authz.h"
 #include "server/accesslog.h"
-#include "server/authn.h"
-#include "server/authz.h"
 #include "server/budget.h"
 #include "server/discovery.h"
 #include "server/metrics.h"

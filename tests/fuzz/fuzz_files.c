@@ -1,7 +1,7 @@
 /* Files of the administrator: t, static tokens; a, ABAC policies. A record that is added to tokens is found, whatever was before it; what two
  * halves of a policy file allow is what the whole allows, for each line allows something and nothing forbids. */
-#include "server/abac.h"
-#include "server/tokens.h"
+#include "server/access/abac.h"
+#include "server/access/token_file.h"
 #include "tests/fuzz/fuzz.h"
 
 #define SECRET "secret-of-nobody-else"

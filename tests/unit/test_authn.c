@@ -1,4 +1,4 @@
-#include "server/authn.h"
+#include "server/access/authn.h"
 #include "tests/unit/check.h"
 #include "tests/unit/fake_http.h"
 

@@ -1,5 +1,5 @@
-#include "server/authz.h"
-#include "server/impersonate.h"
+#include "server/access/authz.h"
+#include "server/access/impersonate.h"
 #include "tests/unit/check.h"
 #include "tests/unit/fake_http.h"
 

@@ -1,4 +1,4 @@
-#include "server/tokens.h"
+#include "server/access/token_file.h"
 #include "tests/unit/check.h"
 
 static struct tokens *parse(const char *csv)

@@ -1,8 +1,8 @@
 /* Acting as somebody else: Impersonate-User, -Group, -Uid and -Extra-* as k8s.io/apiserver's impersonation filter has them. */
-#ifndef SERVER_IMPERSONATE_H
-#define SERVER_IMPERSONATE_H
+#ifndef SERVER_ACCESS_IMPERSONATE_H
+#define SERVER_ACCESS_IMPERSONATE_H
 
-#include "server/authz.h"
+#include "server/access/authz.h"
 
 /* Replaces *user by the one asked for when the caller may be that one. what: the request itself, for the sentence of a refusal.
  * 0; 1 with 400 or 403 in st; or ASK_FIRST. Without such headers: 0. */

@@ -1,4 +1,4 @@
-#include "server/asked.h"
+#include "server/access/questions.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 /* Users for whom a front proxy speaks, in headers: X-Remote-User and its like (k8s.io/apiserver
  * pkg/authentication/request/headerrequest). Pure; whoever asks has made sure that it is a front proxy. */
-#ifndef SERVER_FRONT_PROXY_H
-#define SERVER_FRONT_PROXY_H
+#ifndef SERVER_ACCESS_FRONT_PROXY_H
+#define SERVER_ACCESS_FRONT_PROXY_H
 
 #include "api/model/delegates.h"
 #include "base/arena.h"

@@ -1,6 +1,6 @@
 /* Keys of a user's extra values as they stand behind a prefix in the names of headers (Impersonate-Extra-KEY, X-Remote-Extra-KEY). */
-#ifndef SERVER_EXTRA_KEY_H
-#define SERVER_EXTRA_KEY_H
+#ifndef SERVER_ACCESS_EXTRA_KEY_H
+#define SERVER_ACCESS_EXTRA_KEY_H
 
 #include "base/arena.h"
 

@@ -4,8 +4,8 @@
  * ASK_FIRST to whoever runs the request, who calls asked_start(), waits if it must, and runs the same code again from the start of its
  * step; now the answer is at hand. So nothing below needs to know about waiting, and steps that ask have no side effects until they have
  * all answers. */
-#ifndef SERVER_ASKED_H
-#define SERVER_ASKED_H
+#ifndef SERVER_ACCESS_QUESTIONS_H
+#define SERVER_ACCESS_QUESTIONS_H
 
 #include "api/model/delegates.h"
 

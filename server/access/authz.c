@@ -1,6 +1,6 @@
-#include "server/authz.h"
+#include "server/access/authz.h"
 
-#include "server/abac.h"
+#include "server/access/abac.h"
 
 struct authz {
 	struct authz_options options;

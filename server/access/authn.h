@@ -1,12 +1,12 @@
 /* Who is asking: whom a front proxy speaks for, client certificate, token, anonymous. First one that knows the caller wins; a wrong credential
  * is 401. */
-#ifndef SERVER_AUTHN_H
-#define SERVER_AUTHN_H
+#ifndef SERVER_ACCESS_AUTHN_H
+#define SERVER_ACCESS_AUTHN_H
 
 #include "api/model/status.h"
 #include "api/model/user.h"
 #include "base/watched_file.h"
-#include "server/asked.h"
+#include "server/access/questions.h"
 #include "server/http/http.h"
 
 struct authn;
@@ -22,7 +22,7 @@ struct authn_options {
 int authn_new(struct authn **ret, const struct authn_options *options, struct buf *err);
 struct authn *authn_free(struct authn *a);
 /* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); 1 with 401 or 503 in st; or ASK_FIRST.
- * Tokens are compared in constant time. Impersonate-* headers are the caller's business (server/impersonate.h). */
+ * Tokens are compared in constant time. Impersonate-* headers are the caller's business (server/access/impersonate.h). */
 int authn_request(struct authn *authn, struct http_exchange *x, struct asked *asked, struct user **ret, struct arena *a,
 	struct status *st);
 /* Whom a bearer token names: true with *ret as above. */

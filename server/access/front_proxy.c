@@ -1,6 +1,6 @@
-#include "server/front_proxy.h"
+#include "server/access/front_proxy.h"
 
-#include "server/extra_key.h"
+#include "server/access/extra_key.h"
 
 bool front_proxy_may_have(const struct trust *t, struct str common_name)
 {

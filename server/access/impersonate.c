@@ -1,6 +1,6 @@
-#include "server/impersonate.h"
+#include "server/access/impersonate.h"
 
-#include "server/extra_key.h"
+#include "server/access/extra_key.h"
 
 #define PREFIX STR("Impersonate-")
 #define EXTRA_PREFIX STR("Impersonate-Extra-")

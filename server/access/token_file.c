@@ -1,4 +1,4 @@
-#include "server/tokens.h"
+#include "server/access/token_file.h"
 
 #include "base/arena.h"
 #include "base/ids.h"

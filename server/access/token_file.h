@@ -4,8 +4,8 @@
  *
  * the groups optional. Records with an empty token are skipped; of several with one token the last counts (kube-apiserver).
  * Immutable. */
-#ifndef SERVER_TOKENS_H
-#define SERVER_TOKENS_H
+#ifndef SERVER_ACCESS_TOKEN_FILE_H
+#define SERVER_ACCESS_TOKEN_FILE_H
 
 #include "base/buf.h"
 

@@ -1,7 +1,7 @@
-#include "server/refused.h"
+#include "server/access/refused_certificate.h"
 
 #include "base/clock.h"
-#include "server/front_proxy.h"
+#include "server/access/front_proxy.h"
 
 #include <stdatomic.h>
 

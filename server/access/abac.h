@@ -1,9 +1,9 @@
 /* An ABAC policy file (--authorization-policy-file): one abac.authorization.kubernetes.io/v1beta1 Policy a line, as JSON;
  * empty lines and lines that begin with # do not count. Each line allows something; nothing forbids. Immutable. */
-#ifndef SERVER_ABAC_H
-#define SERVER_ABAC_H
+#ifndef SERVER_ACCESS_ABAC_H
+#define SERVER_ACCESS_ABAC_H
 
-#include "server/authz.h"
+#include "server/access/authz.h"
 
 struct abac;
 

@@ -1,9 +1,9 @@
-#include "server/authn.h"
+#include "server/access/authn.h"
 
-#include "server/front_proxy.h"
+#include "server/access/front_proxy.h"
+#include "server/access/refused_certificate.h"
+#include "server/access/token_file.h"
 #include "server/http/client_source.h"
-#include "server/refused.h"
-#include "server/tokens.h"
 
 struct authn {
 	struct authn_options options;

@@ -5,10 +5,10 @@
  * (abac.authorization.kubernetes.io/v1beta1, one JSON object a line, reloaded when it changes) may allow more; what kube's
  * bootstrap roles give to everybody is given here (health and version to anyone, discovery and OpenAPI and self reviews to
  * system:authenticated). Nothing else. */
-#ifndef SERVER_AUTHZ_H
-#define SERVER_AUTHZ_H
+#ifndef SERVER_ACCESS_AUTHZ_H
+#define SERVER_ACCESS_AUTHZ_H
 
-#include "server/authn.h"
+#include "server/access/authn.h"
 
 struct authz;
 

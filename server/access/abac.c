@@ -1,4 +1,4 @@
-#include "server/abac.h"
+#include "server/access/abac.h"
 
 #include <errno.h>
 

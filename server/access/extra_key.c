@@ -1,4 +1,4 @@
-#include "server/extra_key.h"
+#include "server/access/extra_key.h"
 
 static int hex_digit(char c)
 {

@@ -1,7 +1,7 @@
 /* Tells the operator why a client certificate led to a 401: which authority, date or name is wrong. Once in ten seconds at most, since anybody may
  * show one. */
-#ifndef SERVER_REFUSED_H
-#define SERVER_REFUSED_H
+#ifndef SERVER_ACCESS_REFUSED_CERTIFICATE_H
+#define SERVER_ACCESS_REFUSED_CERTIFICATE_H
 
 #include "server/http/http.h"
 
