@@ -2,8 +2,8 @@
 #include "server/audited.h"
 
 #include "base/clock.h"
-#include "server/audit.h"
-#include "server/audit_body.h"
+#include "server/audit/audit.h"
+#include "server/audit/audit_body.h"
 #include "server/request.h"
 
 enum {

@@ -4,7 +4,7 @@
 
 #include "api/model/delegates.h"
 #include "base/log.h"
-#include "server/audit.h"
+#include "server/audit/audit.h"
 #include "server/http/http.h"
 #include "storage/agreement/agreement.h"
 #include "storage/alarms.h"

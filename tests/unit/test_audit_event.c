@@ -1,5 +1,5 @@
-#include "server/audit_body.h"
-#include "server/audit_event.h"
+#include "server/audit/audit_body.h"
+#include "server/audit/audit_event.h"
 #include "tests/unit/check.h"
 
 static char *encoded(const struct audit_event *e)

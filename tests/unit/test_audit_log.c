@@ -1,4 +1,4 @@
-#include "server/audit.h"
+#include "server/audit/audit.h"
 #include "tests/unit/check.h"
 
 #include <dirent.h>

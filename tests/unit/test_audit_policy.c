@@ -1,4 +1,4 @@
-#include "server/audit_policy.h"
+#include "server/audit/audit_policy.h"
 #include "tests/unit/check.h"
 
 /* ---- matching ---- */

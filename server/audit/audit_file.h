@@ -1,7 +1,7 @@
 /* The file that audit events go to, with kube-apiserver's rotation: when another line would make it longer than --audit-log-maxsize, it
  * becomes NAME-2006-01-02T15-04-05.000.EXT beside it, and the oldest of those go. For one thread. */
-#ifndef SERVER_AUDIT_FILE_H
-#define SERVER_AUDIT_FILE_H
+#ifndef SERVER_AUDIT_AUDIT_FILE_H
+#define SERVER_AUDIT_AUDIT_FILE_H
 
 #include "base/buf.h"
 

@@ -1,4 +1,4 @@
-#include "server/audit_log.h"
+#include "server/audit/audit_log.h"
 
 #include "base/clock.h"
 #include "base/line_queue.h"

@@ -1,4 +1,4 @@
-#include "server/audit_file.h"
+#include "server/audit/audit_file.h"
 
 #include "base/clock.h"
 #include "base/file.h"

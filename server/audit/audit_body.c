@@ -1,4 +1,4 @@
-#include "server/audit_body.h"
+#include "server/audit/audit_body.h"
 
 #include "base/yaml.h"
 

@@ -1,4 +1,4 @@
-#include "server/audit.h"
+#include "server/audit/audit.h"
 
 #include "base/exposition.h"
 #include "base/file.h"

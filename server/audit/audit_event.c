@@ -1,4 +1,4 @@
-#include "server/audit_event.h"
+#include "server/audit/audit_event.h"
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -1,6 +1,6 @@
 /* What a request sent and was answered, as the audit log shows it. Pure. */
-#ifndef SERVER_AUDIT_BODY_H
-#define SERVER_AUDIT_BODY_H
+#ifndef SERVER_AUDIT_AUDIT_BODY_H
+#define SERVER_AUDIT_AUDIT_BODY_H
 
 #include "base/json.h"
 

@@ -1,9 +1,9 @@
 /* The server's side of auditing: the policy, the log, and what is counted of both. */
-#ifndef SERVER_AUDIT_H
-#define SERVER_AUDIT_H
+#ifndef SERVER_AUDIT_AUDIT_H
+#define SERVER_AUDIT_AUDIT_H
 
-#include "server/audit_event.h"
-#include "server/audit_log.h"
+#include "server/audit/audit_event.h"
+#include "server/audit/audit_log.h"
 
 struct audit;
 

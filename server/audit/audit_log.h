@@ -3,10 +3,10 @@
  * Nothing is lost silently. While more than 16 MiB wait to be written, audit_log_has_room() is false and requests are refused before they do
  * anything; what those under way still have to say has another 48 MiB. Beyond that, and where the file cannot be written, lines are lost,
  * counted, and reported. */
-#ifndef SERVER_AUDIT_LOG_H
-#define SERVER_AUDIT_LOG_H
+#ifndef SERVER_AUDIT_AUDIT_LOG_H
+#define SERVER_AUDIT_AUDIT_LOG_H
 
-#include "server/audit_file.h"
+#include "server/audit/audit_file.h"
 
 enum { AUDIT_QUEUE_BUSY = 16 * 1024 * 1024, AUDIT_QUEUE_MAX = 64 * 1024 * 1024 }; /* bytes */
 

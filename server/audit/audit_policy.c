@@ -1,4 +1,4 @@
-#include "server/audit_policy.h"
+#include "server/audit/audit_policy.h"
 
 #include "api/model/status.h"
 #include "api/rules/validate.h"

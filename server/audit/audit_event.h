@@ -1,9 +1,9 @@
 /* One event of the audit log as JSON: audit.k8s.io/v1 Event, members in the order of kube-apiserver's. Pure. */
-#ifndef SERVER_AUDIT_EVENT_H
-#define SERVER_AUDIT_EVENT_H
+#ifndef SERVER_AUDIT_AUDIT_EVENT_H
+#define SERVER_AUDIT_AUDIT_EVENT_H
 
 #include "base/buf.h"
-#include "server/audit_policy.h"
+#include "server/audit/audit_policy.h"
 
 /* objectRef; empty texts are left out. */
 struct audit_object {
