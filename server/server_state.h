@@ -4,10 +4,10 @@
 
 #include "server/access/authn.h"
 #include "server/access/authz.h"
-#include "server/accesslog.h"
 #include "server/budget.h"
 #include "server/discovery.h"
-#include "server/metrics.h"
+#include "server/metrics/accesslog.h"
+#include "server/metrics/metrics.h"
 #include "server/openapi.h"
 #include "server/server_options.h"
 #include "storage/leases.h"

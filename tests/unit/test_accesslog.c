@@ -1,4 +1,4 @@
-#include "server/accesslog.h"
+#include "server/metrics/accesslog.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

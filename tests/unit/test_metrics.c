@@ -1,5 +1,5 @@
 #include "base/exposition.h"
-#include "server/metrics.h"
+#include "server/metrics/metrics.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "server/metrics_series.h"
+#include "server/metrics/metrics_series.h"
 
 #include "base/exposition.h"
 

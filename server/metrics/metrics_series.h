@@ -1,9 +1,9 @@
 /* The metrics' own: what is counted of one label set, and the table of all of them. */
-#ifndef SERVER_METRICS_SERIES_H
-#define SERVER_METRICS_SERIES_H
+#ifndef SERVER_METRICS_METRICS_SERIES_H
+#define SERVER_METRICS_METRICS_SERIES_H
 
 #include "base/histogram.h"
-#include "server/metrics.h"
+#include "server/metrics/metrics.h"
 
 enum {
 	SERIES_MAX = 4096, /* a power of two */

@@ -1,7 +1,7 @@
 /* Counters for /metrics in Prometheus' text format, with kube-apiserver's names, labels, bounds and help where it has the same thing.
  * Lock-free to count. */
-#ifndef SERVER_METRICS_H
-#define SERVER_METRICS_H
+#ifndef SERVER_METRICS_METRICS_H
+#define SERVER_METRICS_METRICS_H
 
 #include "base/buf.h"
 

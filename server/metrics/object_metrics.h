@@ -1,6 +1,6 @@
 /* How many objects there are, by kind and by the version they are stored in. */
-#ifndef SERVER_OBJECT_METRICS_H
-#define SERVER_OBJECT_METRICS_H
+#ifndef SERVER_METRICS_OBJECT_METRICS_H
+#define SERVER_METRICS_OBJECT_METRICS_H
 
 #include "base/buf.h"
 #include "storage/cache/cache.h"

@@ -1,4 +1,4 @@
-#include "server/process_metrics.h"
+#include "server/metrics/process_metrics.h"
 
 #include "base/clock.h"
 #include "base/exposition.h"

@@ -1,6 +1,6 @@
 /* process_*, as Prometheus' client libraries name them. */
-#ifndef SERVER_PROCESS_METRICS_H
-#define SERVER_PROCESS_METRICS_H
+#ifndef SERVER_METRICS_PROCESS_METRICS_H
+#define SERVER_METRICS_PROCESS_METRICS_H
 
 #include "base/buf.h"
 

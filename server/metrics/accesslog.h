@@ -1,7 +1,7 @@
 /* One line per request, text or JSON, to a file or stderr; written many at once, within 50 ms, by a thread of its own from
  * a bounded queue (lines beyond it are counted, not waited for). No query values, headers or bodies: nothing secret. */
-#ifndef SERVER_ACCESSLOG_H
-#define SERVER_ACCESSLOG_H
+#ifndef SERVER_METRICS_ACCESSLOG_H
+#define SERVER_METRICS_ACCESSLOG_H
 
 #include "base/buf.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "server/object_metrics.h"
+#include "server/metrics/object_metrics.h"
 
 #include "api/model/storage_version.h"
 

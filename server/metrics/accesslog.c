@@ -1,4 +1,4 @@
-#include "server/accesslog.h"
+#include "server/metrics/accesslog.h"
 
 #include "base/clock.h"
 #include "base/file.h"
