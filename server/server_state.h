@@ -5,10 +5,10 @@
 #include "server/access/authn.h"
 #include "server/access/authz.h"
 #include "server/budget.h"
-#include "server/discovery.h"
+#include "server/discovery/discovery.h"
+#include "server/discovery/openapi.h"
 #include "server/metrics/accesslog.h"
 #include "server/metrics/metrics.h"
-#include "server/openapi.h"
 #include "server/server_options.h"
 #include "storage/leases.h"
 

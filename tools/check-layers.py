@@ -19,9 +19,9 @@ OUTSIDE = ["tests", "tools"]
 FENCES = {
     "microhttpd.h": ["server/http/http_worker.c", "server/http/http_connection.c", "server/http/http_answer.c"],
     "grpc/*": ["storage/etcd/etcd_client.c"],
-    "proto/openapi*.pb-c.h": ["server/openapi_pb.c"],
+    "proto/openapi*.pb-c.h": ["server/discovery/openapi_pb.c"],
     "*.pb-c.h": ["storage/etcd/*.c", "storage/etcd/*.h"],
-    "protobuf-c/*": ["storage/etcd/*.c", "storage/etcd/*.h", "server/openapi_pb.c"],
+    "protobuf-c/*": ["storage/etcd/*.c", "storage/etcd/*.h", "server/discovery/openapi_pb.c"],
     "yaml.h": ["base/yaml_*.c"],
     "jansson.h": [],
 }

@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "server/discovery.h"
+#include "server/discovery/discovery.h"
 #include "tests/unit/check.h"
 
 /* Only the kinds of api/kinds are linked: ControllerRevision and Namespace. */

@@ -1,7 +1,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "proto/openapi.pb-c.h"
-#include "server/openapi.h"
+#include "server/discovery/openapi.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

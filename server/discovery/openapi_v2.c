@@ -1,5 +1,5 @@
 /* OpenAPI 2.0: one document for everything. kubectl before 1.27 knows no other. */
-#include "server/openapi_build.h"
+#include "server/discovery/openapi_build.h"
 
 static const struct openapi_dialect v2 = {
 	.ref_prefix = "#/definitions/", .wraps_refs = false, .has_one_of = false, .is_merged = true};

@@ -2,8 +2,8 @@
  * server/openapi*.c.
  *
  * * Documents are built as JSON trees in one arena, then sorted by name, encoded, and the arena is gone. */
-#ifndef SERVER_OPENAPI_BUILD_H
-#define SERVER_OPENAPI_BUILD_H
+#ifndef SERVER_DISCOVERY_OPENAPI_BUILD_H
+#define SERVER_DISCOVERY_OPENAPI_BUILD_H
 
 #include "api/model/kind.h"
 #include "base/bytes.h"

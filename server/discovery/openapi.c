@@ -1,8 +1,8 @@
-#include "server/openapi.h"
+#include "server/discovery/openapi.h"
 
 #include "base/clock.h"
 #include "base/sha256.h"
-#include "server/openapi_build.h"
+#include "server/discovery/openapi_build.h"
 #include "server/parse/gzip.h"
 #include "server/parse/negotiate.h"
 

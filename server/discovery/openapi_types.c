@@ -1,5 +1,5 @@
 /* Objects that are no kinds, but travel: options, statuses, patches. */
-#include "server/openapi_build.h"
+#include "server/discovery/openapi_build.h"
 
 #define META "io.k8s.apimachinery.pkg.apis.meta.v1."
 

@@ -1,7 +1,7 @@
 /* An OpenAPI v2 document as github.com/google/gnostic-models has it in protobuf: kubectl before 1.27 reads nothing else.
  *
  * The tree of openapi_v2.c is walked once; messages live in the same arena until they are packed. */
-#include "server/openapi_build.h"
+#include "server/discovery/openapi_build.h"
 
 #include "base/bytes.h"
 #include "proto/openapi.pb-c.h"

@@ -1,8 +1,8 @@
 /* OpenAPI v3 (/openapi/v3, /openapi/v3/apis/G/V with hash and ETag) and v2 (/openapi/v2, JSON and
  * application/com.github.proto-openapi.spec.v2@v1.0+protobuf, by Accept), made from the kinds' schemas on first use, then
  * kept. Thread-safe. */
-#ifndef SERVER_OPENAPI_H
-#define SERVER_OPENAPI_H
+#ifndef SERVER_DISCOVERY_OPENAPI_H
+#define SERVER_DISCOVERY_OPENAPI_H
 
 #include "api/model/kind.h"
 #include "base/bytes.h"

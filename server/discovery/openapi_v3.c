@@ -1,5 +1,5 @@
 /* OpenAPI 3.0: one document for each group version, and one for /version. */
-#include "server/openapi_build.h"
+#include "server/discovery/openapi_build.h"
 
 static const struct openapi_dialect v3 = {.ref_prefix = "#/components/schemas/", .wraps_refs = true, .has_one_of = true};
 

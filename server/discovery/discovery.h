@@ -4,8 +4,8 @@
  * * Two forms: kube's legacy documents (/api, /apis, /api/v1, /apis/G, /apis/G/V), and the aggregated one (/api, /apis),
  * which clients ask for with Accept: media_negotiate() with ALLOW_DISCOVERY says so with AS_DISCOVERY. Only doors that are
  * visible in the mode appear. */
-#ifndef SERVER_DISCOVERY_H
-#define SERVER_DISCOVERY_H
+#ifndef SERVER_DISCOVERY_DISCOVERY_H
+#define SERVER_DISCOVERY_DISCOVERY_H
 
 #include "api/model/storage_version.h"
 #include "base/bytes.h"

@@ -1,4 +1,4 @@
-#include "server/discovery.h"
+#include "server/discovery/discovery.h"
 
 #include "base/buf.h"
 #include "base/sha256.h"

@@ -1,4 +1,4 @@
-#include "server/openapi_build.h"
+#include "server/discovery/openapi_build.h"
 
 #include <stdlib.h>
 
