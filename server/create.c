@@ -2,7 +2,7 @@
 #include "server/verbs.h"
 
 #include "api/rules/validate.h"
-#include "server/respond.h"
+#include "server/request/respond.h"
 #include "server/reviews.h"
 #include "server/snapshot.h"
 #include "server/write.h"

@@ -3,11 +3,11 @@
 
 #include "api/model/protobuf.h"
 #include "base/clock.h"
-#include "server/audited.h"
 #include "server/delete_grace.h"
 #include "server/list.h"
-#include "server/respond.h"
-#include "server/versions.h"
+#include "server/request/agreed_version.h"
+#include "server/request/request_audit.h"
+#include "server/request/respond.h"
 #include "server/write.h"
 
 #define FINALIZER_ORPHAN STR("orphan")

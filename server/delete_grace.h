@@ -4,7 +4,7 @@
 #define SERVER_DELETE_GRACE_H
 
 #include "server/parse/params.h"
-#include "server/request.h"
+#include "server/request/request.h"
 
 enum grace {
 	GRACE_NONE,    /* the kind knows no such thing, or the time is over */

@@ -1,9 +1,9 @@
 #include "server/diff.h"
 
 #include "api/patch/diff.h"
-#include "server/respond.h"
-#include "server/versions.h"
-#include "server/wait.h"
+#include "server/request/agreed_version.h"
+#include "server/request/respond.h"
+#include "server/request/wait.h"
 
 enum { FORM_ANY, FORM_JSON_PATCH, FORM_MERGE_PATCH };
 

@@ -2,7 +2,7 @@
 #ifndef SERVER_DIFF_H
 #define SERVER_DIFF_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 /* Which of the two, by Accept: 0; or 1 with 406 in q->media_status. */
 int diff_negotiate(struct request *q);

@@ -2,15 +2,15 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "server/audited.h"
 #include "server/diff.h"
-#include "server/head.h"
-#include "server/limits.h"
-#include "server/request_metrics.h"
-#include "server/respond.h"
+#include "server/request/agreed_version.h"
+#include "server/request/head.h"
+#include "server/request/limits.h"
+#include "server/request/request_audit.h"
+#include "server/request/request_metrics.h"
+#include "server/request/respond.h"
+#include "server/request/wait.h"
 #include "server/verbs.h"
-#include "server/versions.h"
-#include "server/wait.h"
 #include "server/write.h"
 
 /* ---- the verb ---- */

@@ -2,9 +2,9 @@
 #include "server/verbs.h"
 
 #include "server/diff.h"
-#include "server/respond.h"
-#include "server/versions.h"
-#include "server/wait.h"
+#include "server/request/agreed_version.h"
+#include "server/request/respond.h"
+#include "server/request/wait.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 

@@ -1,7 +1,7 @@
 #include "server/health.h"
 
-#include "server/respond.h"
-#include "server/versions.h"
+#include "server/request/agreed_version.h"
+#include "server/request/respond.h"
 
 enum health_endpoint { HEALTHZ = 1 << 0, LIVEZ = 1 << 1, READYZ = 1 << 2 };
 

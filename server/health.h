@@ -3,7 +3,7 @@
 #ifndef SERVER_HEALTH_H
 #define SERVER_HEALTH_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 void health_serve(struct request *q);
 

@@ -2,14 +2,14 @@
 #include "server/list.h"
 
 #include "api/model/gotext.h"
-#include "server/audited.h"
-#include "server/gzip_list.h"
 #include "server/parse/gzip.h"
-#include "server/respond.h"
-#include "server/table.h"
+#include "server/request/agreed_version.h"
+#include "server/request/gzip_list.h"
+#include "server/request/request_audit.h"
+#include "server/request/respond.h"
+#include "server/request/table.h"
+#include "server/request/wait.h"
 #include "server/verbs.h"
-#include "server/versions.h"
-#include "server/wait.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 #define STREAM_MIN_BYTES ((size_t)64 << 10)

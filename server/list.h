@@ -3,7 +3,7 @@
 #define SERVER_LIST_H
 
 #include "server/parse/continue.h"
-#include "server/request.h"
+#include "server/request/request.h"
 
 struct listing {
 	struct list_options options;

@@ -4,7 +4,7 @@
 #include "api/model/members.h"
 #include "api/select/selector.h"
 #include "base/clock.h"
-#include "server/respond.h"
+#include "server/request/respond.h"
 #include "server/write.h"
 
 static const struct json *spec(const struct object *o)

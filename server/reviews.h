@@ -2,7 +2,7 @@
 #ifndef SERVER_REVIEWS_H
 #define SERVER_REVIEWS_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 /* Checks the question, and answers it with 201. manager: for managedFields, which some of them show. */
 void review_answer(struct request *q, struct object *sent, struct str manager);

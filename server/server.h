@@ -2,7 +2,7 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
-#include "server/server_options.h"
+#include "server/request/server_options.h"
 
 struct server;
 

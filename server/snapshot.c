@@ -2,7 +2,7 @@
 
 #include "api/model/digest.h"
 #include "api/model/members.h"
-#include "server/respond.h"
+#include "server/request/respond.h"
 #include "server/snapshot_history.h"
 #include "server/write_history.h"
 #include "server/write_references.h"

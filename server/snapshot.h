@@ -7,7 +7,7 @@
 #ifndef SERVER_SNAPSHOT_H
 #define SERVER_SNAPSHOT_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 bool snapshot_is(const struct kind *k);
 void snapshot_answer(struct request *q, struct object *sent, struct str manager);

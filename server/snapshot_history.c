@@ -1,8 +1,8 @@
 #include "server/snapshot_history.h"
 
 #include "api/model/members.h"
-#include "server/live.h"
-#include "server/versions.h"
+#include "server/request/agreed_version.h"
+#include "server/request/live.h"
 #include "server/write_references.h"
 
 static int selectable_index(const struct kind *k, const char *path)

@@ -2,7 +2,7 @@
 #ifndef SERVER_SNAPSHOT_HISTORY_H
 #define SERVER_SNAPSHOT_HISTORY_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 #include "server/snapshot_plan.h"
 
 enum { HISTORY_LENGTH_MAX = 2000 };

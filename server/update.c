@@ -5,9 +5,9 @@
 #include "api/patch/patch.h"
 #include "api/patch/unstructured.h"
 #include "api/rules/validate.h"
-#include "server/audited.h"
-#include "server/respond.h"
-#include "server/versions.h"
+#include "server/request/agreed_version.h"
+#include "server/request/request_audit.h"
+#include "server/request/respond.h"
 #include "server/write.h"
 #include "server/write_body.h"
 

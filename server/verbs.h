@@ -2,7 +2,7 @@
 #ifndef SERVER_VERBS_H
 #define SERVER_VERBS_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 void verb_get(struct request *q);
 void verb_list(struct request *q);

@@ -4,11 +4,11 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "server/audited.h"
 #include "server/list.h"
-#include "server/respond.h"
-#include "server/table.h"
-#include "server/wait.h"
+#include "server/request/request_audit.h"
+#include "server/request/respond.h"
+#include "server/request/table.h"
+#include "server/request/wait.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 #define BOOKMARK_EVERY_MS 60000

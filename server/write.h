@@ -6,7 +6,7 @@
 #ifndef SERVER_WRITE_H
 #define SERVER_WRITE_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 #include "server/write_queue.h"
 
 enum { HISTORY_LOOKS_MAX = 2 };

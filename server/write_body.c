@@ -2,7 +2,7 @@
 
 #include "api/model/protobuf.h"
 #include "api/rules/validate.h"
-#include "server/audited.h"
+#include "server/request/request_audit.h"
 
 static int read_protobuf(struct request *q, struct json **ret)
 {

@@ -2,7 +2,7 @@
 #ifndef SERVER_WRITE_BODY_H
 #define SERVER_WRITE_BODY_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 struct body {
 	struct json *json;

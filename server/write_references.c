@@ -1,6 +1,6 @@
 #include "server/write_references.h"
 
-#include "server/versions.h"
+#include "server/request/agreed_version.h"
 #include "storage/keys.h"
 
 enum { BLOCKERS_NAMED_MAX = 20 };

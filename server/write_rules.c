@@ -6,8 +6,8 @@
 #include "api/model/protobuf.h"
 #include "api/rules/validate.h"
 #include "base/clock.h"
-#include "server/audited.h"
-#include "server/versions.h"
+#include "server/request/agreed_version.h"
+#include "server/request/request_audit.h"
 #include "server/write_webhooks.h"
 
 /* A creation that is decided more than once stays the same object. */

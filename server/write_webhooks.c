@@ -1,6 +1,6 @@
 #include "server/write_webhooks.h"
 
-#include "server/audited.h"
+#include "server/request/request_audit.h"
 #include "server/write_body.h"
 
 /* ---- the question ---- */

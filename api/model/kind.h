@@ -52,7 +52,7 @@ void column_write_name(const struct object *o, int64_t now_s, struct buf *out);
 void column_write_age(const struct object *o, int64_t now_s, struct buf *out);
 void column_write_since(struct str time, int64_t now_s, struct buf *out); /* how long ago; "<unknown>" of no time */
 /* Whether a pod was made from the object, or anything refers to it: "yes" or "no". The object alone does not tell: this writes "<unknown>",
- * and whoever knows the others (server/table.c) something else. */
+ * and whoever knows the others (server/request/table.c) something else. */
 void column_write_live(const struct object *o, int64_t now_s, struct buf *out);
 /* Upstream's descriptions (metav1.ObjectMeta), which clients get to see in every table. */
 #define COLUMN_NAME_TEXT                                                                                                   \

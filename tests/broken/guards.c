@@ -1,6 +1,6 @@
 /* Takes guards out of the transactions of an annals that is linked with -Wl,--wrap=request_txn: those that $ANNALS_UNGUARDED names, separated by
  * commas. What looks at the cache before a transaction stays as it is, so what comes through is what only the transaction can keep out. */
-#include "server/request.h"
+#include "server/request/request.h"
 #include "tests/broken/unguarded.h"
 
 void __real_request_txn(struct request *q, void (*next)(struct request *q));

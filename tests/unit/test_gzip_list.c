@@ -1,4 +1,4 @@
-#include "server/gzip_list.h"
+#include "server/request/gzip_list.h"
 #include "tests/unit/check.h"
 
 #include <pthread.h>

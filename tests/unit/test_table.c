@@ -1,4 +1,4 @@
-#include "server/table.h"
+#include "server/request/table.h"
 #include "tests/unit/check.h"
 
 struct fixture {

@@ -1,4 +1,4 @@
-#include "server/request.h"
+#include "server/request/request.h"
 
 #include "base/clock.h"
 

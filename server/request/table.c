@@ -1,9 +1,9 @@
-#include "server/table.h"
+#include "server/request/table.h"
 
 #include "base/clock.h"
-#include "server/live.h"
-#include "server/request.h"
-#include "server/respond.h"
+#include "server/request/live.h"
+#include "server/request/request.h"
+#include "server/request/respond.h"
 
 int include_object_parse(enum include_object *ret, struct str param, struct status *st)
 {

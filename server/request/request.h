@@ -3,15 +3,15 @@
  * A request belongs to one HTTP exchange and lives in its arena. It runs on HTTP threads only; when it must wait (cache, etcd) it
  * names the function to go on with, suspends the exchange, starts the operation, and is called again once that is done. At any time either
  * an HTTP thread or one operation under way holds it. */
-#ifndef SERVER_REQUEST_H
-#define SERVER_REQUEST_H
+#ifndef SERVER_REQUEST_REQUEST_H
+#define SERVER_REQUEST_REQUEST_H
 
 #include "server/access/authz.h"
 #include "server/access/questions.h"
 #include "server/parse/negotiate.h"
 #include "server/parse/route.h"
-#include "server/server_state.h"
-#include "server/timing.h"
+#include "server/request/server_state.h"
+#include "server/request/timing.h"
 #include "storage/leases.h"
 
 #define BODY_JSON_LIMITS JSON_LIMITS_DEFAULT

@@ -1,15 +1,15 @@
 /* What the requests of one server share. server.c makes it and takes it down; it is written after the start only where a field says so. */
-#ifndef SERVER_SERVER_STATE_H
-#define SERVER_SERVER_STATE_H
+#ifndef SERVER_REQUEST_SERVER_STATE_H
+#define SERVER_REQUEST_SERVER_STATE_H
 
 #include "server/access/authn.h"
 #include "server/access/authz.h"
-#include "server/budget.h"
 #include "server/discovery/discovery.h"
 #include "server/discovery/openapi.h"
 #include "server/metrics/accesslog.h"
 #include "server/metrics/metrics.h"
-#include "server/server_options.h"
+#include "server/request/budget.h"
+#include "server/request/server_options.h"
 #include "storage/leases.h"
 
 #include <pthread.h>

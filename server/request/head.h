@@ -1,8 +1,8 @@
 /* What is decided about a request before its body is read: who asks, and whether they may. */
-#ifndef SERVER_HEAD_H
-#define SERVER_HEAD_H
+#ifndef SERVER_REQUEST_HEAD_H
+#define SERVER_REQUEST_HEAD_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 /* Route and deadline; what is wrong with them is kept until the user may know it. */
 void head_parse(struct request *q);

@@ -1,8 +1,8 @@
 /* How a request waits: for the cache, for etcd, for its turn, for an answer of the cluster. No thread waits with it. */
-#ifndef SERVER_WAIT_H
-#define SERVER_WAIT_H
+#ifndef SERVER_REQUEST_WAIT_H
+#define SERVER_REQUEST_WAIT_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 /* Waiting: the function returns at once; `next` is called when the operation is done. Results: q->wait, q->txn. */
 void request_wait_fresh(struct request *q, void (*next)(struct request *q));

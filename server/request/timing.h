@@ -1,7 +1,7 @@
 /* Where the time of a request goes: a clock's value for each phase it has passed, in the request itself, and a line in the log when it took
  * too long (as upstream's utiltrace; its threshold of 500 ms, too). */
-#ifndef SERVER_TIMING_H
-#define SERVER_TIMING_H
+#ifndef SERVER_REQUEST_TIMING_H
+#define SERVER_REQUEST_TIMING_H
 
 #include "base/base.h"
 

@@ -1,9 +1,9 @@
-#include "server/request.h"
+#include "server/request/request.h"
 
 #include "api/apply/managed.h"
 #include "base/clock.h"
-#include "server/respond.h"
-#include "server/versions.h"
+#include "server/request/agreed_version.h"
+#include "server/request/respond.h"
 
 #define RETRY_AFTER_S 1
 

@@ -1,9 +1,9 @@
-#include "server/wait.h"
+#include "server/request/wait.h"
 
 #include "base/clock.h"
-#include "server/limits.h"
-#include "server/request_metrics.h"
-#include "server/respond.h"
+#include "server/request/limits.h"
+#include "server/request/request_metrics.h"
+#include "server/request/respond.h"
 
 #define STORAGE_TIMEOUT_MS 10000 /* one wait for etcd, within the request's own time */
 #define RETRY_AFTER_S 1

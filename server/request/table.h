@@ -1,6 +1,6 @@
 /* Table and PartialObjectMetadata(List) from cached objects: kubectl's columns. surprises.md 31, 38, 58. */
-#ifndef SERVER_TABLE_H
-#define SERVER_TABLE_H
+#ifndef SERVER_REQUEST_TABLE_H
+#define SERVER_REQUEST_TABLE_H
 
 #include "server/parse/negotiate.h"
 #include "storage/cache/cache.h"

@@ -1,4 +1,4 @@
-#include "server/gzip_list.h"
+#include "server/request/gzip_list.h"
 
 #include "api/model/kind.h"
 #include "base/list.h"

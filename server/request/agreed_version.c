@@ -1,7 +1,7 @@
-#include "server/versions.h"
+#include "server/request/agreed_version.h"
 
-#include "server/respond.h"
-#include "server/wait.h"
+#include "server/request/respond.h"
+#include "server/request/wait.h"
 
 enum { RETRY_S = 1 };
 

@@ -1,8 +1,8 @@
 /* Lists as gzip. The items are compressed in runs, each without regard to what is before it, and runs are kept: the next client that lists
  * the same objects, whole or in pages, gets them as they are, and after a write only the run it fell into is made anew. Where a run
  * ends follows from the objects in it, so that lists of other lengths, and other beginnings, have most of their runs in common. */
-#ifndef SERVER_GZIP_LIST_H
-#define SERVER_GZIP_LIST_H
+#ifndef SERVER_REQUEST_GZIP_LIST_H
+#define SERVER_REQUEST_GZIP_LIST_H
 
 #include "base/bytes.h"
 #include "storage/cache/cache.h"

@@ -1,12 +1,12 @@
-#include "server/head.h"
+#include "server/request/head.h"
 
 #include "base/clock.h"
 #include "base/options.h"
 #include "server/access/impersonate.h"
-#include "server/audited.h"
-#include "server/limits.h"
-#include "server/request_metrics.h"
-#include "server/respond.h"
+#include "server/request/limits.h"
+#include "server/request/request_audit.h"
+#include "server/request/request_metrics.h"
+#include "server/request/respond.h"
 
 #define REQUEST_TIMEOUT_MS 60000
 

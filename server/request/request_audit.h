@@ -3,8 +3,8 @@
  * Where nothing is audited, or the policy does not want this request, q->audited is NULL and every function returns at once. Order, as in
  * k8s.io/apiserver pkg/endpoints/filters: the caller is known, the event RequestReceived, impersonation, limits, authorization, the verb, and
  * ResponseComplete when everything is sent; watches say ResponseStarted as well. A caller who was not recognized has ResponseStarted alone. */
-#ifndef SERVER_AUDITED_H
-#define SERVER_AUDITED_H
+#ifndef SERVER_REQUEST_REQUEST_AUDIT_H
+#define SERVER_REQUEST_REQUEST_AUDIT_H
 
 #include "api/model/object.h"
 #include "server/access/authz.h"

@@ -1,10 +1,10 @@
 
-#include "server/audited.h"
+#include "server/request/request_audit.h"
 
 #include "base/clock.h"
 #include "server/audit/audit.h"
 #include "server/audit/audit_body.h"
-#include "server/request.h"
+#include "server/request/request.h"
 
 enum {
 	USER_AGENT_MAX = 1024,

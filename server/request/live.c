@@ -1,4 +1,4 @@
-#include "server/live.h"
+#include "server/request/live.h"
 
 enum { PATH_MAX_BYTES = 4096 }; /* of a computed field */
 

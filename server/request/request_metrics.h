@@ -1,8 +1,8 @@
 /* Counts and durations of requests, for /metrics. */
-#ifndef SERVER_REQUEST_METRICS_H
-#define SERVER_REQUEST_METRICS_H
+#ifndef SERVER_REQUEST_REQUEST_METRICS_H
+#define SERVER_REQUEST_REQUEST_METRICS_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 struct metrics_labels request_metrics_labels(const struct request *q);
 void request_metrics_count(struct request *q, int64_t duration_ns);

@@ -1,9 +1,9 @@
-#include "server/respond.h"
+#include "server/request/respond.h"
 
-#include "server/audited.h"
-#include "server/limits.h"
 #include "server/parse/gzip.h"
 #include "server/parse/warnings.h"
+#include "server/request/limits.h"
+#include "server/request/request_audit.h"
 
 enum { LARGE_ANSWER = 16 << 10 }; /* bytes: smaller ones are bounded by the number of requests */
 

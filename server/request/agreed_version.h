@@ -1,9 +1,9 @@
 /* What the server makes of the replicas' agreement on storage versions (storage/agreement/agreement.h): the version and the guard of a write, what may be read, the
  * hashes in discovery. A server without one (tests) is alone: it stores every kind as it is declared. */
-#ifndef SERVER_VERSIONS_H
-#define SERVER_VERSIONS_H
+#ifndef SERVER_REQUEST_AGREED_VERSION_H
+#define SERVER_REQUEST_AGREED_VERSION_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 /* For an object of the request's kind to be written: the version and guard into *ret. 0; or 1: the request waits, and `again` will be called; or it has
  * been answered. */

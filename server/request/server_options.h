@@ -1,6 +1,6 @@
 /* What an API server is told when it is made, and may ask while it runs. */
-#ifndef SERVER_SERVER_OPTIONS_H
-#define SERVER_SERVER_OPTIONS_H
+#ifndef SERVER_REQUEST_SERVER_OPTIONS_H
+#define SERVER_REQUEST_SERVER_OPTIONS_H
 
 #include "api/model/delegates.h"
 #include "base/log.h"

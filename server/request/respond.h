@@ -1,9 +1,9 @@
 /* Answers, in the form that the client asked for. */
-#ifndef SERVER_RESPOND_H
-#define SERVER_RESPOND_H
+#ifndef SERVER_REQUEST_RESPOND_H
+#define SERVER_REQUEST_RESPOND_H
 
-#include "server/request.h"
-#include "server/table.h"
+#include "server/request/request.h"
+#include "server/request/table.h"
 
 #define RESPONSE_CEILING ((size_t)1 << 30) /* bytes: of answers that must be made in memory (Table, YAML, indented) */
 

@@ -1,6 +1,6 @@
 /* What objects were made from a revision and still need it: it is live (seed 000). */
-#ifndef SERVER_LIVE_H
-#define SERVER_LIVE_H
+#ifndef SERVER_REQUEST_LIVE_H
+#define SERVER_REQUEST_LIVE_H
 
 #include "storage/cache/cache.h"
 

@@ -1,6 +1,6 @@
 /* What is counted of a request when it is over, with kube-apiserver's labels: only requests that a route has taken count there, so those
  * that are refused before (401, 403, unknown paths and resources, 405, 406) do not, but for those that are too many. */
-#include "server/request_metrics.h"
+#include "server/request/request_metrics.h"
 
 /* k8s.io/apiserver CleanVerb. */
 static struct str verb_label(const struct request *q)

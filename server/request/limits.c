@@ -1,6 +1,6 @@
-#include "server/limits.h"
+#include "server/request/limits.h"
 
-#include "server/request_metrics.h"
+#include "server/request/request_metrics.h"
 
 #define RETRY_AFTER_S 1
 /* A body is kept until the answer, in a buffer that may be twice as large; what is made of it to be stored is as large again, and so is what is sent. What

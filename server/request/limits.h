@@ -1,8 +1,8 @@
 /* How many requests of each class may be under way, and how many bytes they may hold (budget.h). */
-#ifndef SERVER_LIMITS_H
-#define SERVER_LIMITS_H
+#ifndef SERVER_REQUEST_LIMITS_H
+#define SERVER_REQUEST_LIMITS_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 /* A place in the class that the route has. 0, or 1 with 429 in q->st. */
 int request_enter(struct request *q);

@@ -3,8 +3,8 @@
  * Counting requests alone bounds nothing: two hundred writes of 1.5 MB are a gigabyte. Charged is what a request holds while it waits: its
  * body as it arrives, what is sent to etcd or to webhooks, an answer that the client has yet to take. What it needs only while a thread works on it
  * is not: there are few threads. Any thread. */
-#ifndef SERVER_BUDGET_H
-#define SERVER_BUDGET_H
+#ifndef SERVER_REQUEST_BUDGET_H
+#define SERVER_REQUEST_BUDGET_H
 
 #include "base/base.h"
 

@@ -1,4 +1,4 @@
-#include "server/budget.h"
+#include "server/request/budget.h"
 
 #include "base/clock.h"
 #include "base/thread.h"
