@@ -5,8 +5,8 @@
 #include "server/request/respond.h"
 #include "server/reviews.h"
 #include "server/snapshot.h"
-#include "server/write.h"
-#include "server/write_body.h"
+#include "server/write/write.h"
+#include "server/write/write_body.h"
 
 #define GENERATE_ATTEMPTS_MAX 8 /* kube's maxNameGenerationCreateAttempts */
 

@@ -8,7 +8,7 @@
 #include "server/request/agreed_version.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
-#include "server/write.h"
+#include "server/write/write.h"
 
 #define FINALIZER_ORPHAN STR("orphan")
 #define FINALIZER_FOREGROUND STR("foregroundDeletion")

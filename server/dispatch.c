@@ -11,7 +11,7 @@
 #include "server/request/respond.h"
 #include "server/request/wait.h"
 #include "server/verbs.h"
-#include "server/write.h"
+#include "server/write/write.h"
 
 /* ---- the verb ---- */
 

@@ -5,7 +5,7 @@
 #include "api/select/selector.h"
 #include "base/clock.h"
 #include "server/request/respond.h"
-#include "server/write.h"
+#include "server/write/write.h"
 
 static const struct json *spec(const struct object *o)
 {

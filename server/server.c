@@ -9,7 +9,7 @@
 #include "server/request/agreed_version.h"
 #include "server/request/gzip_list.h"
 #include "server/request/server_state.h"
-#include "server/write_queue.h"
+#include "server/write/write_queue.h"
 #include "storage/keys.h"
 
 #define READS_DEFAULT 400

@@ -4,8 +4,8 @@
 #include "api/model/members.h"
 #include "server/request/respond.h"
 #include "server/snapshot_history.h"
-#include "server/write_history.h"
-#include "server/write_references.h"
+#include "server/write/write_history.h"
+#include "server/write/write_references.h"
 #include "storage/keys.h"
 
 enum {

@@ -3,7 +3,7 @@
 #include "api/model/members.h"
 #include "server/request/agreed_version.h"
 #include "server/request/live.h"
-#include "server/write_references.h"
+#include "server/write/write_references.h"
 
 static int selectable_index(const struct kind *k, const char *path)
 {

@@ -8,8 +8,8 @@
 #include "server/request/agreed_version.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
-#include "server/write.h"
-#include "server/write_body.h"
+#include "server/write/write.h"
+#include "server/write/write_body.h"
 
 struct update {
 	struct write write;

@@ -1,7 +1,7 @@
 /* That an object is one state in the history of another, its controller (seed 000): what a ControllerRevision is.
  *
  * A controller has one revision of each state and of each number. That is kept in an index beside the objects, written in the very transactions
- * that create, change and remove them (storage/keys.h, server/write_history.h). */
+ * that create, change and remove them (storage/keys.h, server/write/write_history.h). */
 #ifndef API_MODEL_HISTORY_H
 #define API_MODEL_HISTORY_H
 

@@ -7,8 +7,8 @@
  *
  * Nothing blocks. Whoever must wait is woken, and tries again; at least once a second, to see whether its client and its time are
  * still there. Any thread; `wake` is called without locks. There are at most as many turns as there may be writes under way. */
-#ifndef SERVER_WRITE_QUEUE_H
-#define SERVER_WRITE_QUEUE_H
+#ifndef SERVER_WRITE_WRITE_QUEUE_H
+#define SERVER_WRITE_WRITE_QUEUE_H
 
 #include "base/list.h"
 #include "base/str.h"

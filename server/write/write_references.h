@@ -5,10 +5,10 @@
  * transaction that makes a reference to the object writes: nobody has since R. So it costs the same whatever refers, or has referred, to the
  * object, and those who refer do not wait for one another. (A compare over the range of its references would cost etcd more for each that
  * there is and, until the next compaction, for each that there was.) */
-#ifndef SERVER_WRITE_REFERENCES_H
-#define SERVER_WRITE_REFERENCES_H
+#ifndef SERVER_WRITE_WRITE_REFERENCES_H
+#define SERVER_WRITE_WRITE_REFERENCES_H
 
-#include "server/write.h"
+#include "server/write/write.h"
 
 enum { REFERENCES_COMPARES_MAX = REFERENCES_MAX + 1, REFERENCES_STEPS_MAX = 2 * REFERENCES_MAX + 1 };
 

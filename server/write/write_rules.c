@@ -1,5 +1,5 @@
 /* What every new version of an object passes before it is stored, in kube's order (rest.BeforeCreate, rest.BeforeUpdate). */
-#include "server/write.h"
+#include "server/write/write.h"
 
 #include "admission/admission.h"
 #include "api/apply/managed.h"
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "server/request/agreed_version.h"
 #include "server/request/request_audit.h"
-#include "server/write_webhooks.h"
+#include "server/write/write_webhooks.h"
 
 /* A creation that is decided more than once stays the same object. */
 static void write_prepare_create(struct request *q, struct write *w)

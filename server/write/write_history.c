@@ -1,4 +1,4 @@
-#include "server/write_history.h"
+#include "server/write/write_history.h"
 
 #include "storage/keys.h"
 

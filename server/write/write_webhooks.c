@@ -1,7 +1,7 @@
-#include "server/write_webhooks.h"
+#include "server/write/write_webhooks.h"
 
 #include "server/request/request_audit.h"
-#include "server/write_body.h"
+#include "server/write/write_body.h"
 
 /* ---- the question ---- */
 

@@ -1,4 +1,4 @@
-#include "server/write_queue.h"
+#include "server/write/write_queue.h"
 
 #include "base/clock.h"
 #include "base/thread.h"

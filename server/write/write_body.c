@@ -1,4 +1,4 @@
-#include "server/write_body.h"
+#include "server/write/write_body.h"
 
 #include "api/model/protobuf.h"
 #include "api/rules/validate.h"

@@ -3,11 +3,11 @@
  * A verb gives `decide`, a pure step from the present object to what should be, and `finish`, which answers. The engine starts from the
  * cached object. When the guard fails, the transaction's failure branch has brought the present one, and it decides again. A
  * refusal or a no-op decided on a cached object is decided once more on a fresh one before it is believed. */
-#ifndef SERVER_WRITE_H
-#define SERVER_WRITE_H
+#ifndef SERVER_WRITE_WRITE_H
+#define SERVER_WRITE_WRITE_H
 
 #include "server/request/request.h"
-#include "server/write_queue.h"
+#include "server/write/write_queue.h"
 
 enum { HISTORY_LOOKS_MAX = 2 };
 

@@ -1,6 +1,6 @@
 /* What a client sends to be written: read, decoded, and held against the names in the path. */
-#ifndef SERVER_WRITE_BODY_H
-#define SERVER_WRITE_BODY_H
+#ifndef SERVER_WRITE_WRITE_BODY_H
+#define SERVER_WRITE_WRITE_BODY_H
 
 #include "server/request/request.h"
 

@@ -1,4 +1,4 @@
-#include "server/write_references.h"
+#include "server/write/write_references.h"
 
 #include "server/request/agreed_version.h"
 #include "storage/keys.h"

@@ -1,12 +1,12 @@
-#include "server/write.h"
+#include "server/write/write.h"
 
 #include "base/clock.h"
 #include "server/request/agreed_version.h"
 #include "server/request/limits.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
-#include "server/write_history.h"
-#include "server/write_references.h"
+#include "server/write/write_history.h"
+#include "server/write/write_references.h"
 #include "storage/keys.h"
 
 enum {

@@ -1,9 +1,9 @@
 /* The history of a controller within a write (api/model/history.h): the index that is kept in the same transaction, and that through the group of the
  * hub nobody makes a second revision of one state, or of one number. */
-#ifndef SERVER_WRITE_HISTORY_H
-#define SERVER_WRITE_HISTORY_H
+#ifndef SERVER_WRITE_WRITE_HISTORY_H
+#define SERVER_WRITE_WRITE_HISTORY_H
 
-#include "server/write.h"
+#include "server/write/write.h"
 
 enum { HISTORY_COMPARES_MAX = HISTORY_LOOKS_MAX, HISTORY_STEPS_MAX = 4 };
 
