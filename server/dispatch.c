@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "server/diff.h"
 #include "server/request/agreed_version.h"
 #include "server/request/head.h"
 #include "server/request/limits.h"
@@ -10,7 +9,8 @@
 #include "server/request/request_metrics.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
-#include "server/verbs.h"
+#include "server/verbs/diff.h"
+#include "server/verbs/verbs.h"
 #include "server/write/write.h"
 
 /* ---- the verb ---- */

@@ -90,7 +90,7 @@ struct subresource {
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
 	const char *const *reset_fields; /* see struct kind */
 	bool annals_only;                /* not at doors of upstream groups */
-	bool is_diff;                    /* GET answers a patch from another object to this one (server/diff.c) */
+	bool is_diff;                    /* GET answers a patch from another object to this one (server/verbs/diff.c) */
 };
 
 /* What becomes of an object's dependents when its DELETE has no policy and no finalizer of the garbage collector says it. Kinds whose
@@ -126,7 +126,7 @@ struct kind {
 	bool unconditional_update;  /* PUT without resourceVersion is allowed */
 	bool create_on_update;      /* PUT of what is not there creates it */
 	bool keeps_generation;      /* generation is the client's (ControllerRevision); otherwise see bumps_generation */
-	bool is_answered; /* only created, and answered rather than stored (server/reviews.c); validate looks at metadata, too */
+	bool is_answered; /* only created, and answered rather than stored (server/verbs/reviews.c); validate looks at metadata, too */
 	bool delete_answers_object; /* DELETE answers the object rather than a Status */
 	/* Deletion is the kind's own code upstream (registry/core/namespace), which words failed preconditions as the store does, and takes
 	 * orphanDependents=false for Foreground. */

@@ -91,7 +91,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_generated_messages_are_fenced(self):
         self.assert_single({"storage/cache/cache.c": ['"proto/kv.pb-c.h"']}, "only in storage/etcd")
-        self.assert_single({"server/list.c": ['"proto/openapi.pb-c.h"']}, "openapi_pb.c")
+        self.assert_single({"server/verbs/list.c": ['"proto/openapi.pb-c.h"']}, "openapi_pb.c")
 
     def test_one_file_only_may_know_curl(self):
         self.assert_single({"client/a.c": ["<curl/curl.h>"], "client/b.c": ["<curl/curl.h>"]}, "client/a.c, client/b.c")

@@ -1,4 +1,4 @@
-#include "server/snapshot_plan.h"
+#include "server/verbs/snapshot_plan.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* WATCH: a stream fed from the cache's window. A watcher owns a cursor and at most one event that is being written; the bytes of
  * objects are the cache's own. Order: existing objects (when asked for), the mark that they are all, then events and bookmarks. */
-#include "server/verbs.h"
+#include "server/verbs/verbs.h"
 
 #include "base/clock.h"
 #include "base/ids.h"
-#include "server/list.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
 #include "server/request/table.h"
 #include "server/request/wait.h"
+#include "server/verbs/list.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 #define BOOKMARK_EVERY_MS 60000

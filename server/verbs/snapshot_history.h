@@ -1,9 +1,9 @@
 /* The history of a controller as the cache has it: what a snapshot's plan is made of. */
-#ifndef SERVER_SNAPSHOT_HISTORY_H
-#define SERVER_SNAPSHOT_HISTORY_H
+#ifndef SERVER_VERBS_SNAPSHOT_HISTORY_H
+#define SERVER_VERBS_SNAPSHOT_HISTORY_H
 
 #include "server/request/request.h"
-#include "server/snapshot_plan.h"
+#include "server/verbs/snapshot_plan.h"
 
 enum { HISTORY_LENGTH_MAX = 2000 };
 

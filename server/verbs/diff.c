@@ -1,4 +1,4 @@
-#include "server/diff.h"
+#include "server/verbs/diff.h"
 
 #include "api/patch/diff.h"
 #include "server/request/agreed_version.h"

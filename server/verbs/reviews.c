@@ -1,4 +1,4 @@
-#include "server/reviews.h"
+#include "server/verbs/reviews.h"
 
 #include "api/apply/managed.h"
 #include "api/model/members.h"

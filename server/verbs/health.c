@@ -1,4 +1,4 @@
-#include "server/health.h"
+#include "server/verbs/health.h"
 
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"

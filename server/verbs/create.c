@@ -1,10 +1,10 @@
 /* POST to a collection. */
-#include "server/verbs.h"
+#include "server/verbs/verbs.h"
 
 #include "api/rules/validate.h"
 #include "server/request/respond.h"
-#include "server/reviews.h"
-#include "server/snapshot.h"
+#include "server/verbs/reviews.h"
+#include "server/verbs/snapshot.h"
 #include "server/write/write.h"
 #include "server/write/write_body.h"
 

@@ -1,4 +1,4 @@
-#include "server/snapshot_history.h"
+#include "server/verbs/snapshot_history.h"
 
 #include "api/model/members.h"
 #include "server/request/agreed_version.h"

@@ -1,9 +1,9 @@
-#include "server/snapshot.h"
+#include "server/verbs/snapshot.h"
 
 #include "api/model/digest.h"
 #include "api/model/members.h"
 #include "server/request/respond.h"
-#include "server/snapshot_history.h"
+#include "server/verbs/snapshot_history.h"
 #include "server/write/write_history.h"
 #include "server/write/write_references.h"
 #include "storage/keys.h"

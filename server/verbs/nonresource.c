@@ -1,11 +1,11 @@
 /* What is not about objects: discovery, OpenAPI, version, health, metrics. None of it depends on etcd, but for what health says of it. */
-#include "server/verbs.h"
+#include "server/verbs/verbs.h"
 
-#include "server/health.h"
 #include "server/request/agreed_version.h"
 #include "server/request/request.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
+#include "server/verbs/health.h"
 
 #include <stdlib.h>
 #include <sys/utsname.h>

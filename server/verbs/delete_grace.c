@@ -1,4 +1,4 @@
-#include "server/delete_grace.h"
+#include "server/verbs/delete_grace.h"
 
 #include "api/model/kind.h"
 #include "base/clock.h"

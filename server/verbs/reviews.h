@@ -1,6 +1,6 @@
 /* Kinds that are answered, not stored: who somebody is and what he may do. */
-#ifndef SERVER_REVIEWS_H
-#define SERVER_REVIEWS_H
+#ifndef SERVER_VERBS_REVIEWS_H
+#define SERVER_VERBS_REVIEWS_H
 
 #include "server/request/request.h"
 

@@ -1,13 +1,13 @@
 /* DELETE of an object, and of what a selector finds. */
-#include "server/verbs.h"
+#include "server/verbs/verbs.h"
 
 #include "api/model/protobuf.h"
 #include "base/clock.h"
-#include "server/delete_grace.h"
-#include "server/list.h"
 #include "server/request/agreed_version.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
+#include "server/verbs/delete_grace.h"
+#include "server/verbs/list.h"
 #include "server/write/write.h"
 
 #define FINALIZER_ORPHAN STR("orphan")

@@ -1,7 +1,7 @@
 /* Deletions that leave time to stop (rest.BeforeDelete upstream): the first DELETE says when the object is to be gone, later ones may
  * only bring that forward, and one that leaves no time removes it. */
-#ifndef SERVER_DELETE_GRACE_H
-#define SERVER_DELETE_GRACE_H
+#ifndef SERVER_VERBS_DELETE_GRACE_H
+#define SERVER_VERBS_DELETE_GRACE_H
 
 #include "server/parse/params.h"
 #include "server/request/request.h"

@@ -3,8 +3,8 @@
  * The newest revision that holds the state stays, or becomes the newest by the next number, or there is none and a new one is made. The revision
  * that holds the state afterwards is the current one. Of the others, those that nothing needs are trimmed down to the limit, the oldest
  * first. */
-#ifndef SERVER_SNAPSHOT_PLAN_H
-#define SERVER_SNAPSHOT_PLAN_H
+#ifndef SERVER_VERBS_SNAPSHOT_PLAN_H
+#define SERVER_VERBS_SNAPSHOT_PLAN_H
 
 #include "base/arena.h"
 

@@ -1,6 +1,6 @@
 /* The verbs, each in its file: called when the body is there. Each answers, or waits and answers later. */
-#ifndef SERVER_VERBS_H
-#define SERVER_VERBS_H
+#ifndef SERVER_VERBS_VERBS_H
+#define SERVER_VERBS_VERBS_H
 
 #include "server/request/request.h"
 

@@ -1,6 +1,6 @@
 /* GET .../controllerrevisions/NAME/diff?from=OTHER: what leads from the data of OTHER to that of NAME, as a JSON patch or a merge patch. */
-#ifndef SERVER_DIFF_H
-#define SERVER_DIFF_H
+#ifndef SERVER_VERBS_DIFF_H
+#define SERVER_VERBS_DIFF_H
 
 #include "server/request/request.h"
 

@@ -1,10 +1,10 @@
 /* GET of one object: from the cache, by default behind a read index, so that no answer is older than the question. */
-#include "server/verbs.h"
+#include "server/verbs/verbs.h"
 
-#include "server/diff.h"
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
+#include "server/verbs/diff.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 

@@ -1,5 +1,5 @@
 /* PUT and PATCH of an object or a subresource of it. */
-#include "server/verbs.h"
+#include "server/verbs/verbs.h"
 
 #include "api/apply/managed.h"
 #include "api/patch/patch.h"

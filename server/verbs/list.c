@@ -1,5 +1,5 @@
 /* LIST: a page of a snapshot. The cache hands out counted bytes; a long list is written from them while it is sent, never held twice. */
-#include "server/list.h"
+#include "server/verbs/list.h"
 
 #include "api/model/gotext.h"
 #include "server/parse/gzip.h"
@@ -9,7 +9,7 @@
 #include "server/request/respond.h"
 #include "server/request/table.h"
 #include "server/request/wait.h"
-#include "server/verbs.h"
+#include "server/verbs/verbs.h"
 
 #define FUTURE_TIMEOUT_MS 3000
 #define STREAM_MIN_BYTES ((size_t)64 << 10)

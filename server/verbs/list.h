@@ -1,6 +1,6 @@
 /* Selecting objects: what LIST and deletecollection have in common. */
-#ifndef SERVER_LIST_H
-#define SERVER_LIST_H
+#ifndef SERVER_VERBS_LIST_H
+#define SERVER_VERBS_LIST_H
 
 #include "server/parse/continue.h"
 #include "server/request/request.h"
