@@ -1,9 +1,9 @@
 #include "delegation/delegation.h"
 
-#include "delegation/access.h"
-#include "delegation/namespaces.h"
 #include "delegation/policies.h"
-#include "delegation/tokens.h"
+#include "delegation/reviews/access_reviews.h"
+#include "delegation/reviews/namespaces.h"
+#include "delegation/reviews/token_reviews.h"
 #include "delegation/trust.h"
 #include "delegation/webhooks.h"
 

@@ -1,4 +1,4 @@
-#include "delegation/answers.h"
+#include "delegation/reviews/answers.h"
 #include "tests/unit/check.h"
 
 static unsigned n_freed;

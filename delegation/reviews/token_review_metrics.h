@@ -1,9 +1,9 @@
 /* How questions for tokens were answered: authentication_token_cache_* of k8s.io/apiserver. Any thread. */
-#ifndef DELEGATION_TOKEN_METRICS_H
-#define DELEGATION_TOKEN_METRICS_H
+#ifndef DELEGATION_REVIEWS_TOKEN_REVIEW_METRICS_H
+#define DELEGATION_REVIEWS_TOKEN_REVIEW_METRICS_H
 
 #include "base/histogram.h"
-#include "delegation/flights.h"
+#include "delegation/reviews/flights.h"
 
 struct token_metrics {
 	struct histogram hits, misses;

@@ -1,9 +1,9 @@
 /* Flights from within: flight.c is one of them, flights_run.c what the client's thread does with all, flights.c who asks. */
-#ifndef DELEGATION_FLIGHTS_PRIVATE_H
-#define DELEGATION_FLIGHTS_PRIVATE_H
+#ifndef DELEGATION_REVIEWS_FLIGHTS_PRIVATE_H
+#define DELEGATION_REVIEWS_FLIGHTS_PRIVATE_H
 
-#include "delegation/flights.h"
-#include "delegation/turns.h"
+#include "delegation/reviews/fair_queue.h"
+#include "delegation/reviews/flights.h"
 
 enum { WHY_MAX = 4096 };
 

@@ -1,6 +1,6 @@
 /* What is sent of a question, and which questions are equal. */
-#ifndef DELEGATION_REVIEW_TEXT_H
-#define DELEGATION_REVIEW_TEXT_H
+#ifndef DELEGATION_REVIEWS_REVIEW_TEXT_H
+#define DELEGATION_REVIEWS_REVIEW_TEXT_H
 
 #include "api/model/user.h"
 #include "base/arena.h"

@@ -1,4 +1,4 @@
-#include "delegation/review_metrics.h"
+#include "delegation/reviews/review_metrics.h"
 
 #include "base/exposition.h"
 

@@ -1,4 +1,4 @@
-#include "delegation/answers.h"
+#include "delegation/reviews/answers.h"
 
 struct answer_entry {
 	struct list link;

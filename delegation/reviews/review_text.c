@@ -1,4 +1,4 @@
-#include "delegation/review_text.h"
+#include "delegation/reviews/review_text.h"
 
 #include "api/select/selector.h"
 #include "base/json.h"

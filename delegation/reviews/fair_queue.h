@@ -1,8 +1,8 @@
 /* Whose turn it is: what is to be sent to kube-apiserver waits by its source (a user, a client's address, a token), and sources take turns. So
  * nobody waits for more than one of each other source's, however many one of them sends. Sources of the first class go before those of the
  * second, which never has all places. Not thread-safe. */
-#ifndef DELEGATION_TURNS_H
-#define DELEGATION_TURNS_H
+#ifndef DELEGATION_REVIEWS_FAIR_QUEUE_H
+#define DELEGATION_REVIEWS_FAIR_QUEUE_H
 
 #include "base/list.h"
 #include "base/map.h"

@@ -1,7 +1,7 @@
 /* Requests to kube-apiserver by the code of their answers, as k8s.io/apiserver counts delegated ones: PREFIX_request_total{code},
  * PREFIX_request_duration_seconds{code}. Any thread. */
-#ifndef DELEGATION_REVIEW_METRICS_H
-#define DELEGATION_REVIEW_METRICS_H
+#ifndef DELEGATION_REVIEWS_REVIEW_METRICS_H
+#define DELEGATION_REVIEWS_REVIEW_METRICS_H
 
 #include "base/histogram.h"
 

@@ -1,4 +1,4 @@
-#include "delegation/token_metrics.h"
+#include "delegation/reviews/token_review_metrics.h"
 
 #include "base/exposition.h"
 

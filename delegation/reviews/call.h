@@ -1,7 +1,7 @@
 /* One request to kube-apiserver with its tries: what went wrong for a moment is tried again after a pause, as k8s.io/apiserver's webhook
  * clients do (500 ms, then half as much again each time, five tries). On the client's thread, all of it. */
-#ifndef DELEGATION_CALL_H
-#define DELEGATION_CALL_H
+#ifndef DELEGATION_REVIEWS_CALL_H
+#define DELEGATION_REVIEWS_CALL_H
 
 #include "base/json.h"
 #include "client/client.h"

@@ -1,10 +1,10 @@
 /* The cluster's namespaces: followed, so that most questions are answered from memory, and asked of kube-apiserver where that must be
  * certain. What a namespace's phase means is k8s.io/apiserver's NamespaceLifecycle's: Terminating is what its status says. */
-#ifndef DELEGATION_NAMESPACES_H
-#define DELEGATION_NAMESPACES_H
+#ifndef DELEGATION_REVIEWS_NAMESPACES_H
+#define DELEGATION_REVIEWS_NAMESPACES_H
 
 #include "client/informer.h"
-#include "delegation/flights.h"
+#include "delegation/reviews/flights.h"
 
 struct namespaces;
 

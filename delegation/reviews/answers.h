@@ -1,8 +1,8 @@
 /* Answers that are kept for a while: key to value, the least recently used one going first when there are too many (after
  * k8s.io/apimachinery's LRUExpireCache). Those whose time is over are not given any more, but stay as long as there is room: they tell who
  * has had an answer before. Not thread-safe. */
-#ifndef DELEGATION_ANSWERS_H
-#define DELEGATION_ANSWERS_H
+#ifndef DELEGATION_REVIEWS_ANSWERS_H
+#define DELEGATION_REVIEWS_ANSWERS_H
 
 #include "base/list.h"
 #include "base/map.h"

@@ -1,9 +1,9 @@
 /* Whom a bearer token names, asked of kube-apiserver by TokenReview (k8s.io/apiserver plugin/pkg/authenticator/token/webhook and
  * pkg/authentication/token/cache). Answers are kept under a keyed hash: no token outlives the question that brought it. */
-#ifndef DELEGATION_TOKENS_H
-#define DELEGATION_TOKENS_H
+#ifndef DELEGATION_REVIEWS_TOKEN_REVIEWS_H
+#define DELEGATION_REVIEWS_TOKEN_REVIEWS_H
 
-#include "delegation/flights.h"
+#include "delegation/reviews/flights.h"
 
 struct token_reviews;
 

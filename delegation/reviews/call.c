@@ -1,4 +1,4 @@
-#include "delegation/call.h"
+#include "delegation/reviews/call.h"
 
 #include "api/model/members.h"
 #include "base/clock.h"

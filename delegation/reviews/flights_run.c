@@ -1,4 +1,4 @@
-#include "delegation/flights_private.h"
+#include "delegation/reviews/flights_private.h"
 
 #include "base/clock.h"
 

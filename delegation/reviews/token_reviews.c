@@ -1,12 +1,12 @@
-#include "delegation/tokens.h"
+#include "delegation/reviews/token_reviews.h"
 
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "base/sha256.h"
-#include "delegation/review_answer.h"
-#include "delegation/review_metrics.h"
-#include "delegation/token_metrics.h"
+#include "delegation/reviews/review_answer.h"
+#include "delegation/reviews/review_metrics.h"
+#include "delegation/reviews/token_review_metrics.h"
 
 enum {
 	ALL_MS = 10 * 1000, /* DelegatingAuthenticationOptions.TokenRequestTimeout, for all tries */

@@ -1,9 +1,9 @@
-#include "delegation/access.h"
+#include "delegation/reviews/access_reviews.h"
 
 #include "api/model/members.h"
-#include "delegation/review_answer.h"
-#include "delegation/review_metrics.h"
-#include "delegation/review_text.h"
+#include "delegation/reviews/review_answer.h"
+#include "delegation/reviews/review_metrics.h"
+#include "delegation/reviews/review_text.h"
 
 enum {
 	TRY_MS = 10 * 1000, /* DelegatingAuthorizationOptions.ClientTimeout */

@@ -1,4 +1,4 @@
-#include "delegation/review_answer.h"
+#include "delegation/reviews/review_answer.h"
 
 #include "api/model/members.h"
 #include "api/review/review_schema.h"

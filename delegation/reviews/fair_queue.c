@@ -1,4 +1,4 @@
-#include "delegation/turns.h"
+#include "delegation/reviews/fair_queue.h"
 
 enum { KEY_PREFIX = 1 };
 

@@ -5,12 +5,12 @@
  * look-ups only, never for a request and never while somebody is called. Ceilings: answers (number and bytes), requests under way or waiting
  * for their turn (number, bytes, share of each source), requests under way at once. Beyond these a question is turned away: who asks may come
  * again soon. */
-#ifndef DELEGATION_FLIGHTS_H
-#define DELEGATION_FLIGHTS_H
+#ifndef DELEGATION_REVIEWS_FLIGHTS_H
+#define DELEGATION_REVIEWS_FLIGHTS_H
 
 #include "api/model/delegates.h"
-#include "delegation/answers.h"
-#include "delegation/call.h"
+#include "delegation/reviews/answers.h"
+#include "delegation/reviews/call.h"
 
 #include <pthread.h>
 

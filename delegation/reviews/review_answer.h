@@ -1,7 +1,7 @@
 /* What kube-apiserver answers to a TokenReview or SubjectAccessReview, read as strictly as Go reads it: a member of another type, or another
  * object, is no answer. Pure. */
-#ifndef DELEGATION_REVIEW_ANSWER_H
-#define DELEGATION_REVIEW_ANSWER_H
+#ifndef DELEGATION_REVIEWS_REVIEW_ANSWER_H
+#define DELEGATION_REVIEWS_REVIEW_ANSWER_H
 
 #include "api/model/schema.h"
 #include "base/buf.h"

@@ -1,9 +1,9 @@
 /* Who may do what, asked of kube-apiserver by SubjectAccessReview (k8s.io/apiserver plugin/pkg/authorizer/webhook): what is sent, which answers
  * are kept, and what they mean. */
-#ifndef DELEGATION_ACCESS_H
-#define DELEGATION_ACCESS_H
+#ifndef DELEGATION_REVIEWS_ACCESS_REVIEWS_H
+#define DELEGATION_REVIEWS_ACCESS_REVIEWS_H
 
-#include "delegation/flights.h"
+#include "delegation/reviews/flights.h"
 
 struct access;
 

@@ -1,4 +1,4 @@
-#include "delegation/namespaces.h"
+#include "delegation/reviews/namespaces.h"
 
 #include "api/model/members.h"
 
