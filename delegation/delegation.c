@@ -1,11 +1,11 @@
 #include "delegation/delegation.h"
 
-#include "delegation/policies.h"
 #include "delegation/reviews/access_reviews.h"
 #include "delegation/reviews/namespaces.h"
 #include "delegation/reviews/token_reviews.h"
 #include "delegation/trust.h"
-#include "delegation/webhooks.h"
+#include "delegation/webhooks/policies.h"
+#include "delegation/webhooks/webhooks.h"
 
 /* A client of one kube-apiserver as one user. */
 struct link {

@@ -1,7 +1,7 @@
 /* What admission webhooks and those who configure them may send. 'm' and 'v': an answer, of a mutating or a validating webhook; a patch in it is
  * applied, and what comes out is an object. 'c': a configuration; what could mean a write is matched with one. */
-#include "delegation/webhook_match.h"
-#include "delegation/webhook_patch.h"
+#include "delegation/webhooks/webhook_match.h"
+#include "delegation/webhooks/webhook_patch.h"
 #include "tests/fuzz/fuzz.h"
 
 #define OBJECT                                                                                                                \

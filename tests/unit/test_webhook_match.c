@@ -1,4 +1,4 @@
-#include "delegation/webhook_match.h"
+#include "delegation/webhooks/webhook_match.h"
 #include "tests/unit/api_world.h"
 
 /* Through which door the write of `q` would be shown under these rules; NULL: not at all. */

@@ -1,4 +1,4 @@
-#include "delegation/webhook_round.h"
+#include "delegation/webhooks/webhook_round.h"
 #include "tests/unit/api_world.h"
 #include "tests/unit/delegation_world.h"
 

@@ -1,4 +1,4 @@
-#include "delegation/webhooks.h"
+#include "delegation/webhooks/webhooks.h"
 #include "tests/unit/api_world.h"
 #include "tests/unit/delegation_world.h"
 

@@ -1,10 +1,10 @@
-#include "delegation/webhook_round.h"
+#include "delegation/webhooks/webhook_round.h"
 
 #include "api/model/members.h"
 #include "api/rules/validate.h"
 #include "base/clock.h"
 #include "client/rest.h"
-#include "delegation/webhook_match.h"
+#include "delegation/webhooks/webhook_match.h"
 
 enum {
 	NAMESPACE_MAX = 4 << 20, /* bytes */

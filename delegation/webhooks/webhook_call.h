@@ -1,10 +1,10 @@
 /* One webhook asked once: a POST of the AdmissionReview, and what comes of it. */
-#ifndef DELEGATION_WEBHOOK_CALL_H
-#define DELEGATION_WEBHOOK_CALL_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOK_CALL_H
+#define DELEGATION_WEBHOOKS_WEBHOOK_CALL_H
 
 #include "base/ids.h"
 #include "client/client.h"
-#include "delegation/webhook_answer.h"
+#include "delegation/webhooks/webhook_answer.h"
 
 struct webhook_call {
 	const struct webhook *hook;

@@ -1,8 +1,8 @@
 /* Which webhooks a write is for: k8s.io/apiserver pkg/admission/plugin/webhook/predicates. Pure. */
-#ifndef DELEGATION_WEBHOOK_MATCH_H
-#define DELEGATION_WEBHOOK_MATCH_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOK_MATCH_H
+#define DELEGATION_WEBHOOKS_WEBHOOK_MATCH_H
 
-#include "delegation/webhook.h"
+#include "delegation/webhooks/webhook.h"
 
 bool webhook_rule_matches(const struct webhook_rule *r, const struct webhook_question *q, const struct door *door);
 /* The door through which the webhook wants to see the write: the request's own if a rule means that, else one that a rule means and

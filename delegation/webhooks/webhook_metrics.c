@@ -1,4 +1,4 @@
-#include "delegation/webhook_metrics.h"
+#include "delegation/webhooks/webhook_metrics.h"
 
 #include "base/exposition.h"
 #include "base/map.h"

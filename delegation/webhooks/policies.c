@@ -1,8 +1,8 @@
-#include "delegation/policies.h"
+#include "delegation/webhooks/policies.h"
 
 #include "api/model/members.h"
 #include "client/informer.h"
-#include "delegation/webhook.h"
+#include "delegation/webhooks/webhook.h"
 
 enum { RULES_MAX = 16 << 20 }; /* bytes of the rules of one policy */
 

@@ -1,10 +1,10 @@
 /* One question on its way: all webhooks of a phase, asked for one write. Shared by the two ways to ask them. */
-#ifndef DELEGATION_WEBHOOK_ROUND_H
-#define DELEGATION_WEBHOOK_ROUND_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOK_ROUND_H
+#define DELEGATION_WEBHOOKS_WEBHOOK_ROUND_H
 
 #include "client/item.h"
-#include "delegation/webhook_call.h"
-#include "delegation/webhook_metrics.h"
+#include "delegation/webhooks/webhook_call.h"
+#include "delegation/webhooks/webhook_metrics.h"
 
 /* What all questions are asked with. */
 struct webhook_means {

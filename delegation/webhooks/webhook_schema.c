@@ -1,4 +1,4 @@
-#include "delegation/webhook_schema.h"
+#include "delegation/webhooks/webhook_schema.h"
 
 #include "api/review/review_schema.h"
 

@@ -1,5 +1,5 @@
-#include "delegation/webhook_patch.h"
-#include "delegation/webhook_round.h"
+#include "delegation/webhooks/webhook_patch.h"
+#include "delegation/webhooks/webhook_round.h"
 
 #include <stdio.h>
 

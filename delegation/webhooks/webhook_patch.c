@@ -1,4 +1,4 @@
-#include "delegation/webhook_patch.h"
+#include "delegation/webhooks/webhook_patch.h"
 
 #include "api/patch/patch.h"
 

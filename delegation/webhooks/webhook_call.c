@@ -1,7 +1,7 @@
-#include "delegation/webhook_call.h"
+#include "delegation/webhooks/webhook_call.h"
 
 #include "base/clock.h"
-#include "delegation/webhook_review.h"
+#include "delegation/webhooks/webhook_review.h"
 
 enum {
 	REVIEW_MAX = 16 << 20, /* bytes: two objects, as big as etcd takes them */

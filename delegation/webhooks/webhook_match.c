@@ -1,4 +1,4 @@
-#include "delegation/webhook_match.h"
+#include "delegation/webhooks/webhook_match.h"
 
 static bool has_or_all(const struct texts *t, struct str wanted)
 {

@@ -1,6 +1,6 @@
 /* Admission policies of the cluster (CEL) are not run here; whoever wrote one that means our kinds is told so. */
-#ifndef DELEGATION_POLICIES_H
-#define DELEGATION_POLICIES_H
+#ifndef DELEGATION_WEBHOOKS_POLICIES_H
+#define DELEGATION_WEBHOOKS_POLICIES_H
 
 #include "client/client.h"
 

@@ -1,9 +1,9 @@
-#include "delegation/webhooks.h"
+#include "delegation/webhooks/webhooks.h"
 
 #include "base/clock.h"
-#include "delegation/webhook_match.h"
-#include "delegation/webhook_round.h"
-#include "delegation/webhook_store.h"
+#include "delegation/webhooks/webhook_match.h"
+#include "delegation/webhooks/webhook_round.h"
+#include "delegation/webhooks/webhook_store.h"
 
 enum {
 	READY_MS = 10 * 1000, /* how long a write waits for the configurations (k8s.io/apiserver admission.Handler) */

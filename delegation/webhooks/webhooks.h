@@ -1,6 +1,6 @@
 /* The cluster's admission webhooks, asked as k8s.io/apiserver's MutatingAdmissionWebhook and ValidatingAdmissionWebhook ask them. */
-#ifndef DELEGATION_WEBHOOKS_H
-#define DELEGATION_WEBHOOKS_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOKS_H
+#define DELEGATION_WEBHOOKS_WEBHOOKS_H
 
 #include "api/model/delegates.h"
 #include "client/client.h"

@@ -1,8 +1,8 @@
-#include "delegation/webhook_answer.h"
+#include "delegation/webhooks/webhook_answer.h"
 
 #include "api/model/members.h"
 #include "base/base64.h"
-#include "delegation/webhook_schema.h"
+#include "delegation/webhooks/webhook_schema.h"
 
 enum {
 	SAID_MAX = 2048, /* bytes of what is no Status that are quoted (k8s.io/client-go rest) */

@@ -1,9 +1,9 @@
 /* Webhooks by what became of them, with the names and labels of k8s.io/apiserver pkg/admission/metrics. Any thread. */
-#ifndef DELEGATION_WEBHOOK_METRICS_H
-#define DELEGATION_WEBHOOK_METRICS_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOK_METRICS_H
+#define DELEGATION_WEBHOOKS_WEBHOOK_METRICS_H
 
 #include "base/histogram.h"
-#include "delegation/webhook_answer.h"
+#include "delegation/webhooks/webhook_answer.h"
 
 struct webhook_metrics;
 

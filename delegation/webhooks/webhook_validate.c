@@ -1,4 +1,4 @@
-#include "delegation/webhook_round.h"
+#include "delegation/webhooks/webhook_round.h"
 
 #include <stdatomic.h>
 #include <stdio.h>

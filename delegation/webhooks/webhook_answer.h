@@ -1,8 +1,8 @@
 /* What a webhook answers: read, checked, and worded as k8s.io/apiserver words it. Pure. */
-#ifndef DELEGATION_WEBHOOK_ANSWER_H
-#define DELEGATION_WEBHOOK_ANSWER_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOK_ANSWER_H
+#define DELEGATION_WEBHOOKS_WEBHOOK_ANSWER_H
 
-#include "delegation/webhook.h"
+#include "delegation/webhooks/webhook.h"
 
 enum webhook_outcome {
 	OUTCOME_ALLOWED,

@@ -1,9 +1,9 @@
 /* The cluster's webhook configurations, followed: one immutable set of webhooks for each phase, made anew whenever one changes. */
-#ifndef DELEGATION_WEBHOOK_STORE_H
-#define DELEGATION_WEBHOOK_STORE_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOK_STORE_H
+#define DELEGATION_WEBHOOKS_WEBHOOK_STORE_H
 
 #include "client/informer.h"
-#include "delegation/webhook.h"
+#include "delegation/webhooks/webhook.h"
 
 struct webhook_store;
 

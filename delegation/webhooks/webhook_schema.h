@@ -1,6 +1,6 @@
 /* What is read of an AdmissionReview that a webhook answers. */
-#ifndef DELEGATION_WEBHOOK_SCHEMA_H
-#define DELEGATION_WEBHOOK_SCHEMA_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOK_SCHEMA_H
+#define DELEGATION_WEBHOOKS_WEBHOOK_SCHEMA_H
 
 #include "api/model/schema.h"
 

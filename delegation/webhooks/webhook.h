@@ -1,7 +1,7 @@
 /* Admission webhooks as the cluster configures them: ValidatingWebhookConfigurations and MutatingWebhookConfigurations, read once and then
  * immutable and counted. Only those are kept whose rules could ever mean a kind of ours. */
-#ifndef DELEGATION_WEBHOOK_H
-#define DELEGATION_WEBHOOK_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOK_H
+#define DELEGATION_WEBHOOKS_WEBHOOK_H
 
 #include "api/model/delegates.h"
 #include "api/select/selector.h"

@@ -1,4 +1,4 @@
-#include "delegation/webhook_store.h"
+#include "delegation/webhooks/webhook_store.h"
 
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-#include "delegation/webhook_review.h"
+#include "delegation/webhooks/webhook_review.h"
 
 static struct json *text(struct arena *a, const char *s)
 {

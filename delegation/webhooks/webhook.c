@@ -1,4 +1,4 @@
-#include "delegation/webhook.h"
+#include "delegation/webhooks/webhook.h"
 
 #include "api/model/members.h"
 #include "base/base64.h"

@@ -1,8 +1,8 @@
 /* What a mutating webhook makes of the object. Pure. */
-#ifndef DELEGATION_WEBHOOK_PATCH_H
-#define DELEGATION_WEBHOOK_PATCH_H
+#ifndef DELEGATION_WEBHOOKS_WEBHOOK_PATCH_H
+#define DELEGATION_WEBHOOKS_WEBHOOK_PATCH_H
 
-#include "delegation/webhook_call.h"
+#include "delegation/webhooks/webhook_call.h"
 
 enum { PATCH_NOTE_MAX = 12 << 20 }; /* bytes of a patch as an audit annotation */
 
