@@ -8,7 +8,7 @@
 #include "cli/instance.h"
 #include "cli/kubeconfig.h"
 #include "cli/port_owner.h"
-#include "controllers/controller.h"
+#include "controllers/kit/controller.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * that were deleted and are used by no pod. What kube-controller-manager's persistentvolumeclaim-protection-controller does. */
 #include "client/informer.h"
 #include "controllers/claim_plan.h"
-#include "controllers/controller.h"
-#include "controllers/workers.h"
+#include "controllers/kit/controller.h"
+#include "controllers/kit/workers.h"
 
 enum {
 	WORKERS = 2,

@@ -1,7 +1,7 @@
 #include "controllers/claim_plan.h"
 
 #include "api/model/members.h"
-#include "controllers/gc_meta.h"
+#include "controllers/kit/meta.h"
 
 #define FINALIZER "kubernetes.io/pvc-protection"
 

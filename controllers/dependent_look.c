@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "controllers/dependent_plan.h"
-#include "controllers/gc_patch.h"
+#include "controllers/kit/patch.h"
 
 enum { SCRATCH_MAX = 64 << 20, PATCH_MAX = 4 << 20, WHY_MAX = 4096 };
 

@@ -3,11 +3,11 @@
 #define CONTROLLERS_DEPENDENT_LOOK_H
 
 #include "client/informer.h"
-#include "controllers/controller.h"
-#include "controllers/counters.h"
 #include "controllers/dependents.h"
 #include "controllers/holdings.h"
 #include "controllers/implementer.h"
+#include "controllers/kit/controller.h"
+#include "controllers/kit/counters.h"
 
 enum { PROVIDED_KINDS_MAX = 4 };
 

@@ -2,7 +2,7 @@
 
 #include "api/model/members.h"
 #include "base/clock.h"
-#include "controllers/gc_meta.h"
+#include "controllers/kit/meta.h"
 
 enum { MESSAGE_MAX = 32 * 1024, SCRATCH_MAX = 64 << 20 };
 

@@ -3,8 +3,8 @@
 #include "base/clock.h"
 #include "controllers/gc_attempt.h"
 #include "controllers/gc_monitors.h"
-#include "controllers/recorder.h"
-#include "controllers/workers.h"
+#include "controllers/kit/recorder.h"
+#include "controllers/kit/workers.h"
 
 enum {
 	DELETERS = 4, /* requests are answered in well under a millisecond; more would only queue up elsewhere */

@@ -6,7 +6,7 @@
 #ifndef CONTROLLERS_GC_H
 #define CONTROLLERS_GC_H
 
-#include "controllers/controller.h"
+#include "controllers/kit/controller.h"
 
 extern const struct controller garbage_collector;
 

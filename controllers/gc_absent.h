@@ -5,7 +5,7 @@
 
 #include "base/list.h"
 #include "base/map.h"
-#include "controllers/gc_ref.h"
+#include "controllers/kit/ref.h"
 
 struct gc_absent {
 	struct map by_key;  /* of struct gc_absent_entry */

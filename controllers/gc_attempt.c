@@ -1,9 +1,9 @@
 #include "controllers/gc_attempt.h"
 
 #include "controllers/gc_live.h"
-#include "controllers/gc_meta.h"
-#include "controllers/gc_patch.h"
 #include "controllers/gc_plan.h"
+#include "controllers/kit/meta.h"
+#include "controllers/kit/patch.h"
 
 enum { CONFLICTS_MAX = 5 };
 

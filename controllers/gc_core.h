@@ -5,8 +5,8 @@
 #define CONTROLLERS_GC_CORE_H
 
 #include "client/discovery.h"
-#include "controllers/controller.h"
 #include "controllers/gc_graph.h"
+#include "controllers/kit/controller.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -16,7 +16,7 @@
 #ifndef CONTROLLERS_GC_GRAPH_H
 #define CONTROLLERS_GC_GRAPH_H
 
-#include "controllers/gc_ref.h"
+#include "controllers/kit/ref.h"
 
 struct gc_graph;
 

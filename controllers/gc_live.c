@@ -1,6 +1,6 @@
 #include "controllers/gc_live.h"
 
-#include "controllers/gc_patch.h"
+#include "controllers/kit/patch.h"
 
 enum { PATCH_MAX = 16 << 20, ARENA_MAX = 256 << 20 };
 

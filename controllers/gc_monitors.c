@@ -1,7 +1,7 @@
 #include "controllers/gc_monitors.h"
 
 #include "client/informer.h"
-#include "controllers/gc_meta.h"
+#include "controllers/kit/meta.h"
 
 enum { OWNERS_SCRATCH = 4096 };
 

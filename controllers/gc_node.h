@@ -3,7 +3,7 @@
 #define CONTROLLERS_GC_NODE_H
 
 #include "base/list.h"
-#include "controllers/gc_ref.h"
+#include "controllers/kit/ref.h"
 
 struct gc_node;
 

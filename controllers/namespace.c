@@ -1,9 +1,9 @@
 /* Empties namespaces that are being deleted, and lets them go: what kube-controller-manager's namespace controller does. */
 #include "base/clock.h"
 #include "client/informer.h"
-#include "controllers/controller.h"
+#include "controllers/kit/controller.h"
+#include "controllers/kit/workers.h"
 #include "controllers/namespace_plan.h"
-#include "controllers/workers.h"
 
 enum {
 	WORKERS = 4,

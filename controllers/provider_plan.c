@@ -2,7 +2,7 @@
 
 #include "api/model/members.h"
 #include "api/model/reference.h"
-#include "controllers/gc_meta.h"
+#include "controllers/kit/meta.h"
 
 enum provider_step provider_next(const struct json *meta, bool is_referred_to_in_cache)
 {

@@ -3,7 +3,7 @@
 #define CONTROLLERS_RUNNER_H
 
 #include "client/config.h"
-#include "controllers/controller.h"
+#include "controllers/kit/controller.h"
 
 struct runner;
 

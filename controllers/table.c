@@ -1,5 +1,5 @@
-#include "controllers/controller.h"
 #include "controllers/gc.h"
+#include "controllers/kit/controller.h"
 
 const struct controller *const all_controllers[] = {
 	&garbage_collector,

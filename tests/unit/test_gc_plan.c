@@ -1,5 +1,5 @@
-#include "controllers/gc_patch.h"
 #include "controllers/gc_plan.h"
+#include "controllers/kit/patch.h"
 #include "tests/unit/check.h"
 
 /* ---- plans ---- */

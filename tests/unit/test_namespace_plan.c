@@ -1,5 +1,5 @@
 #include "base/clock.h"
-#include "controllers/controller.h"
+#include "controllers/kit/controller.h"
 #include "controllers/namespace_plan.h"
 #include "tests/unit/check.h"
 

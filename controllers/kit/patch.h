@@ -1,7 +1,7 @@
 /* The patches that the garbage collector sends. Each names the uid or the version it was made for, so that it changes that object or
  * none. The strategic ones need no look at the object; kinds without a schema take only the merge patches. */
-#ifndef CONTROLLERS_GC_PATCH_H
-#define CONTROLLERS_GC_PATCH_H
+#ifndef CONTROLLERS_KIT_PATCH_H
+#define CONTROLLERS_KIT_PATCH_H
 
 #include "base/json.h"
 

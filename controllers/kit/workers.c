@@ -1,4 +1,4 @@
-#include "controllers/workers.h"
+#include "controllers/kit/workers.h"
 
 static void *run(void *ctx)
 {

@@ -1,4 +1,4 @@
-#include "controllers/recorder.h"
+#include "controllers/kit/recorder.h"
 
 #include "api/rules/validate.h"
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-#include "controllers/counters.h"
+#include "controllers/kit/counters.h"
 
 #include "base/exposition.h"
 

@@ -1,4 +1,4 @@
-#include "controllers/gc_meta.h"
+#include "controllers/kit/meta.h"
 
 #include "api/model/members.h"
 

@@ -1,9 +1,9 @@
 /* metadata as the garbage collector reads it. */
-#ifndef CONTROLLERS_GC_META_H
-#define CONTROLLERS_GC_META_H
+#ifndef CONTROLLERS_KIT_META_H
+#define CONTROLLERS_KIT_META_H
 
 #include "base/json.h"
-#include "controllers/gc_ref.h"
+#include "controllers/kit/ref.h"
 
 #define GC_FINALIZER_ORPHAN "orphan"
 #define GC_FINALIZER_FOREGROUND "foregroundDeletion"

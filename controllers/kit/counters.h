@@ -1,6 +1,6 @@
 /* What a controller counts, for metrics; any thread. A table of names says what its numbers mean. */
-#ifndef CONTROLLERS_COUNTERS_H
-#define CONTROLLERS_COUNTERS_H
+#ifndef CONTROLLERS_KIT_COUNTERS_H
+#define CONTROLLERS_KIT_COUNTERS_H
 
 #include "base/buf.h"
 

@@ -1,4 +1,4 @@
-#include "controllers/gc_patch.h"
+#include "controllers/kit/patch.h"
 
 #define ARENA_MAX (64 * 1024 * 1024)
 

@@ -1,7 +1,7 @@
 /* Tells users about their objects, by Events (v1) beside them, as client-go's recorder does: the same thing said again raises the
  * event's count. Saying never blocks; a thread writes. What cannot be written, or waits behind too much else, is dropped. */
-#ifndef CONTROLLERS_RECORDER_H
-#define CONTROLLERS_RECORDER_H
+#ifndef CONTROLLERS_KIT_RECORDER_H
+#define CONTROLLERS_KIT_RECORDER_H
 
 #include "client/client.h"
 

@@ -1,6 +1,6 @@
 /* Threads that take keys from a queue until it is stopped. */
-#ifndef CONTROLLERS_WORKERS_H
-#define CONTROLLERS_WORKERS_H
+#ifndef CONTROLLERS_KIT_WORKERS_H
+#define CONTROLLERS_KIT_WORKERS_H
 
 #include "client/workqueue.h"
 

@@ -1,8 +1,8 @@
 /* What the garbage collector knows objects by. An owner reference gives four coordinates; where it stands gives the namespace.
  * A uid names an object for ever, but several references to one uid may disagree on the rest, and only the object itself can say
  * which of them is right. */
-#ifndef CONTROLLERS_GC_REF_H
-#define CONTROLLERS_GC_REF_H
+#ifndef CONTROLLERS_KIT_REF_H
+#define CONTROLLERS_KIT_REF_H
 
 #include "base/arena.h"
 #include "base/sha256.h"

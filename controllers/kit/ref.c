@@ -1,4 +1,4 @@
-#include "controllers/gc_ref.h"
+#include "controllers/kit/ref.h"
 
 bool gc_ref_eq_coordinates(const struct gc_ref *a, const struct gc_ref *b)
 {

@@ -2,8 +2,8 @@
  *
  * Each is one row of the table in table.c. It is started on a client that is its own while it runs (with those beside it), and stopped after
  * that client was: every request under way has been given up by then, so that stopping never waits for a server. */
-#ifndef CONTROLLERS_CONTROLLER_H
-#define CONTROLLERS_CONTROLLER_H
+#ifndef CONTROLLERS_KIT_CONTROLLER_H
+#define CONTROLLERS_KIT_CONTROLLER_H
 
 #include "client/outage.h"
 #include "client/workqueue.h"
