@@ -1,4 +1,4 @@
-#include "controllers/gc.h"
+#include "controllers/gc/gc.h"
 #include "controllers/kit/controller.h"
 
 const struct controller *const all_controllers[] = {

@@ -1,6 +1,6 @@
 /* The collector's attempts, request by request, against a server that says what a test has written down: an owner is what it says now, a failure ends
  * nothing, and every deletion names the version that it was decided on. */
-#include "controllers/gc_attempt.h"
+#include "controllers/gc/gc_attempt.h"
 #include "tests/unit/check.h"
 #include "tests/unit/script_server.h"
 

@@ -1,5 +1,5 @@
 #include "base/buf.h"
-#include "controllers/gc_graph.h"
+#include "controllers/gc/gc_graph.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "controllers/gc_plan.h"
+#include "controllers/gc/gc_plan.h"
 #include "controllers/kit/patch.h"
 #include "tests/unit/check.h"
 

@@ -1,5 +1,5 @@
 /* The graph against a naive model of it: tables and loops, everything looked at again for every event. */
-#include "controllers/gc_graph.h"
+#include "controllers/gc/gc_graph.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

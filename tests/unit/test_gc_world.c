@@ -2,8 +2,8 @@
  * are late, answers get lost. Nothing that has a live owner may be deleted; when everybody else rests, nothing that should go stays.
  *
  * The attempts are the real ones; gc_live.h, through which they see the server, is played here. */
-#include "controllers/gc_attempt.h"
-#include "controllers/gc_live.h"
+#include "controllers/gc/gc_attempt.h"
+#include "controllers/gc/gc_live.h"
 #include "tests/unit/check.h"
 
 #include <stdlib.h>

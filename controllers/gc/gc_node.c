@@ -1,4 +1,4 @@
-#include "controllers/gc_node.h"
+#include "controllers/gc/gc_node.h"
 
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-#include "controllers/gc.h"
+#include "controllers/gc/gc.h"
 
 #include "base/clock.h"
-#include "controllers/gc_attempt.h"
-#include "controllers/gc_monitors.h"
+#include "controllers/gc/gc_attempt.h"
+#include "controllers/gc/gc_monitors.h"
 #include "controllers/kit/recorder.h"
 #include "controllers/kit/workers.h"
 

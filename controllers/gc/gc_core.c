@@ -1,6 +1,6 @@
-#include "controllers/gc_core.h"
+#include "controllers/gc/gc_core.h"
 
-#include "controllers/gc.h"
+#include "controllers/gc/gc.h"
 
 enum {
 	NOTICE_MAX = 16 * 1024,

@@ -1,11 +1,11 @@
 /* What the threads of the garbage collector share, under one lock: the graph, and which resource serves which kind. The lock is held
  * for look-ups and changes in memory, never for I/O; the graph's sink runs under it and may only put keys into queues, which have
  * locks of their own. */
-#ifndef CONTROLLERS_GC_CORE_H
-#define CONTROLLERS_GC_CORE_H
+#ifndef CONTROLLERS_GC_GC_CORE_H
+#define CONTROLLERS_GC_GC_CORE_H
 
 #include "client/discovery.h"
-#include "controllers/gc_graph.h"
+#include "controllers/gc/gc_graph.h"
 #include "controllers/kit/controller.h"
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* The server, as one attempt of the garbage collector asks it: by reference rather than by resource. Each call goes to the server; nothing
  * here is remembered. */
-#ifndef CONTROLLERS_GC_LIVE_H
-#define CONTROLLERS_GC_LIVE_H
+#ifndef CONTROLLERS_GC_GC_LIVE_H
+#define CONTROLLERS_GC_GC_LIVE_H
 
-#include "controllers/gc_core.h"
+#include "controllers/gc/gc_core.h"
 
 struct gc_live {
 	struct gc_core *core;

@@ -1,4 +1,4 @@
-#include "controllers/gc_monitors.h"
+#include "controllers/gc/gc_monitors.h"
 
 #include "client/informer.h"
 #include "controllers/kit/meta.h"

@@ -3,8 +3,8 @@
  *
  * gc_graph.h decides what is worth a look; gc_attempt.h looks and acts. Threads: one that discovers what there is to watch, and workers on
  * two queues, keyed by uid, so that no object is with two workers of one queue. */
-#ifndef CONTROLLERS_GC_H
-#define CONTROLLERS_GC_H
+#ifndef CONTROLLERS_GC_GC_H
+#define CONTROLLERS_GC_GC_H
 
 #include "controllers/kit/controller.h"
 

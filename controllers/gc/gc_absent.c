@@ -1,4 +1,4 @@
-#include "controllers/gc_absent.h"
+#include "controllers/gc/gc_absent.h"
 
 struct gc_absent_entry {
 	struct list link;

@@ -1,10 +1,10 @@
 /* The garbage collector's eyes: an informer, of metadata only, for every resource that can be listed, watched and deleted, as
  * discovery finds them. One thread, gc.c's, calls these functions; the informers' handlers run on the client's and feed the graph. */
-#ifndef CONTROLLERS_GC_MONITORS_H
-#define CONTROLLERS_GC_MONITORS_H
+#ifndef CONTROLLERS_GC_GC_MONITORS_H
+#define CONTROLLERS_GC_GC_MONITORS_H
 
 #include "base/list.h"
-#include "controllers/gc_core.h"
+#include "controllers/gc/gc_core.h"
 
 struct gc_monitors {
 	struct gc_core *core;

@@ -1,6 +1,6 @@
 /* A node of the garbage collector's graph and its edges: what gc_graph.c is made of, and what can be said of one node alone. */
-#ifndef CONTROLLERS_GC_NODE_H
-#define CONTROLLERS_GC_NODE_H
+#ifndef CONTROLLERS_GC_GC_NODE_H
+#define CONTROLLERS_GC_GC_NODE_H
 
 #include "base/list.h"
 #include "controllers/kit/ref.h"

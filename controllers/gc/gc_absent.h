@@ -1,7 +1,7 @@
 /* Owners known not to exist: the last so many that a live GET, or an event, said so of. What is absent stays so, since a uid is never
  * given out again; that is why an entry needs no age. Not thread-safe. */
-#ifndef CONTROLLERS_GC_ABSENT_H
-#define CONTROLLERS_GC_ABSENT_H
+#ifndef CONTROLLERS_GC_GC_ABSENT_H
+#define CONTROLLERS_GC_GC_ABSENT_H
 
 #include "base/list.h"
 #include "base/map.h"

@@ -1,8 +1,8 @@
-#include "controllers/gc_graph.h"
+#include "controllers/gc/gc_graph.h"
 
 #include "base/map.h"
-#include "controllers/gc_absent.h"
-#include "controllers/gc_node.h"
+#include "controllers/gc/gc_absent.h"
+#include "controllers/gc/gc_node.h"
 
 struct gc_graph {
 	struct map nodes; /* by uid */

@@ -1,4 +1,4 @@
-#include "controllers/gc_plan.h"
+#include "controllers/gc/gc_plan.h"
 
 /* What was asked for before, by finalizers that are there, stays asked for. */
 static const char *propagation_of(const struct gc_situation *s)

@@ -1,7 +1,7 @@
-#include "controllers/gc_attempt.h"
+#include "controllers/gc/gc_attempt.h"
 
-#include "controllers/gc_live.h"
-#include "controllers/gc_plan.h"
+#include "controllers/gc/gc_live.h"
+#include "controllers/gc/gc_plan.h"
 #include "controllers/kit/meta.h"
 #include "controllers/kit/patch.h"
 

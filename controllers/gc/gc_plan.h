@@ -1,6 +1,6 @@
 /* What to do about an object, given what the server has just said of it and of its owners. Decides only. */
-#ifndef CONTROLLERS_GC_PLAN_H
-#define CONTROLLERS_GC_PLAN_H
+#ifndef CONTROLLERS_GC_GC_PLAN_H
+#define CONTROLLERS_GC_GC_PLAN_H
 
 #include "base/base.h"
 

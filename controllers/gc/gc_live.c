@@ -1,4 +1,4 @@
-#include "controllers/gc_live.h"
+#include "controllers/gc/gc_live.h"
 
 #include "controllers/kit/patch.h"
 

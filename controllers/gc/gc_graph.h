@@ -1,5 +1,5 @@
 /* Who owns whom: the graph on which the garbage collector decides what to look at. Events go in; out come uids that are worth an attempt.
- * Nothing is deleted because of the graph alone: whoever takes an attempt up asks the server first (controllers/gc_attempt.c).
+ * Nothing is deleted because of the graph alone: whoever takes an attempt up asks the server first (controllers/gc/gc_attempt.c).
  *
  * A node is a uid. An owner that no informer has shown has a *virtual* node under the coordinates of one reference to it, and is
  * attempted at once: the attempt finds it, or denies it (gc_graph_deny). A virtual node whose dependents disagree on its
@@ -13,8 +13,8 @@
  * must not call back. An owner that goes leaves its dependents in the graph, unlinked from it.
  *
  * Grows with the objects stored and with their references, up to max_nodes. */
-#ifndef CONTROLLERS_GC_GRAPH_H
-#define CONTROLLERS_GC_GRAPH_H
+#ifndef CONTROLLERS_GC_GC_GRAPH_H
+#define CONTROLLERS_GC_GC_GRAPH_H
 
 #include "controllers/kit/ref.h"
 
