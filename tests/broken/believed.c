@@ -1,6 +1,6 @@
 /* Seed 004, "An incorrect optimization", for an annals that is linked with -Wl,--wrap=SYMBOL for those below: the controller takes a cache that shows
  * no Dependent for proof that there is none, and the server lets go of what it is told to, whoever refers to it. */
-#include "controllers/provider_plan.h"
+#include "controllers/dependents/provider_plan.h"
 #include "server/write/write_references.h"
 
 enum provider_step __real_provider_next(const struct json *meta, bool is_referred_to_in_cache);

@@ -1,4 +1,4 @@
-#include "controllers/dependent_plan.h"
+#include "controllers/dependents/dependent_plan.h"
 
 #include "tests/unit/items.h"
 

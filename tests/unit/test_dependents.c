@@ -1,5 +1,5 @@
-#include "controllers/dependents.h"
-#include "controllers/holdings.h"
+#include "controllers/dependents/dependents.h"
+#include "controllers/dependents/implemented.h"
 
 #include "tests/unit/items.h"
 

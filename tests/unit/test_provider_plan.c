@@ -1,4 +1,4 @@
-#include "controllers/provider_plan.h"
+#include "controllers/dependents/provider_plan.h"
 
 #include "tests/unit/items.h"
 

@@ -1,10 +1,10 @@
 /* Which Dependents refer to what, as an informer tells it: an index that costs the same for one Dependent of a Provider as for 100,000.
  * The informer's handlers change it, any thread may ask. It is a cache: what it shows was there, what it does not show may be there. */
-#ifndef CONTROLLERS_DEPENDENTS_H
-#define CONTROLLERS_DEPENDENTS_H
+#ifndef CONTROLLERS_DEPENDENTS_DEPENDENTS_H
+#define CONTROLLERS_DEPENDENTS_DEPENDENTS_H
 
 #include "base/map.h"
-#include "controllers/provided.h"
+#include "controllers/dependents/provider_references.h"
 
 #include <pthread.h>
 

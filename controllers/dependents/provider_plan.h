@@ -1,6 +1,6 @@
 /* When the finalizer that keeps a Provider goes: decisions of the provider finalization controller, without I/O (seed 004). */
-#ifndef CONTROLLERS_PROVIDER_PLAN_H
-#define CONTROLLERS_PROVIDER_PLAN_H
+#ifndef CONTROLLERS_DEPENDENTS_PROVIDER_PLAN_H
+#define CONTROLLERS_DEPENDENTS_PROVIDER_PLAN_H
 
 #include "base/json.h"
 

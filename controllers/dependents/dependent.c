@@ -1,6 +1,6 @@
 /* Makes Dependents real, while what they refer to is there, and undoes it before they go (seed 004's controller of Dependents). */
-#include "controllers/dependent_look.h"
-#include "controllers/dependent_plan.h"
+#include "controllers/dependents/dependent_look.h"
+#include "controllers/dependents/dependent_plan.h"
 #include "controllers/kit/workers.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "controllers/configmap_plan.h"
+#include "controllers/dependents/configmap_plan.h"
 
 #include "api/model/members.h"
 

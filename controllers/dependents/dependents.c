@@ -1,4 +1,4 @@
-#include "controllers/dependents.h"
+#include "controllers/dependents/dependents.h"
 
 #include "client/store.h"
 

@@ -3,10 +3,10 @@
  * It is done in two steps, and undone by one, so that no request that was given up, or that a controller sent before it lost an election,
  * can do harm when it arrives late. First there is an empty place, which means nothing. Only then Providers are looked at, and the place is
  * filled, by its uid and version. To undo is to remove the place: whatever was sent to fill it fails from then on. */
-#ifndef CONTROLLERS_IMPLEMENTER_H
-#define CONTROLLERS_IMPLEMENTER_H
+#ifndef CONTROLLERS_DEPENDENTS_IMPLEMENTER_H
+#define CONTROLLERS_DEPENDENTS_IMPLEMENTER_H
 
-#include "controllers/provided.h"
+#include "controllers/dependents/provider_references.h"
 
 enum place_state {
 	PLACE_NONE,

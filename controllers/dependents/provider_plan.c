@@ -1,4 +1,4 @@
-#include "controllers/provider_plan.h"
+#include "controllers/dependents/provider_plan.h"
 
 #include "api/model/members.h"
 #include "api/model/reference.h"

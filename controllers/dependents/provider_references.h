@@ -1,6 +1,6 @@
 /* What Dependents name in spec.providers, as controllers see it: kinds, references, and keys for queues and maps. */
-#ifndef CONTROLLERS_PROVIDED_H
-#define CONTROLLERS_PROVIDED_H
+#ifndef CONTROLLERS_DEPENDENTS_PROVIDER_REFERENCES_H
+#define CONTROLLERS_DEPENDENTS_PROVIDER_REFERENCES_H
 
 #include "api/model/reference.h"
 #include "client/item.h"

@@ -1,4 +1,4 @@
-#include "controllers/holdings.h"
+#include "controllers/dependents/implemented.h"
 
 #include "client/store.h"
 

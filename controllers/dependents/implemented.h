@@ -4,11 +4,11 @@
  * there, nobody finds the Provider unreferred to, and whoever looks after it is gone finds the second, which was there before. So a worker
  * that works on one Dependent relies on what is known of another. For that a Dependent must leave here before it is let go, and this
  * lock is the order of both: who was found here had not been let go. */
-#ifndef CONTROLLERS_HOLDINGS_H
-#define CONTROLLERS_HOLDINGS_H
+#ifndef CONTROLLERS_DEPENDENTS_IMPLEMENTED_H
+#define CONTROLLERS_DEPENDENTS_IMPLEMENTED_H
 
 #include "base/map.h"
-#include "controllers/provided.h"
+#include "controllers/dependents/provider_references.h"
 
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 /* Dependents as ConfigMaps: what they look like, without I/O. */
-#ifndef CONTROLLERS_CONFIGMAP_PLAN_H
-#define CONTROLLERS_CONFIGMAP_PLAN_H
+#ifndef CONTROLLERS_DEPENDENTS_CONFIGMAP_PLAN_H
+#define CONTROLLERS_DEPENDENTS_CONFIGMAP_PLAN_H
 
-#include "controllers/implementer.h"
+#include "controllers/dependents/implementer.h"
 
 /* What all of them have, for those who watch them. */
 #define CONFIGMAP_LABEL "annals.dev/implements"

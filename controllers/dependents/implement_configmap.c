@@ -1,7 +1,7 @@
 /* A Dependent as a ConfigMap of its name, which it owns: one key for each object it refers to, the value what that provides, as JSON. */
 #include "api/model/members.h"
-#include "controllers/configmap_plan.h"
-#include "controllers/implementer.h"
+#include "controllers/dependents/configmap_plan.h"
+#include "controllers/dependents/implementer.h"
 
 enum { SCRATCH_MAX = 64 << 20 };
 

@@ -3,12 +3,12 @@
  *
  * Its promise does not need the server's: it holds too where Dependents are in another etcd cluster than what they refer to. */
 #include "client/informer.h"
-#include "controllers/dependents.h"
+#include "controllers/dependents/dependents.h"
+#include "controllers/dependents/provider_plan.h"
 #include "controllers/kit/controller.h"
 #include "controllers/kit/counters.h"
 #include "controllers/kit/patch.h"
 #include "controllers/kit/workers.h"
-#include "controllers/provider_plan.h"
 
 enum {
 	WORKERS = 4,

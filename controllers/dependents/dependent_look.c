@@ -1,7 +1,7 @@
-#include "controllers/dependent_look.h"
+#include "controllers/dependents/dependent_look.h"
 
 #include "base/clock.h"
-#include "controllers/dependent_plan.h"
+#include "controllers/dependents/dependent_plan.h"
 #include "controllers/kit/patch.h"
 
 enum { SCRATCH_MAX = 64 << 20, PATCH_MAX = 4 << 20, WHY_MAX = 4096 };

@@ -1,4 +1,4 @@
-#include "controllers/provided.h"
+#include "controllers/dependents/provider_references.h"
 
 #include "api/model/members.h"
 

@@ -1,8 +1,8 @@
 /* What becomes of a Dependent: decisions of the dependent controller, without I/O (seed 004). */
-#ifndef CONTROLLERS_DEPENDENT_PLAN_H
-#define CONTROLLERS_DEPENDENT_PLAN_H
+#ifndef CONTROLLERS_DEPENDENTS_DEPENDENT_PLAN_H
+#define CONTROLLERS_DEPENDENTS_DEPENDENT_PLAN_H
 
-#include "controllers/provided.h"
+#include "controllers/dependents/provider_references.h"
 
 /* Kept on Dependents by whoever implements them, until that is undone. */
 #define DEPENDENT_FINALIZER "annals.dev/dependent-implementation"

@@ -1,11 +1,11 @@
 /* One look at one Dependent: what becomes of it, and doing that. */
-#ifndef CONTROLLERS_DEPENDENT_LOOK_H
-#define CONTROLLERS_DEPENDENT_LOOK_H
+#ifndef CONTROLLERS_DEPENDENTS_DEPENDENT_LOOK_H
+#define CONTROLLERS_DEPENDENTS_DEPENDENT_LOOK_H
 
 #include "client/informer.h"
-#include "controllers/dependents.h"
-#include "controllers/holdings.h"
-#include "controllers/implementer.h"
+#include "controllers/dependents/dependents.h"
+#include "controllers/dependents/implemented.h"
+#include "controllers/dependents/implementer.h"
 #include "controllers/kit/controller.h"
 #include "controllers/kit/counters.h"
 
