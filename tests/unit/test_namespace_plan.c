@@ -1,6 +1,6 @@
 #include "base/clock.h"
 #include "controllers/kit/controller.h"
-#include "controllers/namespace_plan.h"
+#include "controllers/namespace/namespace_plan.h"
 #include "tests/unit/check.h"
 
 enum { NOW_S = 1700000000 }; /* 2023-11-14T22:13:20Z */

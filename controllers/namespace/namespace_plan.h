@@ -1,6 +1,6 @@
 /* What is to be done about a namespace, decided from what was seen; pure. Reasons and sentences are kube-controller-manager's. */
-#ifndef CONTROLLERS_NAMESPACE_PLAN_H
-#define CONTROLLERS_NAMESPACE_PLAN_H
+#ifndef CONTROLLERS_NAMESPACE_NAMESPACE_PLAN_H
+#define CONTROLLERS_NAMESPACE_NAMESPACE_PLAN_H
 
 #include "client/discovery.h"
 

@@ -3,7 +3,7 @@
 #include "client/informer.h"
 #include "controllers/kit/controller.h"
 #include "controllers/kit/workers.h"
-#include "controllers/namespace_plan.h"
+#include "controllers/namespace/namespace_plan.h"
 
 enum {
 	WORKERS = 4,

@@ -1,4 +1,4 @@
-#include "controllers/namespace_plan.h"
+#include "controllers/namespace/namespace_plan.h"
 
 #include "api/model/members.h"
 #include "base/clock.h"
