@@ -1,6 +1,6 @@
 /* What keeps a PersistentVolumeClaim: decisions of the claim protection controller, without I/O. */
-#ifndef CONTROLLERS_CLAIM_PLAN_H
-#define CONTROLLERS_CLAIM_PLAN_H
+#ifndef CONTROLLERS_CLAIM_CLAIM_PLAN_H
+#define CONTROLLERS_CLAIM_CLAIM_PLAN_H
 
 #include "base/json.h"
 

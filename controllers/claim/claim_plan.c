@@ -1,4 +1,4 @@
-#include "controllers/claim_plan.h"
+#include "controllers/claim/claim_plan.h"
 
 #include "api/model/members.h"
 #include "controllers/kit/meta.h"

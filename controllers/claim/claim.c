@@ -1,7 +1,7 @@
 /* Keeps PersistentVolumeClaims while pods use them: takes the finalizer kubernetes.io/pvc-protection, which every claim is born with, off those
  * that were deleted and are used by no pod. What kube-controller-manager's persistentvolumeclaim-protection-controller does. */
 #include "client/informer.h"
-#include "controllers/claim_plan.h"
+#include "controllers/claim/claim_plan.h"
 #include "controllers/kit/controller.h"
 #include "controllers/kit/workers.h"
 
