@@ -3,7 +3,7 @@
 #ifndef CLI_CERTS_H
 #define CLI_CERTS_H
 
-#include "cli/datadir.h"
+#include "cli/common/datadir.h"
 #include "cli/pair.h"
 
 /* One that is wanted. */

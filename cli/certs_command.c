@@ -2,7 +2,7 @@
 #include "base/clock.h"
 #include "cli/certs.h"
 #include "cli/certs_manifests.h"
-#include "cli/command.h"
+#include "cli/common/command.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

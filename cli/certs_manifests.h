@@ -2,7 +2,7 @@
 #ifndef CLI_CERTS_MANIFESTS_H
 #define CLI_CERTS_MANIFESTS_H
 
-#include "cli/datadir.h"
+#include "cli/common/datadir.h"
 
 struct manifests_options {
 	const char *service, *ns; /* both plain labels */

@@ -3,7 +3,7 @@
 #define CLI_CONTROL_H
 
 #include "base/options.h"
-#include "cli/datadir.h"
+#include "cli/common/datadir.h"
 
 struct control;
 

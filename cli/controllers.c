@@ -1,5 +1,5 @@
 #include "base/ids.h"
-#include "cli/command.h"
+#include "cli/common/command.h"
 #include "cli/control.h"
 #include "cli/loop.h"
 #include "cli/metrics_port.h"

@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "cli/command.h"
+#include "cli/common/command.h"
 
 #include <pthread.h>
 #include <unistd.h>

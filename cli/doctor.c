@@ -1,10 +1,10 @@
 #include "base/clock.h"
-#include "cli/command.h"
+#include "cli/common/command.h"
+#include "cli/common/etcd_flags.h"
 #include "cli/doctor_cluster.h"
 #include "cli/doctor_etcd.h"
 #include "cli/doctor_files.h"
 #include "cli/doctor_up.h"
-#include "cli/etcd_flags.h"
 
 #include <errno.h>
 #include <limits.h>

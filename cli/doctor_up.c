@@ -1,10 +1,10 @@
 #include "cli/doctor_up.h"
 
+#include "cli/common/etcd_flags.h"
 #include "cli/doctor_clock.h"
 #include "cli/doctor_etcd.h"
 #include "cli/doctor_fetch.h"
 #include "cli/doctor_files.h"
-#include "cli/etcd_flags.h"
 
 #include <errno.h>
 #include <fcntl.h>

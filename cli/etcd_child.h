@@ -10,7 +10,7 @@
 #ifndef CLI_ETCD_CHILD_H
 #define CLI_ETCD_CHILD_H
 
-#include "cli/datadir.h"
+#include "cli/common/datadir.h"
 
 struct etcd_child;
 

@@ -1,5 +1,5 @@
-#include "cli/command.h"
-#include "cli/etcd_flags.h"
+#include "cli/common/command.h"
+#include "cli/common/etcd_flags.h"
 #include "cli/fsck_store.h"
 #include "cli/fsck_walk.h"
 

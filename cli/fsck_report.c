@@ -1,7 +1,7 @@
 #include "cli/fsck_report.h"
 
 #include "api/model/storage_version.h"
-#include "cli/command.h"
+#include "cli/common/command.h"
 
 enum { LINE_MAX_BYTES = 64 << 20 };
 

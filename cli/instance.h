@@ -3,7 +3,7 @@
 #ifndef CLI_INSTANCE_H
 #define CLI_INSTANCE_H
 
-#include "cli/command.h"
+#include "cli/common/command.h"
 #include "cli/loop.h"
 #include "delegation/delegation.h"
 #include "storage/etcd/etcd.h"

@@ -2,7 +2,7 @@
 #ifndef CLI_KUBECONFIG_H
 #define CLI_KUBECONFIG_H
 
-#include "cli/datadir.h"
+#include "cli/common/datadir.h"
 
 /* DIR/kubeconfig for a server at `url`, with ca.crt, admin.crt and admin.key of the folder. Left alone when it says so
  * already. 0, or -errno with a sentence in err. */

@@ -1,6 +1,6 @@
 #include "cli/kubectl.h"
 
-#include "cli/command.h"
+#include "cli/common/command.h"
 
 #include <stdio.h>
 #include <stdlib.h>

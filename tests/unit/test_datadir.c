@@ -1,4 +1,4 @@
-#include "cli/datadir.h"
+#include "cli/common/datadir.h"
 #include "tests/unit/check.h"
 
 #include <errno.h>

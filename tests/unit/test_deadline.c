@@ -1,4 +1,4 @@
-#include "cli/command.h"
+#include "cli/common/command.h"
 #include "cli/deadline.h"
 #include "tests/unit/check.h"
 

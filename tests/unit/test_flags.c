@@ -1,4 +1,4 @@
-#include "cli/command.h"
+#include "cli/common/command.h"
 #include "tests/unit/check.h"
 
 /* The flags after a command line, and the sentence when it was refused. */

@@ -1,8 +1,8 @@
 /* The folder of `annals up` (keys, kubeconfig and etcd's data) or of `annals certs` (keys), for one user and one process at a time.
  *
  * Files are written under another name, synced and renamed: at every moment each is either whole or not there. */
-#ifndef CLI_DATADIR_H
-#define CLI_DATADIR_H
+#ifndef CLI_COMMON_DATADIR_H
+#define CLI_COMMON_DATADIR_H
 
 #include "base/buf.h"
 #include <sys/types.h>

@@ -1,6 +1,6 @@
-#include "cli/etcd_flags.h"
+#include "cli/common/etcd_flags.h"
 
-#include "cli/command.h"
+#include "cli/common/command.h"
 
 void etcd_flags_init(struct etcd_flags *f)
 {

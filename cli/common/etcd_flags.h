@@ -1,6 +1,6 @@
 /* Flags that say where etcd is, of all commands that talk to one. */
-#ifndef CLI_ETCD_FLAGS_H
-#define CLI_ETCD_FLAGS_H
+#ifndef CLI_COMMON_ETCD_FLAGS_H
+#define CLI_COMMON_ETCD_FLAGS_H
 
 #include "base/options.h"
 #include "storage/etcd/etcd.h"

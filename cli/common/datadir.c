@@ -1,4 +1,4 @@
-#include "cli/datadir.h"
+#include "cli/common/datadir.h"
 
 #include "base/base64.h"
 #include "base/file.h"

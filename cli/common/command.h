@@ -1,7 +1,7 @@
 /* What the subcommands of `annals` share: their table's row, how their arguments are read, and what the process must be
  * like. */
-#ifndef CLI_COMMAND_H
-#define CLI_COMMAND_H
+#ifndef CLI_COMMON_COMMAND_H
+#define CLI_COMMON_COMMAND_H
 
 #include "api/model/storage_version.h"
 #include "base/log.h"
