@@ -1,6 +1,6 @@
 #include "base/clock.h"
-#include "cli/certs.h"
-#include "cli/kubeconfig.h"
+#include "cli/certs/certs.h"
+#include "cli/certs/kubeconfig.h"
 #include "tests/unit/check.h"
 
 #include <gnutls/gnutls.h>

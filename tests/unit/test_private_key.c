@@ -1,4 +1,4 @@
-#include "cli/private_key.h"
+#include "cli/certs/private_key.h"
 #include "tests/unit/check.h"
 
 #include <gnutls/gnutls.h>

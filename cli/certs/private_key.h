@@ -3,8 +3,8 @@
  * RFC 5915 gives the private value of a key on a curve as many octets as the curve's order has: 32 on P-256. GnuTLS writes it as an
  * integer: with a zero in front where its highest bit is set, and without the zeros it begins with. OpenSSL, GnuTLS and Go read that
  * all the same; rustls, and with it every client in Rust, refuses the key. So P-256, which is what we make, is written here. */
-#ifndef CLI_PRIVATE_KEY_H
-#define CLI_PRIVATE_KEY_H
+#ifndef CLI_CERTS_PRIVATE_KEY_H
+#define CLI_CERTS_PRIVATE_KEY_H
 
 #include "base/str.h"
 

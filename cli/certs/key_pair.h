@@ -1,6 +1,6 @@
 /* A certificate and its key, made in process by GnuTLS: P-256, whose handshakes cost a fifth of RSA's. */
-#ifndef CLI_PAIR_H
-#define CLI_PAIR_H
+#ifndef CLI_CERTS_KEY_PAIR_H
+#define CLI_CERTS_KEY_PAIR_H
 
 #include "base/str.h"
 

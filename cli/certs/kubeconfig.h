@@ -1,6 +1,6 @@
 /* The kubeconfig of the administrator: everything in one file of mode 0600, so that it can be copied elsewhere. */
-#ifndef CLI_KUBECONFIG_H
-#define CLI_KUBECONFIG_H
+#ifndef CLI_CERTS_KUBECONFIG_H
+#define CLI_CERTS_KUBECONFIG_H
 
 #include "cli/common/datadir.h"
 

@@ -1,6 +1,6 @@
 /* Certificates as manifests for `kubectl apply -f -`: the Secrets that deploy/ mounts, and the APIServices, which have the CA within. */
-#ifndef CLI_CERTS_MANIFESTS_H
-#define CLI_CERTS_MANIFESTS_H
+#ifndef CLI_CERTS_CERTS_MANIFESTS_H
+#define CLI_CERTS_CERTS_MANIFESTS_H
 
 #include "cli/common/datadir.h"
 

@@ -1,4 +1,4 @@
-#include "cli/private_key.h"
+#include "cli/certs/private_key.h"
 
 enum {
 	VALUE_SIZE = 32, /* of a number modulo P-256's order or field */

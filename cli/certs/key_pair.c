@@ -1,7 +1,7 @@
-#include "cli/pair.h"
+#include "cli/certs/key_pair.h"
 
 #include "base/ids.h"
-#include "cli/private_key.h"
+#include "cli/certs/private_key.h"
 
 #include <arpa/inet.h>
 

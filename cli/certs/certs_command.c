@@ -1,7 +1,7 @@
 #include "api/rules/validate.h"
 #include "base/clock.h"
-#include "cli/certs.h"
-#include "cli/certs_manifests.h"
+#include "cli/certs/certs.h"
+#include "cli/certs/certs_manifests.h"
 #include "cli/common/command.h"
 
 #include <arpa/inet.h>

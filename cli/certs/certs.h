@@ -1,10 +1,10 @@
 /* Certificates in a directory, each a pair of files NAME.crt and NAME.key: made where they are missing, made again in time, and otherwise
  * left as they are, but for keys that not everybody can read: those are written again, the same keys in the right form. */
-#ifndef CLI_CERTS_H
-#define CLI_CERTS_H
+#ifndef CLI_CERTS_CERTS_H
+#define CLI_CERTS_CERTS_H
 
+#include "cli/certs/key_pair.h"
 #include "cli/common/datadir.h"
-#include "cli/pair.h"
 
 /* One that is wanted. */
 struct cert {

@@ -1,4 +1,4 @@
-#include "cli/certs_manifests.h"
+#include "cli/certs/certs_manifests.h"
 
 #include "api/model/kind.h"
 

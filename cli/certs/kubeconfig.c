@@ -1,4 +1,4 @@
-#include "cli/kubeconfig.h"
+#include "cli/certs/kubeconfig.h"
 
 enum { FILE_MAX = 256 * 1024 };
 

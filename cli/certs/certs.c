@@ -1,4 +1,4 @@
-#include "cli/certs.h"
+#include "cli/certs/certs.h"
 
 #include <errno.h>
 #include <unistd.h>
