@@ -3,7 +3,7 @@
 #ifndef CLI_FSCK_STORE_H
 #define CLI_FSCK_STORE_H
 
-#include "cli/etcd_child.h"
+#include "cli/run/etcd_child.h"
 #include "storage/etcd/etcd.h"
 
 struct fsck_store {

@@ -95,7 +95,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_one_file_only_may_know_curl(self):
         self.assert_single({"client/a.c": ["<curl/curl.h>"], "client/b.c": ["<curl/curl.h>"]}, "client/a.c, client/b.c")
-        self.assert_single({"cli/up.c": ["<curl/curl.h>"]}, "only in client")
+        self.assert_single({"cli/run/up.c": ["<curl/curl.h>"]}, "only in client")
 
     def test_a_file_beside_the_rooms_is_seen(self):
         self.assert_single({"server/new/route.c": []}, "server/new/route.c", "no room")

@@ -1,8 +1,8 @@
 #include "base/ids.h"
 #include "cli/common/command.h"
-#include "cli/control.h"
-#include "cli/loop.h"
-#include "cli/metrics_port.h"
+#include "cli/run/control.h"
+#include "cli/run/loop.h"
+#include "cli/run/metrics_port.h"
 #include "controllers/runner.h"
 
 #include <errno.h>

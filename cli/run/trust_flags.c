@@ -1,4 +1,4 @@
-#include "cli/trust_flags.h"
+#include "cli/run/trust_flags.h"
 
 #include <errno.h>
 

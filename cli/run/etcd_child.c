@@ -1,4 +1,4 @@
-#include "cli/etcd_child.h"
+#include "cli/run/etcd_child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,8 +7,8 @@
  *
  * Starting forks and execs at once, and the child calls nothing in between that a threaded process must not: so also a
  * restart while gRPC is running is safe. */
-#ifndef CLI_ETCD_CHILD_H
-#define CLI_ETCD_CHILD_H
+#ifndef CLI_RUN_ETCD_CHILD_H
+#define CLI_RUN_ETCD_CHILD_H
 
 #include "cli/common/datadir.h"
 

@@ -1,6 +1,6 @@
 /* The controllers of `annals up`: clients of its own server like any others, over TLS on the loopback address. */
-#ifndef CLI_CONTROL_H
-#define CLI_CONTROL_H
+#ifndef CLI_RUN_CONTROL_H
+#define CLI_RUN_CONTROL_H
 
 #include "base/options.h"
 #include "cli/common/datadir.h"

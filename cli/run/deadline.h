@@ -1,6 +1,6 @@
 /* The end of a process that has been asked to end. */
-#ifndef CLI_DEADLINE_H
-#define CLI_DEADLINE_H
+#ifndef CLI_RUN_DEADLINE_H
+#define CLI_RUN_DEADLINE_H
 
 #include "base/base.h"
 

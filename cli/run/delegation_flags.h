@@ -1,7 +1,7 @@
 /* The flags of a server that asks a kube-apiserver whom tokens name and who may do what: names and defaults are those of k8s.io/apiserver's
  * DelegatingAuthenticationOptions and DelegatingAuthorizationOptions. */
-#ifndef CLI_DELEGATION_FLAGS_H
-#define CLI_DELEGATION_FLAGS_H
+#ifndef CLI_RUN_DELEGATION_FLAGS_H
+#define CLI_RUN_DELEGATION_FLAGS_H
 
 #include "base/options.h"
 #include "delegation/delegation.h"

@@ -3,11 +3,11 @@
 #include "cli/certs/kubeconfig.h"
 #include "cli/common/command.h"
 #include "cli/common/etcd_flags.h"
-#include "cli/control.h"
-#include "cli/deadline.h"
-#include "cli/etcd_child.h"
-#include "cli/instance.h"
-#include "cli/port_owner.h"
+#include "cli/run/control.h"
+#include "cli/run/deadline.h"
+#include "cli/run/etcd_child.h"
+#include "cli/run/instance.h"
+#include "cli/run/port_owner.h"
 #include "controllers/kit/controller.h"
 
 #include <errno.h>

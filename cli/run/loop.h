@@ -1,6 +1,6 @@
 /* What the main thread waits for: signals, and news from other threads. */
-#ifndef CLI_LOOP_H
-#define CLI_LOOP_H
+#ifndef CLI_RUN_LOOP_H
+#define CLI_RUN_LOOP_H
 
 #include "base/buf.h"
 

@@ -1,10 +1,10 @@
 #include "cli/common/command.h"
 #include "cli/common/etcd_flags.h"
-#include "cli/deadline.h"
-#include "cli/delegation_flags.h"
-#include "cli/instance.h"
-#include "cli/port_owner.h"
-#include "cli/trust_flags.h"
+#include "cli/run/deadline.h"
+#include "cli/run/delegation_flags.h"
+#include "cli/run/instance.h"
+#include "cli/run/port_owner.h"
+#include "cli/run/trust_flags.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cli/port_owner.h"
+#include "cli/run/port_owner.h"
 
 #include <ctype.h>
 #include <dirent.h>

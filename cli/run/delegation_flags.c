@@ -1,4 +1,4 @@
-#include "cli/delegation_flags.h"
+#include "cli/run/delegation_flags.h"
 
 #include <errno.h>
 

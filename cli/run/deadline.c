@@ -1,4 +1,4 @@
-#include "cli/deadline.h"
+#include "cli/run/deadline.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,10 +1,10 @@
 /* The API server of one process with what is under it: store, watch cache, compaction. Listens at once; comes up in the
  * background, as often as it takes, while etcd is not there. */
-#ifndef CLI_INSTANCE_H
-#define CLI_INSTANCE_H
+#ifndef CLI_RUN_INSTANCE_H
+#define CLI_RUN_INSTANCE_H
 
 #include "cli/common/command.h"
-#include "cli/loop.h"
+#include "cli/run/loop.h"
 #include "delegation/delegation.h"
 #include "storage/etcd/etcd.h"
 

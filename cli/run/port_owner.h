@@ -1,6 +1,6 @@
 /* Which process listens on a TCP port of this machine, as far as /proc tells. */
-#ifndef CLI_PORT_OWNER_H
-#define CLI_PORT_OWNER_H
+#ifndef CLI_RUN_PORT_OWNER_H
+#define CLI_RUN_PORT_OWNER_H
 
 #include "base/buf.h"
 

@@ -1,4 +1,4 @@
-#include "cli/metrics_port.h"
+#include "cli/run/metrics_port.h"
 
 #include "server/http/http.h"
 

@@ -1,6 +1,6 @@
 /* /metrics and /healthz over plain HTTP on the loopback address: of processes that serve nothing else. */
-#ifndef CLI_METRICS_PORT_H
-#define CLI_METRICS_PORT_H
+#ifndef CLI_RUN_METRICS_PORT_H
+#define CLI_RUN_METRICS_PORT_H
 
 #include "base/buf.h"
 

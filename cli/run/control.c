@@ -1,4 +1,4 @@
-#include "cli/control.h"
+#include "cli/run/control.h"
 
 #include "base/log.h"
 #include "controllers/runner.h"

@@ -1,7 +1,7 @@
 /* The flags that say whose client certificates are believed: names and defaults are those of k8s.io/apiserver's
  * RequestHeaderAuthenticationOptions and DelegatingAuthenticationOptions, with --client-ca-file apart. */
-#ifndef CLI_TRUST_FLAGS_H
-#define CLI_TRUST_FLAGS_H
+#ifndef CLI_RUN_TRUST_FLAGS_H
+#define CLI_RUN_TRUST_FLAGS_H
 
 #include "api/model/delegates.h"
 #include "base/options.h"

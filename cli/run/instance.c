@@ -1,4 +1,4 @@
-#include "cli/instance.h"
+#include "cli/run/instance.h"
 
 #include "base/clock.h"
 #include "migration/migrator.h"

@@ -1,4 +1,4 @@
-#include "cli/loop.h"
+#include "cli/run/loop.h"
 
 #include "base/clock.h"
 
