@@ -3,7 +3,7 @@
 #define TESTS_UNIT_DOCTOR_WORLD_H
 
 #include "base/json.h"
-#include "cli/doctor_report.h"
+#include "cli/doctor/doctor_report.h"
 #include "tests/unit/check.h"
 
 /* The one finding of that severity that has these texts; fails the test when there is none. */

@@ -1,4 +1,4 @@
-#include "cli/doctor_files.h"
+#include "cli/doctor/doctor_files.h"
 #include "tests/unit/doctor_world.h"
 #include "tests/unit/tls_pki.h"
 

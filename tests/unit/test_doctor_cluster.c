@@ -1,8 +1,8 @@
-#include "cli/doctor_access.h"
-#include "cli/doctor_apiservice.h"
-#include "cli/doctor_policies.h"
-#include "cli/doctor_service.h"
-#include "cli/doctor_trust.h"
+#include "cli/doctor/doctor_access.h"
+#include "cli/doctor/doctor_apiservice.h"
+#include "cli/doctor/doctor_policies.h"
+#include "cli/doctor/doctor_service.h"
+#include "cli/doctor/doctor_trust.h"
 #include "tests/unit/doctor_world.h"
 #include "tests/unit/tls_pki.h"
 

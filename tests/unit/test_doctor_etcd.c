@@ -1,4 +1,4 @@
-#include "cli/doctor_etcd.h"
+#include "cli/doctor/doctor_etcd.h"
 #include "tests/unit/doctor_world.h"
 
 #define GIB ((int64_t)1 << 30)

@@ -1,4 +1,4 @@
-#include "cli/doctor_clock.h"
+#include "cli/doctor/doctor_clock.h"
 #include "tests/unit/doctor_world.h"
 
 static struct str written(struct report *r, struct buf *out, bool is_json)

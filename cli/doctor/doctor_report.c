@@ -1,0 +1,169 @@
+#include "cli/doctor/doctor_report.h"
+
+#include "base/json.h"
+#include "base/visible.h"
+
+#include <ctype.h>
+
+enum { TEXT_MAX = 64 << 20, FINDINGS_MAX = 1000 };
+
+static const char *const severity_names[N_SEVERITIES] = {"ok", "skipped", "warning", "error"};
+
+void report_init(struct report *r)
+{
+	*r = (struct report){.part = ""};
+	arena_init(&r->arena, TEXT_MAX);
+}
+
+void report_done(struct report *r)
+{
+	mem_free(r->findings);
+	arena_done(&r->arena);
+	*r = (struct report){0};
+}
+
+/* In one line; and escaped, as the mend is when it is printed. */
+static struct str make_printable(struct report *r, struct str s)
+{
+	_cleanup_(buf_done) struct buf shown;
+	buf_init(&shown, TEXT_MAX);
+	visible_add_lines(&shown, str_trim(s));
+	for (size_t i = 0; i < shown.n; i++) {
+		shown.p[i] = shown.p[i] == '\n' || shown.p[i] == '\t' ? ' ' : shown.p[i];
+	}
+	return arena_dup(&r->arena, buf_str(&shown));
+}
+
+static void keep(struct report *r, struct finding f)
+{
+	if (r->n == r->cap) {
+		r->cap = r->cap ? 2 * r->cap : 32;
+		r->findings = mem_realloc_array(r->findings, r->cap, sizeof(*r->findings));
+	}
+	r->findings[r->n++] = f;
+}
+
+void report_add(struct report *r, enum severity severity, struct str subject, struct str mend, const char *format, ...)
+{
+	r->counts[severity]++;
+	if (r->n == FINDINGS_MAX || arena_is_full(&r->arena)) {
+		return;
+	}
+	va_list ap;
+	va_start(ap, format);
+	struct str found = arena_vprintf(&r->arena, format, ap);
+	va_end(ap);
+	keep(r, (struct finding){severity, r->part, make_printable(r, subject), make_printable(r, found), mend});
+}
+
+/* ---- as text ---- */
+
+/* Lines of commands, which stay whole: they are to be pasted. */
+static void write_mend(struct str mend, struct buf *out)
+{
+	struct str line;
+	BUF_LITERAL(out, "           mend:\n");
+	while (mend.n) {
+		str_cut(mend, '\n', &line, &mend);
+		buf_printf(out, STR_FMT "\n", STR_ARG(line));
+	}
+	BUF_LITERAL(out, "\n");
+}
+
+static void write_finding(const struct finding *f, struct buf *out)
+{
+	buf_printf(
+		out, "  %-8s " STR_FMT ": " STR_FMT "\n", severity_names[f->severity], STR_ARG(f->subject), STR_ARG(f->found));
+	if (f->mend.n) {
+		write_mend(f->mend, out);
+	}
+}
+
+static void write_count(const char *name, const char *plural, size_t n, struct buf *out)
+{
+	buf_printf(out, "%zu %s", n, n == 1 ? name : plural);
+}
+
+void report_write_text(const struct report *r, struct buf *out)
+{
+	const char *part = "";
+	for (size_t i = 0; i < r->n; i++) {
+		const struct finding *f = &r->findings[i];
+		if (strcmp(part, f->part) != 0) {
+			buf_printf(out, "%s%s\n", i ? "\n" : "", f->part);
+			part = f->part;
+		}
+		write_finding(f, out);
+	}
+	BUF_LITERAL(out, "\n");
+	write_count("error, ", "errors, ", r->counts[SEVERITY_ERROR], out);
+	write_count("warning, ", "warnings, ", r->counts[SEVERITY_WARNING], out);
+	buf_printf(out, "%zu ok, %zu not checked\n", r->counts[SEVERITY_OK], r->counts[SEVERITY_SKIPPED]);
+}
+
+/* ---- as JSON ---- */
+
+static void add_text(struct arena *a, struct json *object, const char *name, struct str text)
+{
+	json_add(a, object, str_of(name), json_string(a, json_is_utf8(text) ? text : STR("(not UTF-8)")));
+}
+
+static struct json *finding_json(struct arena *a, const struct finding *f)
+{
+	struct json *j = json_object(a);
+	add_text(a, j, "severity", str_of(severity_names[f->severity]));
+	add_text(a, j, "part", str_of(f->part));
+	add_text(a, j, "subject", f->subject);
+	add_text(a, j, "found", f->found);
+	if (f->mend.n) {
+		add_text(a, j, "mend", f->mend);
+	}
+	return j;
+}
+
+void report_write_json(struct report *r, struct buf *out)
+{
+	struct arena *a = &r->arena;
+	struct json *root = json_object(a), *findings = json_array(a), *counts = json_object(a);
+	for (size_t i = 0; i < r->n; i++) {
+		json_append(a, findings, finding_json(a, &r->findings[i]));
+	}
+	for (size_t i = 0; i < N_SEVERITIES; i++) {
+		json_add(a, counts, str_of(severity_names[i]), json_int(a, (int64_t)r->counts[i]));
+	}
+	json_add(a, root, STR("findings"), findings);
+	json_add(a, root, STR("counts"), counts);
+	json_encode(out, root);
+	buf_addc(out, '\n');
+}
+
+/* ---- shells ---- */
+
+static bool is_plain(char c)
+{
+	return isalnum((unsigned char)c) || strchr("_-./:=,@%+", c);
+}
+
+struct str shell_word(struct arena *a, struct str word)
+{
+	size_t n_plain = 0, n_quotes = 0;
+	for (size_t i = 0; i < word.n; i++) {
+		n_plain += word.p[i] && is_plain(word.p[i]);
+		n_quotes += word.p[i] == '\'';
+	}
+	if (word.n && n_plain == word.n) {
+		return word;
+	}
+	char *text = arena_text(a, word.n + 3 * n_quotes + 2), *p = text;
+	*p++ = '\'';
+	for (size_t i = 0; i < word.n; i++) {
+		if (word.p[i] == '\'') {
+			memcpy(p, "'\\''", 4);
+			p += 4;
+		} else {
+			*p++ = word.p[i];
+		}
+	}
+	*p++ = '\'';
+	return (struct str){text, (size_t)(p - text)};
+}
