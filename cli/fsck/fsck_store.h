@@ -1,7 +1,7 @@
 /* The etcd that `annals fsck` reads: one that runs, or that of the directory of an `annals up`, which is started for as long as it takes
  * where no `annals up` runs on it. */
-#ifndef CLI_FSCK_STORE_H
-#define CLI_FSCK_STORE_H
+#ifndef CLI_FSCK_FSCK_STORE_H
+#define CLI_FSCK_FSCK_STORE_H
 
 #include "cli/run/etcd_child.h"
 #include "storage/etcd/etcd.h"

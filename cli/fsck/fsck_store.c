@@ -1,4 +1,4 @@
-#include "cli/fsck_store.h"
+#include "cli/fsck/fsck_store.h"
 
 #include "base/clock.h"
 

@@ -1,7 +1,7 @@
 #include "cli/common/command.h"
 #include "cli/common/etcd_flags.h"
-#include "cli/fsck_store.h"
-#include "cli/fsck_walk.h"
+#include "cli/fsck/fsck_store.h"
+#include "cli/fsck/fsck_walk.h"
 
 struct fsck_flags {
 	struct etcd_flags etcd_flags;

@@ -1,4 +1,4 @@
-#include "cli/fsck_report.h"
+#include "cli/fsck/fsck_report.h"
 
 #include "api/model/storage_version.h"
 #include "cli/common/command.h"

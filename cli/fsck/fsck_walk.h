@@ -1,8 +1,8 @@
 /* What `annals fsck` does: reads every key under the prefix, by pages at one revision, and holds it to what must be true of it. */
-#ifndef CLI_FSCK_WALK_H
-#define CLI_FSCK_WALK_H
+#ifndef CLI_FSCK_FSCK_WALK_H
+#define CLI_FSCK_FSCK_WALK_H
 
-#include "cli/fsck_report.h"
+#include "cli/fsck/fsck_report.h"
 #include "storage/storage.h"
 
 struct fsck_options {

@@ -1,7 +1,7 @@
-#include "cli/fsck_walk.h"
+#include "cli/fsck/fsck_walk.h"
 
 #include "api/model/storage_version.h"
-#include "cli/fsck_private.h"
+#include "cli/fsck/fsck_private.h"
 
 #include <errno.h>
 

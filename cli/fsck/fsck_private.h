@@ -2,11 +2,11 @@
  *
  * All is read at one revision, so that what the servers write meanwhile makes no difference. A check that needs other keys than the one it
  * is about asks a question (fsck_ask), which is answered with many others at once. */
-#ifndef CLI_FSCK_PRIVATE_H
-#define CLI_FSCK_PRIVATE_H
+#ifndef CLI_FSCK_FSCK_PRIVATE_H
+#define CLI_FSCK_FSCK_PRIVATE_H
 
 #include "api/model/kind.h"
-#include "cli/fsck_report.h"
+#include "cli/fsck/fsck_report.h"
 #include "storage/keys.h"
 #include "storage/storage.h"
 

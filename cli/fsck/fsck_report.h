@@ -1,6 +1,6 @@
 /* What `annals fsck` has found. It is written at once and not kept, so that any number of findings costs no memory. */
-#ifndef CLI_FSCK_REPORT_H
-#define CLI_FSCK_REPORT_H
+#ifndef CLI_FSCK_FSCK_REPORT_H
+#define CLI_FSCK_FSCK_REPORT_H
 
 #include "api/model/kind.h"
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cli/fsck_private.h"
+#include "cli/fsck/fsck_private.h"
 
 #include <errno.h>
 #include <pthread.h>
