@@ -1,4 +1,4 @@
-#include "cli/line_diff.h"
+#include "cli/kubectl/line_diff.h"
 #include "tests/unit/check.h"
 
 static void check_diff(const char *from, const char *to, const char *expected)

@@ -1,4 +1,4 @@
-#include "cli/undo_patch.h"
+#include "cli/kubectl/undo_patch.h"
 
 #include "tests/unit/patches.h"
 

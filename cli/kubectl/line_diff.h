@@ -1,6 +1,6 @@
 /* The difference of two texts, line by line, as diff -u shows it. */
-#ifndef CLI_LINE_DIFF_H
-#define CLI_LINE_DIFF_H
+#ifndef CLI_KUBECTL_LINE_DIFF_H
+#define CLI_KUBECTL_LINE_DIFF_H
 
 #include "base/buf.h"
 

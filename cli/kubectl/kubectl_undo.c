@@ -1,6 +1,6 @@
 #include "api/model/members.h"
-#include "cli/kubectl.h"
-#include "cli/undo_patch.h"
+#include "cli/kubectl/kubectl.h"
+#include "cli/kubectl/undo_patch.h"
 
 enum { PATCH_MAX = 16 << 20 };
 

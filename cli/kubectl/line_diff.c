@@ -1,4 +1,4 @@
-#include "cli/line_diff.h"
+#include "cli/kubectl/line_diff.h"
 
 enum {
 	CONTEXT = 3,

@@ -1,6 +1,6 @@
 /* The merge patch (RFC 7396) that makes an object as a revision says. */
-#ifndef CLI_UNDO_PATCH_H
-#define CLI_UNDO_PATCH_H
+#ifndef CLI_KUBECTL_UNDO_PATCH_H
+#define CLI_KUBECTL_UNDO_PATCH_H
 
 #include "base/json.h"
 

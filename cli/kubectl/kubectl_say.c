@@ -1,5 +1,5 @@
 /* What commands say: results in the form asked for, and why there are none. */
-#include "cli/kubectl.h"
+#include "cli/kubectl/kubectl.h"
 
 #include "base/json.h"
 #include "base/yaml.h"

@@ -1,4 +1,4 @@
-#include "cli/kubectl.h"
+#include "cli/kubectl/kubectl.h"
 
 #include "cli/common/command.h"
 

@@ -1,5 +1,5 @@
 #include "api/model/members.h"
-#include "cli/kubectl.h"
+#include "cli/kubectl/kubectl.h"
 
 #include <stdlib.h>
 

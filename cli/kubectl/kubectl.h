@@ -1,7 +1,7 @@
 /* The kubectl plugin, `kubectl annals` (kubectl-annals, or `annals kubectl`): what its commands share. Everything lives as long as the process
  * needs for one command. */
-#ifndef CLI_KUBECTL_H
-#define CLI_KUBECTL_H
+#ifndef CLI_KUBECTL_KUBECTL_H
+#define CLI_KUBECTL_KUBECTL_H
 
 #include "client/discovery.h"
 

@@ -1,5 +1,5 @@
 #include "api/model/members.h"
-#include "cli/kubectl.h"
+#include "cli/kubectl/kubectl.h"
 
 #define CHANGE_CAUSE "kubernetes.io/change-cause"
 #define HASH_LABEL "controller-revision-hash"

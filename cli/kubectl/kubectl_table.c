@@ -1,7 +1,7 @@
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "base/visible.h"
-#include "cli/kubectl.h"
+#include "cli/kubectl/kubectl.h"
 
 enum { GAP = 3, CELL_MAX = 4 << 20 };
 

@@ -1,5 +1,5 @@
 #include "api/model/members.h"
-#include "cli/kubectl.h"
+#include "cli/kubectl/kubectl.h"
 
 static const struct resource dependents = {{"annals.dev", 10}, {"v1", 2}, {"dependents", 10}};
 

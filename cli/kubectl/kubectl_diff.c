@@ -1,7 +1,7 @@
 #include "api/patch/diff.h"
 #include "base/yaml.h"
-#include "cli/kubectl.h"
-#include "cli/line_diff.h"
+#include "cli/kubectl/kubectl.h"
+#include "cli/kubectl/line_diff.h"
 
 enum { DATA_MAX = 64 << 20 };
 

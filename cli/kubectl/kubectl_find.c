@@ -1,4 +1,4 @@
-#include "cli/kubectl.h"
+#include "cli/kubectl/kubectl.h"
 
 static bool is_named(const struct api_resource *r, struct str name)
 {
