@@ -3,7 +3,7 @@
 #ifndef CLI_KUBECTL_KUBECTL_H
 #define CLI_KUBECTL_KUBECTL_H
 
-#include "client/discovery.h"
+#include "client/api_resources.h"
 
 enum { OUTPUT_MAX = 64 << 20 }; /* bytes that one command prints */
 

@@ -4,7 +4,7 @@
 #ifndef CONTROLLERS_GC_GC_CORE_H
 #define CONTROLLERS_GC_GC_CORE_H
 
-#include "client/discovery.h"
+#include "client/api_resources.h"
 #include "controllers/gc/gc_graph.h"
 #include "controllers/kit/controller.h"
 

@@ -2,7 +2,7 @@
 #ifndef CONTROLLERS_NAMESPACE_NAMESPACE_PLAN_H
 #define CONTROLLERS_NAMESPACE_NAMESPACE_PLAN_H
 
-#include "client/discovery.h"
+#include "client/api_resources.h"
 
 enum namespace_step {
 	NAMESPACE_NOTHING, /* it is not being deleted, or everybody has agreed: the server removes it */

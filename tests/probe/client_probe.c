@@ -7,7 +7,7 @@
  *     add|update|delete NAMESPACE/NAME VERSION [initial|guess] [data.n of the object]
  *     synced COUNT
  *     problem SENTENCE */
-#include "client/discovery.h"
+#include "client/api_resources.h"
 #include "client/informer.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* What the server serves: all groups, versions and resources with their verbs. */
-#ifndef CLIENT_DISCOVERY_H
-#define CLIENT_DISCOVERY_H
+#ifndef CLIENT_API_RESOURCES_H
+#define CLIENT_API_RESOURCES_H
 
 #include "client/rest.h"
 

@@ -1,4 +1,4 @@
-#include "client/discovery.h"
+#include "client/api_resources.h"
 
 #include "api/model/members.h"
 
