@@ -2,7 +2,7 @@
 
 #include "api/model/members.h"
 #include "base/clock.h"
-#include "migration/condition.h"
+#include "migration/migration_condition.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-#include "migration/private.h"
+#include "migration/migrator_private.h"
 
 #include "base/clock.h"
 #include "base/exposition.h"

@@ -1,5 +1,5 @@
 /* StorageVersions and StorageMigrations as the migrator writes them: directly, since they are what the server itself has to say. */
-#include "migration/private.h"
+#include "migration/migrator_private.h"
 
 #include "api/rules/validate.h"
 #include "storage/keys.h"

@@ -1,5 +1,5 @@
 /* StorageVersions: made, kept true, and removed with their kinds. */
-#include "migration/private.h"
+#include "migration/migrator_private.h"
 
 #include "api/model/members.h"
 #include "base/clock.h"

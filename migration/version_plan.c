@@ -2,7 +2,7 @@
 
 #include "api/model/members.h"
 #include "api/model/storage_version.h"
-#include "migration/condition.h"
+#include "migration/migration_condition.h"
 #include "storage/agreement/agreement_plan.h"
 
 enum { REPLICAS_NAMED = 8, SENTENCE_MAX = 4096 };

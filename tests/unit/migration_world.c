@@ -1,6 +1,6 @@
 #include "tests/unit/migration_world.h"
 
-#include "migration/condition.h"
+#include "migration/migration_condition.h"
 #include "storage/keys.h"
 
 enum { POLL_MS = 20 };

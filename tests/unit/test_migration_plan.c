@@ -1,5 +1,5 @@
 /* What becomes of StorageMigrations, and what StorageVersions say. */
-#include "migration/condition.h"
+#include "migration/migration_condition.h"
 #include "migration/migration_plan.h"
 #include "migration/version_plan.h"
 #include "tests/unit/api_world.h"

@@ -1,6 +1,6 @@
 /* metav1.Condition, as the migrator writes it. */
-#ifndef MIGRATION_CONDITION_H
-#define MIGRATION_CONDITION_H
+#ifndef MIGRATION_MIGRATION_CONDITION_H
+#define MIGRATION_MIGRATION_CONDITION_H
 
 #include "api/rules/condition.h"
 

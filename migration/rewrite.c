@@ -1,7 +1,7 @@
 /* A migration that runs: objects of a kind, from the cache, put as they are in another version. Each in a transaction of its own, since what one transaction
  * writes has one resourceVersion: a client whose watch breaks among such events takes it up behind that version, and would never be told of the others.
  * A batch of them is under way at a time. */
-#include "migration/private.h"
+#include "migration/migrator_private.h"
 
 #include "base/clock.h"
 #include "migration/version_plan.h"

@@ -1,5 +1,5 @@
 /* Whose turn it is to migrate: who holds PREFIX/migrator, as long as the lease of its registration lives. */
-#include "migration/private.h"
+#include "migration/migrator_private.h"
 
 #include "base/clock.h"
 

@@ -1,4 +1,4 @@
-#include "migration/condition.h"
+#include "migration/migration_condition.h"
 
 #include "api/model/members.h"
 #include "base/clock.h"

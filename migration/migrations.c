@@ -1,5 +1,5 @@
 /* StorageMigrations: which are wanted, what each waits for, which one is carried out, and what is said of it. */
-#include "migration/private.h"
+#include "migration/migrator_private.h"
 
 #include "base/clock.h"
 #include "migration/version_plan.h"

@@ -1,6 +1,6 @@
 /* The migrator from inside. All of it is its thread's, but for what is marked. */
-#ifndef MIGRATION_PRIVATE_H
-#define MIGRATION_PRIVATE_H
+#ifndef MIGRATION_MIGRATOR_PRIVATE_H
+#define MIGRATION_MIGRATOR_PRIVATE_H
 
 #include "migration/migration_plan.h"
 #include "migration/migrator.h"
