@@ -1,9 +1,9 @@
 #include "delegation/delegation.h"
 
+#include "delegation/cluster_trust.h"
 #include "delegation/reviews/access_reviews.h"
 #include "delegation/reviews/namespaces.h"
 #include "delegation/reviews/token_reviews.h"
-#include "delegation/trust.h"
 #include "delegation/webhooks/policies.h"
 #include "delegation/webhooks/webhooks.h"
 

@@ -1,7 +1,7 @@
-#include "delegation/trust.h"
+#include "delegation/cluster_trust.h"
 
 #include "client/informer.h"
-#include "delegation/trust_read.h"
+#include "delegation/cluster_trust_read.h"
 
 #include <pthread.h>
 

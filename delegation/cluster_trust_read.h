@@ -1,6 +1,6 @@
 /* Whom to believe, as the ConfigMap kube-system/extension-apiserver-authentication says it. Pure. */
-#ifndef DELEGATION_TRUST_READ_H
-#define DELEGATION_TRUST_READ_H
+#ifndef DELEGATION_CLUSTER_TRUST_READ_H
+#define DELEGATION_CLUSTER_TRUST_READ_H
 
 #include "api/model/delegates.h"
 #include "base/json.h"

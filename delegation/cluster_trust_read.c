@@ -1,4 +1,4 @@
-#include "delegation/trust_read.h"
+#include "delegation/cluster_trust_read.h"
 
 #include "api/model/members.h"
 

@@ -3,8 +3,8 @@
  *
  * What it says counts at once. When it is deleted, or part of it is garbage, that part believes nobody, and the operator is told; upstream goes
  * on with what was there before. While kube-apiserver cannot be reached, what was known stays. */
-#ifndef DELEGATION_TRUST_H
-#define DELEGATION_TRUST_H
+#ifndef DELEGATION_CLUSTER_TRUST_H
+#define DELEGATION_CLUSTER_TRUST_H
 
 #include "client/client.h"
 
