@@ -7,15 +7,18 @@ export FUZZ_SECONDS
 
 NATIVE_SUITES = unit contract fuzz
 PROCESS_SUITES = tests/integration tests/fault
-SANITIZED_SUITES = $(NATIVE_SUITES) $(PROCESS_SUITES)
+# A sanitizer sees in each of these what it sees in the other, or nearly so: "make sanitize-thread SUITES=tests/integration" for the rest.
+SUITES_address = $(NATIVE_SUITES) tests/integration
+SUITES_thread = $(NATIVE_SUITES) tests/fault
 
 help:
 	@echo 'make run            build, install what is missing, and start "annals up" (ARGS="--port 7443" for its flags)'
 	@echo 'make build          build/annals, and build/kubectl-annals, the plugin'
-	@echo 'make check          source checks, unit, contract, integration and fault tests, exchanges recorded from kube-apiserver'
+	@echo 'make quick          in a minute: builds, source checks, unit tests, and integration tests of what has changed (K=watch: of that name)'
+	@echo 'make check          all tests: source checks, unit, contract, integration and fault tests, exchanges recorded from kube-apiserver'
 	@echo 'make check-distros  builds and tests on fresh roots of Debian 12 and 13 and Ubuntu 24.04; as root (ARGS="trixie")'
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
-	@echo 'make sanitize       the same suites with ASan+UBSan and with TSan (sanitize-address, sanitize-thread)'
+	@echo 'make sanitize       with ASan+UBSan: all but fault tests, with TSan: all but integration tests (sanitize-address, sanitize-thread; SUITES="unit tests/fault")'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make bench          measurements, beside and behind kube-apiserver where "make check-cluster" has built it (ARGS="-only ^get")'
 	@echo 'make format         clang-format on changed lines'
@@ -29,6 +32,12 @@ run:
 	$(MAKE) --no-print-directory build
 	exec $(BUILD)/annals up $(ARGS)
 
+quick:
+	tools/install-deps.sh build run test
+	$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+	tools/quick.py --build $(BUILD) $(if $(K),-k '$(K)')
+
 check:
 	tools/install-deps.sh build run test
 	$(MAKE) --no-print-directory $(BUILD)/build.ninja
@@ -38,19 +47,26 @@ check:
 check-distros:
 	tools/check-distros.sh $(ARGS)
 
-check-cluster:
-	tools/install-deps.sh build run test cluster
+check-cluster: peers
 	$(MAKE) --no-print-directory build
-	tests/cluster/build.sh
 	SUITE_SECONDS=$${SUITE_SECONDS:-2400} tools/run-tests.py --build $(BUILD) tests/cluster
 
 sanitize: sanitize-address sanitize-thread
 
 sanitize-%:
 	tools/install-deps.sh build run test
-	$(MAKE) --no-print-directory build-$*/build.ninja
+	$(MAKE) --no-print-directory sanitized-$*
+	tools/run-tests.py --build build-$* $(or $(SUITES),$(SUITES_$*))
+
+# What they need, without the tests.
+sanitized: sanitized-address sanitized-thread
+
+sanitized-%: build-%/build.ninja
 	ninja -C build-$*
-	tools/run-tests.py --build build-$* $(SANITIZED_SUITES)
+
+peers:
+	tools/install-deps.sh build run test cluster
+	tests/cluster/build.sh
 
 fuzz:
 	tools/install-deps.sh build fuzz
@@ -84,4 +100,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run check check-distros check-cluster sanitize fuzz bench format clean
+.PHONY: help build run quick check check-distros check-cluster sanitize sanitized peers fuzz bench format clean
