@@ -124,7 +124,7 @@ static void note_end(struct migrator *m, const struct migration *what, const str
 		STR_ARG(r->message));
 	if (k) {
 		m->is_report_due[k->index] = true;
-		m->tend_at_ms = 0;
+		m->migrations_at_ms = 0;
 	}
 }
 
@@ -184,7 +184,7 @@ static bool report_run(struct migrator *m, const struct cached *c, const struct 
 	return true;
 }
 
-bool tend_report(struct migrator *m, enum migration_state state, struct str message, const struct storage_compare *guard)
+bool migrations_report(struct migrator *m, enum migration_state state, struct str message, const struct storage_compare *guard)
 {
 	_cleanup_(cached_unrefp) struct cached *c = cache_get(m->options.cache, m->migrations, STR(""), m->run.name);
 	struct migration what = {0};
@@ -232,7 +232,7 @@ static void start_run(struct migrator *m, const struct item *item, const struct 
 		STR_ARG(door_api_version(f->common, a)), f->n_others, f->n_total);
 }
 
-static void tend_item(struct migrator *m, const struct item *item, const struct migration_facts *f, struct arena *a)
+static void migrations_item(struct migrator *m, const struct item *item, const struct migration_facts *f, struct arena *a)
 {
 	struct migration_verdict v = migration_decide(&item->migration, f, a);
 
@@ -259,7 +259,7 @@ static void create(struct migrator *m, const struct kind *k, struct arena *a)
 	json_add(a, spec, STR("resource"), resource);
 	r.name = arena_printf(a, STR_FMT "-", STR_ARG(kind_group_resource(k, a)));
 	if (record_put(m, &r, a)) {
-		m->tend_at_ms = 0;
+		m->migrations_at_ms = 0;
 	}
 }
 
@@ -304,7 +304,7 @@ static void remove_old(struct migrator *m, const struct item *items, size_t n, s
 	}
 }
 
-void tend(struct migrator *m, const struct agreement_view *view, struct arena *a)
+void migrations_tend(struct migrator *m, const struct agreement_view *view, struct arena *a)
 {
 	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(m->options.cache, m->migrations);
 	struct migration_facts *facts = arena_array(a, struct migration_facts, kind_count());
@@ -319,7 +319,7 @@ void tend(struct migrator *m, const struct agreement_view *view, struct arena *a
 	}
 	for (size_t i = 0; i < n && migrator_goes_on(m); i++) {
 		const struct kind *k = kind_of(m, &items[i].migration);
-		tend_item(m, &items[i], k ? &facts[k->index] : &nothing, a);
+		migrations_item(m, &items[i], k ? &facts[k->index] : &nothing, a);
 	}
 	for (size_t i = 0; i < kind_count() && migrator_goes_on(m); i++) {
 		if (facts[i].kind) {

@@ -48,12 +48,12 @@ static void look(struct migrator *m)
 	_cleanup_(agreement_view_unrefp) struct agreement_view *view = agreement_view(m->options.agreement);
 	struct arena a;
 
-	m->tend_at_ms = clock_mono_ms() + m->options.poll_ms;
+	m->migrations_at_ms = clock_mono_ms() + m->options.poll_ms;
 	if (!view) {
 		return;
 	}
 	arena_init(&a, SIZE_MAX);
-	tend(m, view, &a);
+	migrations_tend(m, view, &a);
 	if (migrator_goes_on(m)) {
 		reports_update(m, view, &a);
 	}
@@ -66,7 +66,7 @@ static int64_t run_on(struct migrator *m)
 		run_step(m);
 	}
 	if (m->run.kind && m->lock_revision && clock_mono_ms() >= m->run.recorded_ms + RECORD_MS) {
-		tend_report(m, MIGRATION_RUNNING, STR(""), NULL);
+		migrations_report(m, MIGRATION_RUNNING, STR(""), NULL);
 	}
 	return m->run.kind ? m->run.next_ms : 0;
 }
@@ -75,9 +75,9 @@ static int64_t run_on(struct migrator *m)
 static bool is_up_to_date(struct migrator *m)
 {
 	if (m->is_unsure) {
-		m->is_unsure = !turn_await_cache(m, 0);
+		m->is_unsure = !migrator_lock_await_cache(m, 0);
 	}
-	return !m->is_unsure && (cache_revision(m->options.cache) >= m->wrote || turn_await_cache(m, m->wrote));
+	return !m->is_unsure && (cache_revision(m->options.cache) >= m->wrote || migrator_lock_await_cache(m, m->wrote));
 }
 
 /* One round; until when nothing is to be done. */
@@ -88,18 +88,18 @@ static int64_t work(struct migrator *m, bool is_notified)
 	if (!cache_is_ready(m->options.cache)) {
 		return retry_ms;
 	}
-	if (!turn_take(m)) {
+	if (!migrator_lock_take(m)) {
 		run_end(m);
 		return MAX(m->lock_at_ms, retry_ms);
 	}
 	if (!is_up_to_date(m)) {
 		return retry_ms;
 	}
-	if (is_notified || now_ms >= m->tend_at_ms) {
+	if (is_notified || now_ms >= m->migrations_at_ms) {
 		look(m);
 	}
-	until_ms = m->run.kind && m->lock_revision ? run_on(m) : m->tend_at_ms;
-	return MIN(until_ms, m->tend_at_ms);
+	until_ms = m->run.kind && m->lock_revision ? run_on(m) : m->migrations_at_ms;
+	return MIN(until_ms, m->migrations_at_ms);
 }
 
 static bool wait_until(struct migrator *m, int64_t until_ms, bool *ret_notified)
@@ -127,7 +127,7 @@ static void *migrate(void *ctx)
 		until_ms = work(m, is_notified);
 	}
 	run_end(m);
-	turn_give_up(m);
+	migrator_lock_give_up(m);
 	return NULL;
 }
 

@@ -5,31 +5,32 @@
 
 enum { CACHE_TIMEOUT_MS = 2000, GIVE_UP_TIMEOUT_MS = 1000 };
 
-void turn_lose(struct migrator *m)
+void migrator_lock_lose(struct migrator *m)
 {
 	m->lock_revision = m->lock_lease = 0;
 	m->counts.is_holding = false;
 }
 
-static struct storage_compare turn_guard(const struct migrator *m)
+static struct storage_compare migrator_lock_guard(const struct migrator *m)
 {
 	return storage_compare_mod(m->lock_key, m->lock_revision);
 }
 
-void turn_guards(const struct migrator *m, const struct agreement_ticket *ticket, struct storage_compare guards[TURN_GUARDS],
-	struct storage_step looks[TURN_GUARDS])
+void migrator_lock_guards(const struct migrator *m, const struct agreement_ticket *ticket,
+	struct storage_compare guards[TURN_GUARDS], struct storage_step looks[TURN_GUARDS])
 {
-	guards[0] = turn_guard(m);
+	guards[0] = migrator_lock_guard(m);
 	guards[1] = agreement_guard(ticket);
 	for (size_t i = 0; i < TURN_GUARDS; i++) {
 		looks[i] = (struct storage_step){.kind = STEP_GET, .key = guards[i].key, .keys_only = true};
 	}
 }
 
-bool turn_is_over(struct migrator *m, const struct agreement_ticket *ticket, const struct storage_step looks[TURN_GUARDS])
+bool migrator_lock_is_over(
+	struct migrator *m, const struct agreement_ticket *ticket, const struct storage_step looks[TURN_GUARDS])
 {
 	if (!storage_step_has(&looks[0], m->lock_revision)) {
-		turn_lose(m);
+		migrator_lock_lose(m);
 		return true;
 	}
 	if (!storage_step_has(&looks[1], ticket->revision)) {
@@ -83,15 +84,15 @@ static bool is_fit(struct migrator *m)
 	return true;
 }
 
-bool turn_take(struct migrator *m)
+bool migrator_lock_take(struct migrator *m)
 {
 	int64_t lease = agreement_lease(m->options.agreement), now_ms = clock_mono_ms();
 
 	if (m->lock_revision && m->lock_lease != lease) {
-		turn_lose(m);
+		migrator_lock_lose(m);
 	}
 	if (lease && !is_fit(m)) {
-		turn_give_up(m);
+		migrator_lock_give_up(m);
 		return false;
 	}
 	if (!m->lock_revision && lease && now_ms >= m->lock_at_ms) {
@@ -104,9 +105,9 @@ bool turn_take(struct migrator *m)
 	return m->lock_revision != 0;
 }
 
-void turn_give_up(struct migrator *m)
+void migrator_lock_give_up(struct migrator *m)
 {
-	struct storage_compare ours = turn_guard(m);
+	struct storage_compare ours = migrator_lock_guard(m);
 	struct storage_step remove = {.kind = STEP_DELETE, .key = m->lock_key};
 	struct storage_txn txn = {
 		.op.timeout_ms = GIVE_UP_TIMEOUT_MS, .compares = &ours, .n_compares = 1, .success = &remove, .n_success = 1};
@@ -114,7 +115,7 @@ void turn_give_up(struct migrator *m)
 	if (m->lock_revision) {
 		storage_txn_wait(m->options.storage, &txn); /* or else its lease ends */
 		storage_op_clear(&txn.op);
-		turn_lose(m);
+		migrator_lock_lose(m);
 	}
 }
 
@@ -137,7 +138,7 @@ static void on_cache(struct cache_wait *w)
 	pthread_mutex_unlock(&m->lock);
 }
 
-bool turn_await_cache(struct migrator *m, int64_t revision)
+bool migrator_lock_await_cache(struct migrator *m, int64_t revision)
 {
 	struct waiter w = {.wait = {.done = on_cache, .timeout_ms = CACHE_TIMEOUT_MS}, .m = m};
 

@@ -59,7 +59,7 @@ struct migrator {
 
 	int64_t lock_revision, lock_lease; /* of PREFIX/migrator; 0: somebody else has it */
 	int64_t lock_at_ms;                /* when to try again */
-	int64_t tend_at_ms;                /* when to look at everything again */
+	int64_t migrations_at_ms;          /* when to look at everything again */
 	int64_t wrote;                     /* the revision of our last write of a StorageVersion or StorageMigration */
 	bool is_unsure;                    /* whether the last one was carried out, or etcd is there */
 	int64_t reported_ms[KIND_COUNT_MAX],
@@ -74,19 +74,20 @@ bool migrator_is_stopping(struct migrator *m);
  * in the cache. So etcd is waited for in vain only once. */
 bool migrator_goes_on(struct migrator *m);
 
-/* ---- turn.c: whose turn it is ---- */
+/* ---- migrator_lock.c: whose turn it is ---- */
 
-bool turn_take(struct migrator *m); /* is PREFIX/migrator ours? Tries to have it so */
-void turn_lose(struct migrator *m); /* somebody else has it */
-void turn_give_up(struct migrator *m);
+bool migrator_lock_take(struct migrator *m); /* is PREFIX/migrator ours? Tries to have it so */
+void migrator_lock_lose(struct migrator *m); /* somebody else has it */
+void migrator_lock_give_up(struct migrator *m);
 /* What guards every write of the migrator: that it is still our turn, and the ticket; and looks at both keys, for the branch in which they do not hold. */
 enum { TURN_GUARDS = 2 };
-void turn_guards(const struct migrator *m, const struct agreement_ticket *ticket, struct storage_compare guards[TURN_GUARDS],
-	struct storage_step looks[TURN_GUARDS]);
+void migrator_lock_guards(const struct migrator *m, const struct agreement_ticket *ticket,
+	struct storage_compare guards[TURN_GUARDS], struct storage_step looks[TURN_GUARDS]);
 /* By those looks: one of them did not hold, which has been seen to. */
-bool turn_is_over(struct migrator *m, const struct agreement_ticket *ticket, const struct storage_step looks[TURN_GUARDS]);
+bool migrator_lock_is_over(
+	struct migrator *m, const struct agreement_ticket *ticket, const struct storage_step looks[TURN_GUARDS]);
 /* The cache has come to this revision, or (0) to where etcd is now. */
-bool turn_await_cache(struct migrator *m, int64_t revision);
+bool migrator_lock_await_cache(struct migrator *m, int64_t revision);
 
 /* ---- records.c: our own objects ---- */
 
@@ -108,13 +109,13 @@ bool record_remove(struct migrator *m, const struct cached *old, struct arena *a
 
 void reports_update(struct migrator *m, const struct agreement_view *view, struct arena *a);
 
-/* ---- tend.c: StorageMigrations ---- */
+/* ---- migrations.c: StorageMigrations ---- */
 
-void tend(struct migrator *m, const struct agreement_view *view, struct arena *a);
+void migrations_tend(struct migrator *m, const struct agreement_view *view, struct arena *a);
 /* Says how far the present run is, or that it has ended, and ends it then. guard as in struct record. */
-bool tend_report(struct migrator *m, enum migration_state state, struct str message, const struct storage_compare *guard);
+bool migrations_report(struct migrator *m, enum migration_state state, struct str message, const struct storage_compare *guard);
 
-/* ---- run.c ---- */
+/* ---- rewrite.c ---- */
 
 void run_begin(struct migrator *m, const struct migration *what, const struct migration_facts *f);
 void run_end(struct migrator *m);

@@ -21,11 +21,11 @@ static bool submit(struct migrator *m, struct storage_txn *txn, const struct agr
 	if (is_done) {
 		m->wrote = txn->op.revision;
 	} else if (result == STORAGE_OK) {
-		turn_is_over(m, ticket, txn->failure);
+		migrator_lock_is_over(m, ticket, txn->failure);
 	}
 	m->is_unsure |= result == STORAGE_UNAVAILABLE || !storage_result_is_certain(result);
 	storage_op_clear(&txn->op);
-	return is_done && turn_await_cache(m, m->wrote);
+	return is_done && migrator_lock_await_cache(m, m->wrote);
 }
 
 static bool may_write(struct migrator *m, const struct kind *k, struct agreement_ticket *ret)
@@ -41,7 +41,7 @@ static bool change(struct migrator *m, const struct agreement_ticket *ticket, st
 	struct storage_step looks[TURN_GUARDS];
 	size_t n = TURN_GUARDS;
 
-	turn_guards(m, ticket, guards, looks);
+	migrator_lock_guards(m, ticket, guards, looks);
 	guards[n++] = storage_compare_mod(step->key, revision);
 	if (more) {
 		guards[n++] = *more;

@@ -210,7 +210,7 @@ enum written {
 
 static void moved_prepare(struct migrator *m, const struct batch *b, struct moved *o)
 {
-	turn_guards(m, &b->ticket, o->guards, o->looks);
+	migrator_lock_guards(m, &b->ticket, o->guards, o->looks);
 	o->guards[TURN_GUARDS] = storage_compare_mod(o->key, o->object->revision);
 	o->put = (struct storage_step){.kind = STEP_PUT, .key = o->key, .value = o->value, .lease = o->lease};
 	o->txn = (struct storage_txn){.op.timeout_ms = STORE_TIMEOUT_MS,
@@ -225,7 +225,7 @@ static void moved_prepare(struct migrator *m, const struct batch *b, struct move
 /* The guards did not hold: if it is still our turn, the object's. */
 static enum written moved_refused(struct migrator *m, struct batch *b, size_t i)
 {
-	if (turn_is_over(m, &b->ticket, b->moved[i]->looks)) {
+	if (migrator_lock_is_over(m, &b->ticket, b->moved[i]->looks)) {
 		return MOVED_LATER;
 	}
 	batch_drop(m, b, i);
@@ -339,7 +339,7 @@ static void run_batch(struct migrator *m)
 
 	if (agreement_write(m->options.agreement, r->kind, &b.ticket, NULL) != AGREEMENT_MAY_WRITE ||
 		b.ticket.version != r->version) {
-		m->tend_at_ms = 0; /* which says what is waited for */
+		m->migrations_at_ms = 0; /* which says what is waited for */
 		run_pause(m);
 		return;
 	}
@@ -354,7 +354,7 @@ static void run_batch(struct migrator *m)
 		run_advance(m, &b);
 	} else {
 		/* Perhaps some were carried out all the same: the cache has to show it. And etcd may refuse everything, for as long as it is full. */
-		turn_await_cache(m, 0);
+		migrator_lock_await_cache(m, 0);
 		run_pause(m);
 	}
 	m->counts.n_batches += r->n_migrated > n_migrated;
@@ -395,7 +395,7 @@ static bool run_conclude(struct migrator *m, const struct agreement_view *view, 
 		text = arena_printf(&m->run.arena,
 			"%zu values that are no objects were left as they are: annals fsck names them", census->n_unreadable);
 	}
-	return tend_report(m, MIGRATION_SUCCEEDED, text, &unchanged);
+	return migrations_report(m, MIGRATION_SUCCEEDED, text, &unchanged);
 }
 
 static void run_fail(struct migrator *m)
@@ -405,8 +405,9 @@ static void run_fail(struct migrator *m)
 	struct str large = left_describe(&r->oversized, "are too large to be written again", &r->arena);
 	struct str odd = left_describe(&r->unencodable, "cannot be encoded in another version", &r->arena);
 
-	tend_report(m, MIGRATION_FAILED,
-		arena_printf(&r->arena, STR_FMT "%s" STR_FMT, STR_ARG(large), large.n && odd.n ? "; " : "", STR_ARG(odd)), NULL);
+	migrations_report(m, MIGRATION_FAILED,
+		arena_printf(&r->arena, STR_FMT "%s" STR_FMT, STR_ARG(large), large.n && odd.n ? "; " : "", STR_ARG(odd)),
+		NULL);
 }
 
 static void run_finish(struct migrator *m)
@@ -415,7 +416,7 @@ static void run_finish(struct migrator *m)
 	_cleanup_(agreement_view_unrefp) struct agreement_view *view = agreement_view(m->options.agreement);
 	struct cache_census census;
 
-	if (!view || view_common(view, r->kind) != r->version || !turn_await_cache(m, 0)) {
+	if (!view || view_common(view, r->kind) != r->version || !migrator_lock_await_cache(m, 0)) {
 		run_pause(m);
 		return;
 	}

@@ -59,7 +59,7 @@ static void request_dispatch(struct request *q)
 	}
 	if (q->route.door->deprecation) {
 		request_warn(q, str_of(q->route.door->deprecation));
-		audited_deprecated(q);
+		request_audit_deprecated(q);
 	}
 	verb_function(q->route.action)(q);
 }
@@ -139,7 +139,7 @@ static struct request *request_new(struct server *s, struct http_exchange *x)
 	http_set_context(x, q);
 	head_parse(q);
 	dispatch_negotiate(q);
-	q->asked = (struct asked){.delegates = s->options.delegates,
+	q->questions = (struct questions){.delegates = s->options.delegates,
 		.arena = a,
 		.deadline_ms = q->deadline_ms,
 		.done = request_answered,
@@ -152,7 +152,7 @@ void request_on_headers(void *server, struct http_exchange *x)
 	struct request *q = http_context(x);
 
 	if (q) {
-		asked_settle(&q->asked);
+		questions_settle(&q->questions);
 	} else {
 		dispatch_wait_open(server);
 		q = request_new(server, x);
@@ -177,7 +177,7 @@ void request_on_request(void *server, struct http_exchange *x)
 	}
 	q->is_cache_waiter = false;
 	/* What the cache has learnt meanwhile may be that it does not know all there is. */
-	if (!was_cache_waiter || q->wait.result != STORAGE_OK || versions_can_read(q)) {
+	if (!was_cache_waiter || q->wait.result != STORAGE_OK || agreed_version_can_read(q)) {
 		q->next(q);
 	}
 	if (was_cache_waiter) {
@@ -223,7 +223,7 @@ void request_on_done(void *server, struct http_exchange *x)
 		cache_wait_settled(q->server->options.cache);
 	}
 	request_leave(q);
-	audited_complete(q);
+	request_audit_complete(q);
 	request_metrics_count(q, duration_ns);
 	request_log(q, duration_ns);
 	timing_report(q, duration_ns);

@@ -345,7 +345,7 @@ static int bootstrap_namespace(struct server *s, const struct agreement_ticket *
 	struct storage_step put = {.kind = STEP_PUT, .key = key, .value = buf_str(&stored)},
 			    look = {.kind = STEP_GET, .key = key, .keys_only = true};
 	struct storage_txn txn = {.compares = compares,
-		.n_compares = versions_is_guarded(ticket) ? 2 : 1,
+		.n_compares = agreed_version_is_guarded(ticket) ? 2 : 1,
 		.success = &put,
 		.n_success = 1,
 		.failure = &look,

@@ -15,7 +15,7 @@ struct making {
 	const struct datadir *dir;
 	const struct certs_plan *plan;
 	int64_t now_s;
-	struct pair *pairs; /* of the plan, as far as it has been carried out */
+	struct key_pair *pairs; /* of the plan, as far as it has been carried out */
 	struct buf *err;
 };
 
@@ -24,7 +24,7 @@ static bool is_ca(const struct cert *c)
 	return !c->ca;
 }
 
-static const struct pair *issuer_of(const struct making *m, const struct cert *c)
+static const struct key_pair *issuer_of(const struct making *m, const struct cert *c)
 {
 	size_t i = 0;
 	while (strcmp(m->plan->v[i].name, c->ca) != 0) {
@@ -50,28 +50,28 @@ static int write_pem(struct making *m, const struct cert *c, const char *suffix,
 	return result;
 }
 
-static int write_key(struct making *m, const struct cert *c, const struct pair *p)
+static int write_key(struct making *m, const struct cert *c, const struct key_pair *p)
 {
 	gnutls_datum_t pem;
-	int e = pair_export_key(p, &pem);
+	int e = key_pair_export_key(p, &pem);
 	return e < 0 ? refuse_gnutls(m, c, e) : write_pem(m, c, "key", 0600, &pem);
 }
 
 /* The key goes first: a certificate without its key is noticed and made again. */
-static int write_pair(struct making *m, const struct cert *c, const struct pair *p)
+static int write_pair(struct making *m, const struct cert *c, const struct key_pair *p)
 {
 	gnutls_datum_t pem;
 	int result = write_key(m, c, p);
 	if (result) {
 		return result;
 	}
-	int e = pair_export_crt(p, &pem);
+	int e = key_pair_export_crt(p, &pem);
 	return e < 0 ? refuse_gnutls(m, c, e) : write_pem(m, c, "crt", 0644, &pem);
 }
 
 /* 0, or why not: -ENOENT, say, or -EINVAL for what is no PEM. */
-static int read_pem(const struct datadir *d, const struct cert *c, const char *suffix, int (*import)(struct pair *, struct str),
-	struct pair *p)
+static int read_pem(const struct datadir *d, const struct cert *c, const char *suffix,
+	int (*import)(struct key_pair *, struct str), struct key_pair *p)
 {
 	_cleanup_(mem_freep) char *name = mem_printf("%s.%s", c->name, suffix);
 	struct buf text;
@@ -90,36 +90,36 @@ static int read_pem(const struct datadir *d, const struct cert *c, const char *s
 /* What is there of a pair, and what is wrong with it. */
 enum verdict { FOUND_GOOD, FOUND_OLD, FOUND_OTHER, FOUND_BROKEN, FOUND_NOTHING };
 
-static int64_t renew_s(const struct making *m, const struct cert *c, const struct pair *p)
+static int64_t renew_s(const struct making *m, const struct cert *c, const struct key_pair *p)
 {
-	int64_t begin = pair_begin_s(p), end = pair_end_s(p);
+	int64_t begin = key_pair_begin_s(p), end = key_pair_end_s(p);
 	bool is_told = m->plan->renew_before_days > 0 && !is_ca(c);
 	return is_told ? end - m->plan->renew_before_days * DAY_S : end - (end - begin) / 3;
 }
 
-static bool is_fresh(const struct making *m, const struct cert *c, const struct pair *p)
+static bool is_fresh(const struct making *m, const struct cert *c, const struct key_pair *p)
 {
-	return pair_begin_s(p) <= m->now_s && m->now_s <= renew_s(m, c, p);
+	return key_pair_begin_s(p) <= m->now_s && m->now_s <= renew_s(m, c, p);
 }
 
-static enum verdict judge(const struct making *m, const struct cert *c, const struct pair *p)
+static enum verdict judge(const struct making *m, const struct cert *c, const struct key_pair *p)
 {
-	if (!pair_belongs_together(p)) {
+	if (!key_pair_belongs_together(p)) {
 		return FOUND_BROKEN;
 	}
-	if (!pair_is_signed_by(p, is_ca(c) ? p : issuer_of(m, c))) {
+	if (!key_pair_is_signed_by(p, is_ca(c) ? p : issuer_of(m, c))) {
 		return FOUND_OTHER;
 	}
-	if (!is_ca(c) && !pair_has_names(p, &c->recipe)) {
+	if (!is_ca(c) && !key_pair_has_names(p, &c->recipe)) {
 		return FOUND_OTHER;
 	}
 	return is_fresh(m, c, p) ? FOUND_GOOD : FOUND_OLD;
 }
 
-static enum verdict find_pair(const struct making *m, const struct cert *c, struct pair *p)
+static enum verdict find_pair(const struct making *m, const struct cert *c, struct key_pair *p)
 {
-	int crt = read_pem(m->dir, c, "crt", pair_import_crt, p);
-	int key = crt ? crt : read_pem(m->dir, c, "key", pair_import_key, p);
+	int crt = read_pem(m->dir, c, "crt", key_pair_import_crt, p);
+	int key = crt ? crt : read_pem(m->dir, c, "key", key_pair_import_key, p);
 	if (crt == -ENOENT) {
 		return FOUND_NOTHING;
 	}
@@ -143,28 +143,28 @@ static int refuse_ca(struct making *m, const struct cert *c, enum verdict verdic
 	return -EINVAL;
 }
 
-static int make_pair(struct making *m, const struct cert *c, struct pair *p)
+static int make_pair(struct making *m, const struct cert *c, struct key_pair *p)
 {
 	int64_t life_s = (is_ca(c) ? CA_DAYS : m->plan->days) * DAY_S;
-	int e = pair_make(p, &c->recipe, is_ca(c) ? NULL : issuer_of(m, c), m->now_s, life_s);
+	int e = key_pair_make(p, &c->recipe, is_ca(c) ? NULL : issuer_of(m, c), m->now_s, life_s);
 	return e < 0 ? refuse_gnutls(m, c, e) : write_pair(m, c, p);
 }
 
 /* Who knows the old certificate of a CA believes what its key signs later, too. */
-static void keep_key_of_old_ca(const struct cert *c, enum verdict verdict, struct pair *p)
+static void keep_key_of_old_ca(const struct cert *c, enum verdict verdict, struct key_pair *p)
 {
 	gnutls_x509_privkey_t key = NULL;
 	if (is_ca(c) && verdict == FOUND_OLD) {
 		key = take_ptr(p->key);
 	}
-	pair_done(p);
+	key_pair_done(p);
 	p->key = key;
 }
 
 static int ensure_pair(struct making *m, size_t i, struct cert_state *ret)
 {
 	const struct cert *c = &m->plan->v[i];
-	struct pair *p = &m->pairs[i];
+	struct key_pair *p = &m->pairs[i];
 	enum verdict verdict = find_pair(m, c, p);
 	if (is_ca(c) && m->plan->keeps_ca && (verdict == FOUND_OTHER || verdict == FOUND_BROKEN)) {
 		return refuse_ca(m, c, verdict);
@@ -180,7 +180,7 @@ static int ensure_pair(struct making *m, size_t i, struct cert_state *ret)
 		.is_made = verdict != FOUND_GOOD,
 		.is_key_reshaped = verdict == FOUND_GOOD && p->has_misshapen_key,
 		.renew_s = renew_s(m, c, p),
-		.end_s = pair_end_s(p),
+		.end_s = key_pair_end_s(p),
 	};
 	return 0;
 }
@@ -188,7 +188,7 @@ static int ensure_pair(struct making *m, size_t i, struct cert_state *ret)
 int certs_ensure_plan(
 	const struct datadir *d, const struct certs_plan *plan, int64_t now_s, struct cert_state *ret_states, struct buf *err)
 {
-	struct making m = {d, plan, now_s, mem_array(plan->n, sizeof(struct pair)), err};
+	struct making m = {d, plan, now_s, mem_array(plan->n, sizeof(struct key_pair)), err};
 	int result = 0;
 	for (size_t i = 0; i < plan->n && !result; i++) {
 		struct cert_state state;
@@ -198,7 +198,7 @@ int certs_ensure_plan(
 		}
 	}
 	for (size_t i = 0; i < plan->n; i++) {
-		pair_done(&m.pairs[i]);
+		key_pair_done(&m.pairs[i]);
 	}
 	mem_free(m.pairs);
 	return result;

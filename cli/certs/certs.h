@@ -10,7 +10,7 @@
 struct cert {
 	const char *name; /* of the files */
 	const char *ca;   /* the name of an earlier one, which signs it. NULL: it is a CA, signed by itself */
-	struct pair_recipe recipe;
+	struct key_pair_recipe recipe;
 };
 
 /* A CA lives for ten years and is made again in its last third: so it outlives what it signs as long as that lives for CERTS_DAYS_MAX

@@ -13,7 +13,7 @@ enum {
 	ADDRESS_SIZE = 16,
 };
 
-void pair_done(struct pair *p)
+void key_pair_done(struct key_pair *p)
 {
 	if (p->crt) {
 		gnutls_x509_crt_deinit(p->crt);
@@ -21,7 +21,7 @@ void pair_done(struct pair *p)
 	if (p->key) {
 		gnutls_x509_privkey_deinit(p->key);
 	}
-	*p = (struct pair){.crt = NULL};
+	*p = (struct key_pair){.crt = NULL};
 }
 
 /* ---- names ---- */
@@ -46,7 +46,7 @@ static void alternative_init(struct alternative *a, const char *name)
 	}
 }
 
-static int add_names(gnutls_x509_crt_t crt, const struct pair_recipe *r)
+static int add_names(gnutls_x509_crt_t crt, const struct key_pair_recipe *r)
 {
 	int e = 0;
 	for (size_t i = 0; i < r->n_names && e >= 0; i++) {
@@ -57,7 +57,7 @@ static int add_names(gnutls_x509_crt_t crt, const struct pair_recipe *r)
 	return e;
 }
 
-static bool is_wanted(const struct pair_recipe *r, int type, const void *value, size_t n)
+static bool is_wanted(const struct key_pair_recipe *r, int type, const void *value, size_t n)
 {
 	for (size_t i = 0; i < r->n_names; i++) {
 		struct alternative a;
@@ -69,7 +69,7 @@ static bool is_wanted(const struct pair_recipe *r, int type, const void *value, 
 	return false;
 }
 
-bool pair_has_names(const struct pair *p, const struct pair_recipe *r)
+bool key_pair_has_names(const struct key_pair *p, const struct key_pair_recipe *r)
 {
 	char value[NAME_SIZE];
 	unsigned i;
@@ -86,7 +86,7 @@ bool pair_has_names(const struct pair *p, const struct pair_recipe *r)
 	return false;
 }
 
-static int set_subject(gnutls_x509_crt_t crt, const struct pair_recipe *r)
+static int set_subject(gnutls_x509_crt_t crt, const struct key_pair_recipe *r)
 {
 	int e = gnutls_x509_crt_set_dn_by_oid(
 		crt, GNUTLS_OID_X520_COMMON_NAME, 0, r->common_name, (unsigned)strlen(r->common_name));
@@ -108,7 +108,7 @@ static int set_serial(gnutls_x509_crt_t crt)
 	return gnutls_x509_crt_set_serial(crt, serial, sizeof(serial));
 }
 
-static int set_key_ids(const struct pair *p, gnutls_x509_crt_t issuer)
+static int set_key_ids(const struct key_pair *p, gnutls_x509_crt_t issuer)
 {
 	unsigned char id[KEY_ID_SIZE];
 	size_t n = sizeof(id);
@@ -124,16 +124,16 @@ static int set_key_ids(const struct pair *p, gnutls_x509_crt_t issuer)
 }
 
 static const struct {
-	enum pair_purpose purpose;
+	enum key_pair_purpose purpose;
 	const char *oid;
 } purposes[] = {
 	{PAIR_SERVES, GNUTLS_KP_TLS_WWW_SERVER},
 	{PAIR_CALLS, GNUTLS_KP_TLS_WWW_CLIENT},
 };
 
-static int set_purpose(gnutls_x509_crt_t crt, const struct pair_recipe *r)
+static int set_purpose(gnutls_x509_crt_t crt, const struct key_pair_recipe *r)
 {
-	bool is_ca = pair_is_ca(r);
+	bool is_ca = key_pair_is_ca(r);
 	int e = gnutls_x509_crt_set_basic_constraints(crt, is_ca, is_ca ? 0 : -1);
 	if (e >= 0) {
 		e = gnutls_x509_crt_set_key_usage(
@@ -153,7 +153,7 @@ static int set_life(gnutls_x509_crt_t crt, int64_t now_s, int64_t life_s)
 	return e < 0 ? e : gnutls_x509_crt_set_expiration_time(crt, now_s + life_s);
 }
 
-static int ensure_key(struct pair *p)
+static int ensure_key(struct key_pair *p)
 {
 	if (p->key) {
 		return 0;
@@ -166,7 +166,7 @@ static int ensure_key(struct pair *p)
 }
 
 /* Whose it is, and signed by nobody yet. */
-static int generate_body(struct pair *p)
+static int generate_body(struct key_pair *p)
 {
 	int e = gnutls_x509_crt_init(&p->crt);
 	if (e >= 0) {
@@ -179,21 +179,22 @@ static int generate_body(struct pair *p)
 }
 
 /* Of a certificate that was not read GnuTLS does not know the subject, and finds nothing signed by it. */
-static int read_again(struct pair *p)
+static int read_again(struct key_pair *p)
 {
 	gnutls_datum_t pem;
-	int e = pair_export_crt(p, &pem);
+	int e = key_pair_export_crt(p, &pem);
 	if (e < 0) {
 		return e;
 	}
 	gnutls_x509_crt_deinit(p->crt);
 	p->crt = NULL;
-	e = pair_import_crt(p, (struct str){(const char *)pem.data, pem.size});
+	e = key_pair_import_crt(p, (struct str){(const char *)pem.data, pem.size});
 	gnutls_free(pem.data);
 	return e;
 }
 
-int pair_make(struct pair *p, const struct pair_recipe *r, const struct pair *issuer, int64_t now_s, int64_t life_s)
+int key_pair_make(
+	struct key_pair *p, const struct key_pair_recipe *r, const struct key_pair *issuer, int64_t now_s, int64_t life_s)
 {
 	issuer = issuer ? issuer : p;
 	int e = ensure_key(p);
@@ -223,14 +224,14 @@ int pair_make(struct pair *p, const struct pair_recipe *r, const struct pair *is
 
 /* ---- as text ---- */
 
-int pair_import_crt(struct pair *p, struct str pem)
+int key_pair_import_crt(struct key_pair *p, struct str pem)
 {
 	gnutls_datum_t text = {(unsigned char *)(uintptr_t)pem.p, (unsigned)pem.n};
 	int e = gnutls_x509_crt_init(&p->crt);
 	return e < 0 ? e : gnutls_x509_crt_import(p->crt, &text, GNUTLS_X509_FMT_PEM);
 }
 
-int pair_import_key(struct pair *p, struct str pem)
+int key_pair_import_key(struct key_pair *p, struct str pem)
 {
 	gnutls_datum_t text = {(unsigned char *)(uintptr_t)pem.p, (unsigned)pem.n};
 	p->has_misshapen_key = private_key_is_misshapen(pem);
@@ -238,19 +239,19 @@ int pair_import_key(struct pair *p, struct str pem)
 	return e < 0 ? e : gnutls_x509_privkey_import2(p->key, &text, GNUTLS_X509_FMT_PEM, NULL, 0);
 }
 
-int pair_export_crt(const struct pair *p, gnutls_datum_t *ret_pem)
+int key_pair_export_crt(const struct key_pair *p, gnutls_datum_t *ret_pem)
 {
 	return gnutls_x509_crt_export2(p->crt, GNUTLS_X509_FMT_PEM, ret_pem);
 }
 
-int pair_export_key(const struct pair *p, gnutls_datum_t *ret_pem)
+int key_pair_export_key(const struct key_pair *p, gnutls_datum_t *ret_pem)
 {
 	return private_key_export(p->key, ret_pem);
 }
 
 /* ---- judging ---- */
 
-bool pair_belongs_together(const struct pair *p)
+bool key_pair_belongs_together(const struct key_pair *p)
 {
 	unsigned char a[KEY_ID_SIZE], b[KEY_ID_SIZE];
 	size_t n_a = sizeof(a), n_b = sizeof(b);
@@ -258,19 +259,19 @@ bool pair_belongs_together(const struct pair *p)
 		n_a == n_b && memcmp(a, b, n_a) == 0;
 }
 
-bool pair_is_signed_by(const struct pair *p, const struct pair *issuer)
+bool key_pair_is_signed_by(const struct key_pair *p, const struct key_pair *issuer)
 {
 	unsigned status;
 	gnutls_x509_crt_t ca = issuer->crt;
 	return gnutls_x509_crt_verify(p->crt, &ca, 1, GNUTLS_VERIFY_DISABLE_TIME_CHECKS, &status) >= 0 && status == 0;
 }
 
-int64_t pair_begin_s(const struct pair *p)
+int64_t key_pair_begin_s(const struct key_pair *p)
 {
 	return gnutls_x509_crt_get_activation_time(p->crt);
 }
 
-int64_t pair_end_s(const struct pair *p)
+int64_t key_pair_end_s(const struct key_pair *p)
 {
 	return gnutls_x509_crt_get_expiration_time(p->crt);
 }

@@ -116,7 +116,7 @@ static bool wanted_value(struct fsck *f, const struct fsck_index *index, const s
 /* ---- repairing ---- */
 
 /* An entry and the object it follows from, as they are now. */
-struct pair {
+struct key_pair {
 	struct storage_txn read;
 	struct storage_step steps[2];
 	struct arena arena;
@@ -127,7 +127,7 @@ static const struct storage_kv *found(const struct storage_step *step)
 	return step->n_kvs ? &step->kvs[0] : NULL;
 }
 
-static bool read_pair(struct fsck *f, struct pair *p, struct str object_key, struct str entry_key)
+static bool read_pair(struct fsck *f, struct key_pair *p, struct str object_key, struct str entry_key)
 {
 	p->steps[0] = (struct storage_step){.kind = STEP_GET, .key = object_key};
 	p->steps[1] = (struct storage_step){.kind = STEP_GET, .key = entry_key};
@@ -136,7 +136,7 @@ static bool read_pair(struct fsck *f, struct pair *p, struct str object_key, str
 }
 
 /* False: the object cannot be read, so nobody can tell. */
-static bool decide_value(struct fsck *f, struct pair *p, const struct fsck_index *index, const struct object_id *id,
+static bool decide_value(struct fsck *f, struct key_pair *p, const struct fsck_index *index, const struct object_id *id,
 	struct str key, bool *ret_is_wanted, struct str *ret_value)
 {
 	const struct storage_kv *kv = found(&p->steps[0]);
@@ -159,7 +159,7 @@ static struct storage_compare unchanged(const struct storage_step *step)
 }
 
 /* Guarded by both keys as they were read: whoever has written one of them meanwhile makes this try void. NULL: try again. */
-static const char *settle(struct fsck *f, struct pair *p, bool is_wanted, struct str value, bool *ret_is_repaired)
+static const char *settle(struct fsck *f, struct key_pair *p, bool is_wanted, struct str value, bool *ret_is_repaired)
 {
 	const struct storage_kv *entry = found(&p->steps[1]);
 	struct storage_compare guards[] = {unchanged(&p->steps[0]), unchanged(&p->steps[1])};
@@ -183,7 +183,7 @@ static const char *settle(struct fsck *f, struct pair *p, bool is_wanted, struct
 static const char *try_repair(
 	struct fsck *f, const struct fsck_index *index, const struct object_id *id, struct str key, bool *ret_is_repaired)
 {
-	struct pair p = {0};
+	struct key_pair p = {0};
 	struct str value = {NULL, 0};
 	bool is_wanted;
 	const char *result = "etcd does not answer";

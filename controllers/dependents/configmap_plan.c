@@ -99,7 +99,7 @@ static struct str key_of(struct arena *a, const struct provided *p)
 
 static bool add_provision(struct arena *a, struct json *data, const struct provision *v, size_t *n_bytes, struct buf *why)
 {
-	const struct json *value = provided_data(v->provided.kind, v->object->object);
+	const struct json *value = provider_data(v->provided.kind, v->object->object);
 	struct str key = key_of(a, &v->provided);
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, DATA_MAX);

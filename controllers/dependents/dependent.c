@@ -31,7 +31,7 @@ static void notice(struct dependents_state *s, bool is_problem, struct str text)
 static bool has_synced(const struct dependents_state *s)
 {
 	bool has = informer_has_synced(s->dependents);
-	for (size_t i = 0; has && i < PROVIDED_KINDS_MAX && s->provided[i].informer; i++) {
+	for (size_t i = 0; has && i < PROVIDER_KINDS_MAX && s->provided[i].informer; i++) {
 		has = informer_has_synced(s->provided[i].informer);
 	}
 	return has;
@@ -70,7 +70,7 @@ static void on_dependent_update(void *ctx, struct item *old, struct item *depend
 	struct dependents_state *s = ctx;
 	dependents_put(&s->index, dependent);
 	if (!str_eq(old->uid, dependent->uid)) {
-		holdings_release(&s->holdings, old);
+		implemented_release(&s->implemented, old);
 	}
 	enqueue(s, dependent);
 }
@@ -80,7 +80,7 @@ static void on_dependent_delete(void *ctx, struct item *dependent, bool is_guess
 {
 	struct dependents_state *s = ctx;
 	dependents_remove(&s->index, dependent->namespace, dependent->name);
-	holdings_release(&s->holdings, dependent);
+	implemented_release(&s->implemented, dependent);
 }
 
 static void on_implementation_update(void *ctx, struct item *old _unused_, struct item *implementation)
@@ -98,30 +98,30 @@ static void enqueue_referrer(void *ctx, const struct item *dependent)
 	enqueue(ctx, dependent);
 }
 
-static void provided_changed(const struct provided_watch *w, const struct item *item, bool is_gone)
+static void provider_changed(const struct provider_watch *w, const struct item *item, bool is_gone)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
-	struct str key = provided_key(&text, w->kind, item->namespace, item->name);
+	struct str key = provider_key(&text, w->kind, item->namespace, item->name);
 	if (is_gone) {
-		holdings_forget(&w->s->holdings, key);
+		implemented_forget(&w->s->implemented, key);
 	}
 	dependents_each(&w->s->index, key, enqueue_referrer, w->s);
 }
 
 static void on_provided_add(void *ctx, struct item *item, bool is_initial _unused_)
 {
-	provided_changed(ctx, item, false);
+	provider_changed(ctx, item, false);
 }
 
 static void on_provided_update(void *ctx, struct item *old, struct item *item)
 {
-	provided_changed(ctx, item, !str_eq(old->uid, item->uid));
+	provider_changed(ctx, item, !str_eq(old->uid, item->uid));
 }
 
 static void on_provided_delete(void *ctx, struct item *item, bool is_guess _unused_)
 {
-	provided_changed(ctx, item, true);
+	provider_changed(ctx, item, true);
 }
 
 static void on_problem(void *ctx, bool is_over _unused_, struct str text)
@@ -131,7 +131,7 @@ static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 
 static void on_provided_problem(void *ctx, bool is_over _unused_, struct str text)
 {
-	const struct provided_watch *w = ctx;
+	const struct provider_watch *w = ctx;
 	notice(w->s, true, text);
 }
 
@@ -140,10 +140,10 @@ static void on_provided_problem(void *ctx, bool is_over _unused_, struct str tex
 /* Of what is constant, metadata is enough to know when it comes and goes. */
 static void watch_provided(struct dependents_state *s)
 {
-	for (size_t i = 0; i < PROVIDED_KINDS_MAX && provided_kinds[i].kind; i++) {
-		struct provided_watch *w = &s->provided[i];
+	for (size_t i = 0; i < PROVIDER_KINDS_MAX && provider_kinds[i].kind; i++) {
+		struct provider_watch *w = &s->provided[i];
 		w->s = s;
-		w->kind = &provided_kinds[i];
+		w->kind = &provider_kinds[i];
 		w->informer = informer_new(&(struct informer_options){
 			.client = s->env->client,
 			.outage = s->env->outage,
@@ -193,7 +193,7 @@ static void *start(const struct controller_env *env)
 	s->implementer = &configmap_implementer;
 	s->queue = workqueue_new("dependent", RETRY_FIRST_MS, RETRY_LAST_MS);
 	dependents_init(&s->index);
-	holdings_init(&s->holdings);
+	implemented_init(&s->implemented);
 	watch_provided(s);
 	watch_dependents(s);
 	c->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
@@ -210,10 +210,10 @@ static void stop(void *state)
 	workers_stop(&c->workers);
 	informer_free(s->implementations);
 	informer_free(s->dependents);
-	for (size_t i = 0; i < PROVIDED_KINDS_MAX; i++) {
+	for (size_t i = 0; i < PROVIDER_KINDS_MAX; i++) {
 		informer_free(s->provided[i].informer);
 	}
-	holdings_done(&s->holdings);
+	implemented_done(&s->implemented);
 	dependents_done(&s->index);
 	workqueue_free(s->queue);
 	mem_free(c);

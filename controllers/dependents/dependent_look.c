@@ -31,7 +31,7 @@ static void tell_problem(const struct look *l, const struct answer *a)
 
 static struct str key_of(struct look *l, size_t i)
 {
-	return provided_key(&l->key, l->provided[i].kind, l->dependent->namespace, l->provided[i].name);
+	return provider_key(&l->key, l->provided[i].kind, l->dependent->namespace, l->provided[i].name);
 }
 
 /* ---- the Dependent itself ---- */
@@ -82,7 +82,7 @@ static bool keep(struct look *l)
 /* Others stop relying on it first: who still found it among the holdings did so before it could go. */
 static bool withdraw(struct look *l)
 {
-	holdings_release(&l->s->holdings, l->dependent);
+	implemented_release(&l->s->implemented, l->dependent);
 	if (l->place.state != PLACE_EMPTY && l->place.state != PLACE_FILLED) {
 		return true;
 	}
@@ -120,7 +120,7 @@ static bool is_made_from(const struct look *l, size_t i, const struct item *obje
 
 static struct item *cached(const struct look *l, size_t i)
 {
-	struct informer *f = l->s->provided[l->provided[i].kind - provided_kinds].informer;
+	struct informer *f = l->s->provided[l->provided[i].kind - provider_kinds].informer;
 	return informer_get(f, l->dependent->namespace, l->provided[i].name);
 }
 
@@ -129,7 +129,7 @@ static struct verdict verdict_by_cache(struct look *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		_cleanup_(item_unrefp) struct item *object = cached(l, i);
-		l->uses[i] = provided_use(object, is_made_from(l, i, object));
+		l->uses[i] = provider_use(object, is_made_from(l, i, object));
 	}
 	return verdict_of(&l->scratch, l->provided, l->uses, l->n);
 }
@@ -166,7 +166,7 @@ static void take_newer(struct look *l, size_t i)
 
 static int look_at_provided(struct look *l, size_t i)
 {
-	struct item *object = holdings_get(&l->s->holdings, key_of(l, i));
+	struct item *object = implemented_get(&l->s->implemented, key_of(l, i));
 	bool is_held = object != NULL;
 	int r = is_held ? 0 : get_fresh(l, i, &object);
 	if (r) {
@@ -175,7 +175,7 @@ static int look_at_provided(struct look *l, size_t i)
 	if (is_held) {
 		count(&l->s->counters, SPARED_GETS);
 	}
-	l->uses[i] = provided_use(object, is_held || is_made_from(l, i, object));
+	l->uses[i] = provider_use(object, is_held || is_made_from(l, i, object));
 	l->provisions[i] = (struct provision){l->provided[i], object};
 	if (object) {
 		take_newer(l, i);
@@ -197,7 +197,7 @@ static int look_at_all(struct look *l)
 static void hold_all(struct look *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		holdings_add(&l->s->holdings, key_of(l, i), l->provisions[i].object, l->dependent);
+		implemented_add(&l->s->implemented, key_of(l, i), l->provisions[i].object, l->dependent);
 	}
 }
 
@@ -266,7 +266,7 @@ static enum outcome look(struct look *l)
 static void look_init(struct look *l, struct dependents_state *s, struct item *dependent)
 {
 	*l = (struct look){.s = s, .first = dependent, .dependent = item_ref(dependent)};
-	l->n = provided_of(dependent->object, l->provided);
+	l->n = provider_of(dependent->object, l->provided);
 	place_init(&l->place);
 	buf_init(&l->key, PROVIDED_KEY_MAX);
 	arena_init(&l->scratch, SCRATCH_MAX);

@@ -9,14 +9,14 @@
 #include "controllers/kit/controller.h"
 #include "controllers/kit/counters.h"
 
-enum { PROVIDED_KINDS_MAX = 4 };
+enum { PROVIDER_KINDS_MAX = 4 };
 
 struct dependents_state;
 
 /* One kind of what may be referred to. */
-struct provided_watch {
+struct provider_watch {
 	struct dependents_state *s;
-	const struct provided_kind *kind;
+	const struct provider_kind *kind;
 	struct informer *informer;
 };
 
@@ -25,9 +25,9 @@ struct dependents_state {
 	const struct implementer *implementer;
 	struct workqueue *queue; /* NAMESPACE/NAME */
 	struct informer *dependents, *implementations;
-	struct provided_watch provided[PROVIDED_KINDS_MAX]; /* as provided_kinds */
+	struct provider_watch provided[PROVIDER_KINDS_MAX]; /* as provider_kinds */
 	struct dependents index;
-	struct holdings holdings;
+	struct implemented implemented;
 	struct counters counters;
 };
 

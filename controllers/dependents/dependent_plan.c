@@ -8,7 +8,7 @@ enum { MESSAGE_MAX = 32 * 1024, SCRATCH_MAX = 64 << 20 };
 
 /* ---- may it be used ---- */
 
-enum use provided_use(const struct item *object, bool is_used)
+enum use provider_use(const struct item *object, bool is_used)
 {
 	if (!object) {
 		return USE_ABSENT;

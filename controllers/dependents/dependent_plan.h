@@ -15,7 +15,7 @@ enum use {
 	USE_TERMINATING,
 };
 /* object: NULL for absent. is_used: the Dependent is implemented with it already, which keeps it. */
-enum use provided_use(const struct item *object, bool is_used);
+enum use provider_use(const struct item *object, bool is_used);
 
 enum dependent_phase { DEPENDENT_PENDING, DEPENDENT_IMPLEMENTED, DEPENDENT_BROKEN };
 

@@ -57,11 +57,11 @@ static void unlink_from(struct dependents *d, struct str provided, struct str ke
 static void link_all(struct dependents *d, struct str key, struct item *dependent, bool is_there)
 {
 	struct provided provided[REFERENCES_MAX];
-	size_t n = provided_of(dependent->object, provided);
+	size_t n = provider_of(dependent->object, provided);
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
 	for (size_t i = 0; i < n; i++) {
-		struct str to = provided_key(&text, provided[i].kind, dependent->namespace, provided[i].name);
+		struct str to = provider_key(&text, provided[i].kind, dependent->namespace, provided[i].name);
 		if (is_there) {
 			link_to(d, to, key, dependent);
 		} else {
@@ -105,18 +105,19 @@ void dependents_remove(struct dependents *d, struct str namespace, struct str na
 	pthread_mutex_unlock(&d->lock);
 }
 
-bool dependents_refer_to(struct dependents *d, struct str provided_key)
+bool dependents_refer_to(struct dependents *d, struct str provider_key)
 {
 	pthread_mutex_lock(&d->lock);
-	bool is_referred_to = map_get(&d->by_provided, provided_key) != NULL;
+	bool is_referred_to = map_get(&d->by_provided, provider_key) != NULL;
 	pthread_mutex_unlock(&d->lock);
 	return is_referred_to;
 }
 
-void dependents_each(struct dependents *d, struct str provided_key, void (*each)(void *ctx, const struct item *dependent), void *ctx)
+void dependents_each(
+	struct dependents *d, struct str provider_key, void (*each)(void *ctx, const struct item *dependent), void *ctx)
 {
 	pthread_mutex_lock(&d->lock);
-	const struct map *referrers = map_get(&d->by_provided, provided_key);
+	const struct map *referrers = map_get(&d->by_provided, provider_key);
 	for (struct map_entry *e = referrers ? map_next(referrers, NULL) : NULL; e; e = map_next(referrers, e)) {
 		each(ctx, e->value);
 	}

@@ -11,7 +11,7 @@
 struct dependents {
 	pthread_mutex_t lock;
 	struct map by_name;     /* "NAMESPACE/NAME" to items, whose references it holds */
-	struct map by_provided; /* provided_key() to maps of the same */
+	struct map by_provided; /* provider_key() to maps of the same */
 };
 
 void dependents_init(struct dependents *d);
@@ -21,8 +21,9 @@ void dependents_done(struct dependents *d);
 void dependents_put(struct dependents *d, struct item *dependent);
 void dependents_remove(struct dependents *d, struct str namespace, struct str name);
 
-bool dependents_refer_to(struct dependents *d, struct str provided_key);
+bool dependents_refer_to(struct dependents *d, struct str provider_key);
 /* Calls each() under the lock: it must be quick and not call this. */
-void dependents_each(struct dependents *d, struct str provided_key, void (*each)(void *ctx, const struct item *dependent), void *ctx);
+void dependents_each(
+	struct dependents *d, struct str provider_key, void (*each)(void *ctx, const struct item *dependent), void *ctx);
 
 #endif

@@ -9,7 +9,7 @@ struct holding {
 	struct map holders; /* "NAMESPACE/NAME" of Dependents */
 };
 
-void holdings_init(struct holdings *h)
+void implemented_init(struct implemented *h)
 {
 	pthread_mutex_init(&h->lock, NULL);
 	map_init(&h->by_provided, HOLDINGS_MAX);
@@ -24,7 +24,7 @@ static void holding_free(struct holding *g)
 	}
 }
 
-void holdings_done(struct holdings *h)
+void implemented_done(struct implemented *h)
 {
 	for (struct map_entry *e = map_next(&h->by_provided, NULL); e; e = map_next(&h->by_provided, e)) {
 		holding_free(e->value);
@@ -33,21 +33,21 @@ void holdings_done(struct holdings *h)
 	pthread_mutex_destroy(&h->lock);
 }
 
-struct item *holdings_get(struct holdings *h, struct str provided_key)
+struct item *implemented_get(struct implemented *h, struct str provider_key)
 {
 	pthread_mutex_lock(&h->lock);
-	const struct holding *g = map_get(&h->by_provided, provided_key);
+	const struct holding *g = map_get(&h->by_provided, provider_key);
 	struct item *object = g ? item_ref(g->object) : NULL;
 	pthread_mutex_unlock(&h->lock);
 	return object;
 }
 
-static struct holding *make(struct holdings *h, struct str provided_key, struct item *object)
+static struct holding *make(struct implemented *h, struct str provider_key, struct item *object)
 {
 	struct holding *g = mem_new(struct holding);
 	g->object = item_ref(object);
 	map_init(&g->holders, HOLDINGS_MAX);
-	map_set(&h->by_provided, provided_key, g, NULL);
+	map_set(&h->by_provided, provider_key, g, NULL);
 	return g;
 }
 
@@ -59,30 +59,30 @@ static void take_newer(struct holding *g, struct item *object)
 	}
 }
 
-void holdings_add(struct holdings *h, struct str provided_key, struct item *object, const struct item *dependent)
+void implemented_add(struct implemented *h, struct str provider_key, struct item *object, const struct item *dependent)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
 	struct str key = store_key(&text, dependent->namespace, dependent->name);
 
 	pthread_mutex_lock(&h->lock);
-	struct holding *g = map_get(&h->by_provided, provided_key);
-	g = g ? g : make(h, provided_key, object);
+	struct holding *g = map_get(&h->by_provided, provider_key);
+	g = g ? g : make(h, provider_key, object);
 	take_newer(g, object);
 	map_set(&g->holders, key, g, NULL);
 	pthread_mutex_unlock(&h->lock);
 }
 
 /* Under the lock. */
-static void forget(struct holdings *h, struct str provided_key)
+static void forget(struct implemented *h, struct str provider_key)
 {
-	holding_free(map_remove(&h->by_provided, provided_key));
+	holding_free(map_remove(&h->by_provided, provider_key));
 }
 
-void holdings_release(struct holdings *h, const struct item *dependent)
+void implemented_release(struct implemented *h, const struct item *dependent)
 {
 	struct provided provided[REFERENCES_MAX];
-	size_t n = provided_of(dependent->object, provided);
+	size_t n = provider_of(dependent->object, provided);
 	_cleanup_(buf_done) struct buf text, to;
 	buf_init(&text, PROVIDED_KEY_MAX);
 	buf_init(&to, PROVIDED_KEY_MAX);
@@ -90,7 +90,7 @@ void holdings_release(struct holdings *h, const struct item *dependent)
 
 	pthread_mutex_lock(&h->lock);
 	for (size_t i = 0; i < n; i++) {
-		struct str of = provided_key(&to, provided[i].kind, dependent->namespace, provided[i].name);
+		struct str of = provider_key(&to, provided[i].kind, dependent->namespace, provided[i].name);
 		struct holding *g = map_get(&h->by_provided, of);
 		if (g && map_remove(&g->holders, key) && !g->holders.n) {
 			forget(h, of);
@@ -99,9 +99,9 @@ void holdings_release(struct holdings *h, const struct item *dependent)
 	pthread_mutex_unlock(&h->lock);
 }
 
-void holdings_forget(struct holdings *h, struct str provided_key)
+void implemented_forget(struct implemented *h, struct str provider_key)
 {
 	pthread_mutex_lock(&h->lock);
-	forget(h, provided_key);
+	forget(h, provider_key);
 	pthread_mutex_unlock(&h->lock);
 }

@@ -12,21 +12,21 @@
 
 #include <pthread.h>
 
-struct holdings {
+struct implemented {
 	pthread_mutex_t lock;
-	struct map by_provided; /* provided_key() to what is known of it, and who is implemented with it */
+	struct map by_provided; /* provider_key() to what is known of it, and who is implemented with it */
 };
 
-void holdings_init(struct holdings *h);
-void holdings_done(struct holdings *h);
+void implemented_init(struct implemented *h);
+void implemented_done(struct implemented *h);
 
 /* What was last read of the object from the server, if a Dependent is implemented with it: a reference, or NULL. */
-struct item *holdings_get(struct holdings *h, struct str provided_key);
+struct item *implemented_get(struct implemented *h, struct str provider_key);
 /* The Dependent is implemented with that object, which was read from the server, or came out of here. */
-void holdings_add(struct holdings *h, struct str provided_key, struct item *object, const struct item *dependent);
+void implemented_add(struct implemented *h, struct str provider_key, struct item *object, const struct item *dependent);
 /* The Dependent is not implemented any more, or is about to be so. */
-void holdings_release(struct holdings *h, const struct item *dependent);
+void implemented_release(struct implemented *h, const struct item *dependent);
 /* The object is gone, whatever was relied on. */
-void holdings_forget(struct holdings *h, struct str provided_key);
+void implemented_forget(struct implemented *h, struct str provider_key);
 
 #endif

@@ -35,15 +35,15 @@ struct providers_state;
 /* One kind of what may be referred to. */
 struct watched_kind {
 	struct providers_state *s;
-	const struct provided_kind *kind;
+	const struct provider_kind *kind;
 	struct informer *informer;
 };
 
 struct providers_state {
 	const struct controller_env *env;
-	struct workqueue *queue; /* provided_key() */
+	struct workqueue *queue; /* provider_key() */
 	struct informer *dependents;
-	struct watched_kind watched[KINDS_MAX]; /* as provided_kinds */
+	struct watched_kind watched[KINDS_MAX]; /* as provider_kinds */
 	struct dependents index;
 	struct workers workers;
 	struct counters counters;
@@ -82,7 +82,8 @@ static enum outcome let_go(struct providers_state *s, const struct target *t, co
 
 /* The latest there is, from etcd: no resourceVersion. A Dependent that it shows and the cache does not is looked for again, until the cache
  * shows it, so that its end will be told, or it is gone. */
-static enum outcome ask(struct providers_state *s, const struct provided_kind *kind, const struct target *t, const struct item *item)
+static enum outcome ask(
+	struct providers_state *s, const struct provider_kind *kind, const struct target *t, const struct item *item)
 {
 	_cleanup_(answer_done) struct answer answer;
 	_cleanup_(buf_done) struct buf field;
@@ -99,12 +100,12 @@ static enum outcome ask(struct providers_state *s, const struct provided_kind *k
 
 static enum outcome look_at(struct providers_state *s, struct str key)
 {
-	const struct provided_kind *kind;
+	const struct provider_kind *kind;
 	struct str ns, name;
-	if (!provided_parse_key(key, &kind, &ns, &name)) {
+	if (!provider_parse_key(key, &kind, &ns, &name)) {
 		return DONE;
 	}
-	_cleanup_(item_unrefp) struct item *item = informer_get(s->watched[kind - provided_kinds].informer, ns, name);
+	_cleanup_(item_unrefp) struct item *item = informer_get(s->watched[kind - provider_kinds].informer, ns, name);
 	if (!item) {
 		return DONE;
 	}
@@ -141,11 +142,11 @@ static void work(void *ctx, struct str key)
 static void enqueue_freed(struct providers_state *s, const struct item *dependent)
 {
 	struct provided provided[REFERENCES_MAX];
-	size_t n = provided_of(dependent->object, provided);
+	size_t n = provider_of(dependent->object, provided);
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
 	for (size_t i = 0; i < n; i++) {
-		struct str key = provided_key(&text, provided[i].kind, dependent->namespace, provided[i].name);
+		struct str key = provider_key(&text, provided[i].kind, dependent->namespace, provided[i].name);
 		if (!dependents_refer_to(&s->index, key)) {
 			workqueue_add(s->queue, key);
 		}
@@ -172,23 +173,23 @@ static void on_dependent_delete(void *ctx, struct item *dependent, bool is_guess
 	enqueue_freed(s, dependent);
 }
 
-static void provided_changed(const struct watched_kind *w, const struct item *item)
+static void provider_changed(const struct watched_kind *w, const struct item *item)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
 	if (provider_next(item_meta(item), false) != PROVIDER_LEAVE) {
-		workqueue_add(w->s->queue, provided_key(&text, w->kind, item->namespace, item->name));
+		workqueue_add(w->s->queue, provider_key(&text, w->kind, item->namespace, item->name));
 	}
 }
 
 static void on_provided_add(void *ctx, struct item *item, bool is_initial _unused_)
 {
-	provided_changed(ctx, item);
+	provider_changed(ctx, item);
 }
 
 static void on_provided_update(void *ctx, struct item *old _unused_, struct item *item)
 {
-	provided_changed(ctx, item);
+	provider_changed(ctx, item);
 }
 
 static void on_dependents_problem(void *ctx, bool is_over _unused_, struct str text)
@@ -207,10 +208,10 @@ static void on_provided_problem(void *ctx, bool is_over _unused_, struct str tex
 /* ControllerRevisions without the label, too: it may have been taken off since, the finalizer is what counts. */
 static void watch_kinds(struct providers_state *s)
 {
-	for (size_t i = 0; i < KINDS_MAX && provided_kinds[i].kind; i++) {
+	for (size_t i = 0; i < KINDS_MAX && provider_kinds[i].kind; i++) {
 		struct watched_kind *w = &s->watched[i];
 		w->s = s;
-		w->kind = &provided_kinds[i];
+		w->kind = &provider_kinds[i];
 		w->informer = informer_new(&(struct informer_options){
 			.client = s->env->client,
 			.outage = s->env->outage,

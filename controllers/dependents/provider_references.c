@@ -4,7 +4,7 @@
 
 #define ANNALS_V1(plural) {{"annals.dev", 10}, {"v1", 2}, {plural, sizeof(plural) - 1}}
 
-const struct provided_kind provided_kinds[] = {
+const struct provider_kind provider_kinds[] = {
 	{"Provider", ANNALS_V1("providers"), "spec.providers.", (const char *const[]){"spec", "data", NULL}, false},
 	{"ControllerRevision", ANNALS_V1("controllerrevisions"), "spec.controllerRevisions.",
 		(const char *const[]){"data", NULL}, true},
@@ -13,30 +13,30 @@ const struct provided_kind provided_kinds[] = {
 
 const struct resource dependents_resource = ANNALS_V1("dependents");
 
-static const struct provided_kind *by_kind(struct str kind)
+static const struct provider_kind *by_kind(struct str kind)
 {
-	const struct provided_kind *k = provided_kinds;
+	const struct provider_kind *k = provider_kinds;
 	while (k->kind && !str_is(kind, k->kind)) {
 		k++;
 	}
 	return k->kind ? k : NULL;
 }
 
-static const struct provided_kind *by_plural(struct str plural)
+static const struct provider_kind *by_plural(struct str plural)
 {
-	const struct provided_kind *k = provided_kinds;
+	const struct provider_kind *k = provider_kinds;
 	while (k->kind && !str_eq(plural, k->resource.plural)) {
 		k++;
 	}
 	return k->kind ? k : NULL;
 }
 
-size_t provided_of(const struct json *dependent, struct provided ret[REFERENCES_MAX])
+size_t provider_of(const struct json *dependent, struct provided ret[REFERENCES_MAX])
 {
 	const struct json *list = json_gets(json_gets(dependent, "spec"), "providers"), *r;
 	size_t n = 0;
 	for (uint32_t i = 0; n < REFERENCES_MAX && (r = list_item(list, i)); i++) {
-		const struct provided_kind *kind = by_kind(member_text(r, "kind"));
+		const struct provider_kind *kind = by_kind(member_text(r, "kind"));
 		if (kind) {
 			ret[n++] = (struct provided){kind, member_text(r, "name")};
 		}
@@ -44,7 +44,7 @@ size_t provided_of(const struct json *dependent, struct provided ret[REFERENCES_
 	return n;
 }
 
-const struct json *provided_data(const struct provided_kind *kind, const struct json *object)
+const struct json *provider_data(const struct provider_kind *kind, const struct json *object)
 {
 	for (const char *const *name = kind->data; *name; name++) {
 		object = json_gets(object, *name);
@@ -52,14 +52,14 @@ const struct json *provided_data(const struct provided_kind *kind, const struct 
 	return object;
 }
 
-struct str provided_key(struct buf *out, const struct provided_kind *kind, struct str namespace, struct str name)
+struct str provider_key(struct buf *out, const struct provider_kind *kind, struct str namespace, struct str name)
 {
 	buf_clear(out);
 	buf_printf(out, STR_FMT "/" STR_FMT "/" STR_FMT, STR_ARG(kind->resource.plural), STR_ARG(namespace), STR_ARG(name));
 	return buf_str(out);
 }
 
-bool provided_parse_key(struct str key, const struct provided_kind **ret_kind, struct str *ret_namespace, struct str *ret_name)
+bool provider_parse_key(struct str key, const struct provider_kind **ret_kind, struct str *ret_namespace, struct str *ret_name)
 {
 	struct str plural, rest;
 	*ret_kind = str_cut(key, '/', &plural, &rest) ? by_plural(plural) : NULL;

@@ -2,16 +2,16 @@
 
 enum { KEY_PREFIX = 1 };
 
-void turns_init(struct turns *t, const struct turns_limits *limits)
+void fair_queue_init(struct fair_queue *t, const struct fair_queue_limits *limits)
 {
-	*t = (struct turns){.limits = *limits};
+	*t = (struct fair_queue){.limits = *limits};
 	map_init(&t->sources, SIZE_MAX);
 	for (size_t i = 0; i < TURN_CLASSES; i++) {
 		list_init(&t->rings[i]);
 	}
 }
 
-void turns_done(struct turns *t)
+void fair_queue_done(struct fair_queue *t)
 {
 	map_done(&t->sources);
 }
@@ -19,9 +19,9 @@ void turns_done(struct turns *t)
 /* ---- sources ---- */
 
 /* The class is the key's first byte. */
-static struct turn_source *source_new(enum turn_class class, struct str key)
+static struct queue_source *source_new(enum queue_class class, struct str key)
 {
-	struct turn_source *s = mem_new(struct turn_source);
+	struct queue_source *s = mem_new(struct queue_source);
 	s->class = class;
 	s->n_key = KEY_PREFIX + key.n;
 	s->key = mem_alloc(s->n_key);
@@ -32,17 +32,17 @@ static struct turn_source *source_new(enum turn_class class, struct str key)
 	return s;
 }
 
-static void source_free(struct turn_source *s)
+static void source_free(struct queue_source *s)
 {
 	mem_free(s->key);
 	mem_free(s);
 }
 
-struct turn_source *turns_source(struct turns *t, enum turn_class class, struct str key)
+struct queue_source *fair_queue_source(struct fair_queue *t, enum queue_class class, struct str key)
 {
-	struct turn_source *fresh = source_new(class, key);
+	struct queue_source *fresh = source_new(class, key);
 	struct str name = {fresh->key, fresh->n_key};
-	struct turn_source *s = map_get(&t->sources, name);
+	struct queue_source *s = map_get(&t->sources, name);
 	if (s) {
 		source_free(fresh);
 	} else {
@@ -53,7 +53,7 @@ struct turn_source *turns_source(struct turns *t, enum turn_class class, struct 
 	return s;
 }
 
-void turns_unref(struct turns *t, struct turn_source *s)
+void fair_queue_unref(struct fair_queue *t, struct queue_source *s)
 {
 	if (--s->n_refs == 0) {
 		map_remove(&t->sources, (struct str){s->key, s->n_key});
@@ -62,7 +62,7 @@ void turns_unref(struct turns *t, struct turn_source *s)
 }
 
 /* In its class's ring while it may begin something; at the end, if it has not been there. */
-static void settle(struct turns *t, struct turn_source *s)
+static void settle(struct fair_queue *t, struct queue_source *s)
 {
 	if (list_is_empty(&s->queue) || s->n_running >= t->limits.source) {
 		list_remove(&s->ring);
@@ -73,39 +73,39 @@ static void settle(struct turns *t, struct turn_source *s)
 
 /* ---- turns ---- */
 
-void turn_init(struct turn *turn, struct turn_source *source)
+void turn_init(struct turn *turn, struct queue_source *source)
 {
 	turn->source = source;
 	list_init(&turn->link);
 }
 
-void turns_wait(struct turns *t, struct turn *turn)
+void fair_queue_wait(struct fair_queue *t, struct turn *turn)
 {
 	list_append(&turn->source->queue, &turn->link);
 	settle(t, turn->source);
 }
 
-void turns_leave(struct turns *t, struct turn *turn)
+void fair_queue_leave(struct fair_queue *t, struct turn *turn)
 {
 	list_remove(&turn->link);
 	settle(t, turn->source);
 }
 
-static struct turn_source *next_source(const struct turns *t)
+static struct queue_source *next_source(const struct fair_queue *t)
 {
 	if (t->n_running >= t->limits.all) {
 		return NULL;
 	}
 	if (!list_is_empty(&t->rings[TURN_FIRST])) {
-		return list_entry(t->rings[TURN_FIRST].next, struct turn_source, ring);
+		return list_entry(t->rings[TURN_FIRST].next, struct queue_source, ring);
 	}
 	bool has_place = t->n_running_second < t->limits.second_class && !list_is_empty(&t->rings[TURN_SECOND]);
-	return has_place ? list_entry(t->rings[TURN_SECOND].next, struct turn_source, ring) : NULL;
+	return has_place ? list_entry(t->rings[TURN_SECOND].next, struct queue_source, ring) : NULL;
 }
 
-struct turn *turns_next(struct turns *t)
+struct turn *fair_queue_next(struct fair_queue *t)
 {
-	struct turn_source *s = next_source(t);
+	struct queue_source *s = next_source(t);
 	if (!s) {
 		return NULL;
 	}
@@ -119,9 +119,9 @@ struct turn *turns_next(struct turns *t)
 	return turn;
 }
 
-void turns_end(struct turns *t, struct turn *turn)
+void fair_queue_end(struct fair_queue *t, struct turn *turn)
 {
-	struct turn_source *s = turn->source;
+	struct queue_source *s = turn->source;
 	s->n_running--;
 	t->n_running--;
 	t->n_running_second -= s->class == TURN_SECOND;

@@ -7,15 +7,15 @@
 #include "base/list.h"
 #include "base/map.h"
 
-enum turn_class { TURN_FIRST, TURN_SECOND, TURN_CLASSES };
+enum queue_class { TURN_FIRST, TURN_SECOND, TURN_CLASSES };
 
 /* At once, of what has begun. */
-struct turns_limits {
+struct fair_queue_limits {
 	size_t all, second_class, source;
 };
 
-struct turn_source {
-	enum turn_class class;
+struct queue_source {
+	enum queue_class class;
 	size_t n_waiters; /* whoever uses this counts in it who waits for answers */
 	/* private */
 	char *key;
@@ -25,28 +25,28 @@ struct turn_source {
 };
 
 struct turn {
-	struct turn_source *source; /* a reference */
+	struct queue_source *source; /* a reference */
 	struct list link;           /* private */
 };
 
-struct turns {
-	struct turns_limits limits;
+struct fair_queue {
+	struct fair_queue_limits limits;
 	struct map sources;
 	struct list rings[TURN_CLASSES];
 	size_t n_running, n_running_second;
 };
 
-void turns_init(struct turns *t, const struct turns_limits *limits);
-void turns_done(struct turns *t); /* there are no sources any more */
+void fair_queue_init(struct fair_queue *t, const struct fair_queue_limits *limits);
+void fair_queue_done(struct fair_queue *t); /* there are no sources any more */
 /* A reference to a source, perhaps a new one. Sources of different classes are different. */
-struct turn_source *turns_source(struct turns *t, enum turn_class class, struct str key);
-void turns_unref(struct turns *t, struct turn_source *s);
+struct queue_source *fair_queue_source(struct fair_queue *t, enum queue_class class, struct str key);
+void fair_queue_unref(struct fair_queue *t, struct queue_source *s);
 
 /* A turn is waiting, running or neither. */
-void turn_init(struct turn *turn, struct turn_source *source); /* takes the reference; neither */
-void turns_wait(struct turns *t, struct turn *turn);
-void turns_leave(struct turns *t, struct turn *turn); /* waiting no more */
-struct turn *turns_next(struct turns *t);             /* the next, running from now on; NULL: none may begin */
-void turns_end(struct turns *t, struct turn *turn);   /* running no more */
+void turn_init(struct turn *turn, struct queue_source *source); /* takes the reference; neither */
+void fair_queue_wait(struct fair_queue *t, struct turn *turn);
+void fair_queue_leave(struct fair_queue *t, struct turn *turn); /* waiting no more */
+struct turn *fair_queue_next(struct fair_queue *t);             /* the next, running from now on; NULL: none may begin */
+void fair_queue_end(struct fair_queue *t, struct turn *turn);   /* running no more */
 
 #endif

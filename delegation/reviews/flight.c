@@ -67,7 +67,7 @@ static void on_try(struct call *c, int code, int64_t duration_ns)
 	f->options.on_try(f->options.ctx, code, duration_ns);
 }
 
-struct flight *flight_new(struct flights *f, const struct flight_request *r, struct turn_source *source)
+struct flight *flight_new(struct flights *f, const struct flight_request *r, struct queue_source *source)
 {
 	const struct flights_options *o = &f->options;
 	struct flight *flight = mem_new(struct flight);
@@ -106,7 +106,7 @@ static void count_out(struct flights *f, struct flight *flight)
 	f->n_flights--;
 	f->n_bytes -= flight->n_bytes;
 	f->n_second -= flight->turn.source->class == TURN_SECOND;
-	turns_unref(&f->turns, flight->turn.source);
+	fair_queue_unref(&f->fair_queue, flight->turn.source);
 }
 
 static void free_flight(struct flight *flight)

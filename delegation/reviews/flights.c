@@ -64,22 +64,22 @@ bool flights_find(struct flights *f, struct question *q, struct str key)
 	return is_found;
 }
 
-static struct turn_source *source_of(struct flights *f, const struct flight_request *r)
+static struct queue_source *source_of(struct flights *f, const struct flight_request *r)
 {
 	bool is_stranger = f->options.max_strangers && !answers_remembers(&f->answers, r->key);
 	bool is_known = f->options.max_strangers && !is_stranger;
-	return turns_source(&f->turns, is_stranger ? TURN_SECOND : TURN_FIRST, is_known ? r->key : r->source);
+	return fair_queue_source(&f->fair_queue, is_stranger ? TURN_SECOND : TURN_FIRST, is_known ? r->key : r->source);
 }
 
 /* Is there room for one more flight? Under the lock. */
-static bool has_room(const struct flights *f, const struct flight_request *r, const struct turn_source *source)
+static bool has_room(const struct flights *f, const struct flight_request *r, const struct queue_source *source)
 {
 	bool has_place = source->class == TURN_FIRST || f->n_second < f->options.max_strangers;
 	return has_place && f->n_flights < FLIGHTS_MAX && f->n_bytes + flight_bytes(r) <= FLIGHTS_BYTES_MAX;
 }
 
 /* Is there room for one more who waits? Under the lock. */
-static bool may_wait(const struct flights *f, const struct turn_source *source)
+static bool may_wait(const struct flights *f, const struct queue_source *source)
 {
 	return f->n_waiting < WAITING_MAX && (!f->options.source_waiting || source->n_waiters < f->options.source_waiting);
 }
@@ -87,9 +87,9 @@ static bool may_wait(const struct flights *f, const struct turn_source *source)
 /* NULL: there is no room. Under the lock. */
 static struct flight *begin_flight(struct flights *f, const struct flight_request *r)
 {
-	struct turn_source *source = source_of(f, r);
+	struct queue_source *source = source_of(f, r);
 	if (!has_room(f, r, source) || !may_wait(f, source)) {
-		turns_unref(&f->turns, source);
+		fair_queue_unref(&f->fair_queue, source);
 		return NULL;
 	}
 	struct flight *flight = flight_new(f, r, source);
@@ -173,8 +173,8 @@ struct flights *flights_new(const struct flights_options *options)
 	pthread_mutex_init(&f->lock, NULL);
 	answers_init(&f->answers, options->max_answers, options->max_bytes, options->free_value);
 	answers_init(&f->lesser, options->max_lesser, options->max_bytes, options->free_value);
-	turns_init(&f->turns,
-		&(struct turns_limits){.all = RUNNING_MAX,
+	fair_queue_init(&f->fair_queue,
+		&(struct fair_queue_limits){.all = RUNNING_MAX,
 			.second_class = RUNNING_STRANGERS_MAX,
 			.source = options->source_running ? options->source_running : RUNNING_MAX});
 	map_init(&f->by_key, FLIGHTS_MAX);
@@ -204,7 +204,7 @@ struct flights *flights_free(struct flights *f)
 		map_done(&f->by_key);
 		answers_done(&f->answers);
 		answers_done(&f->lesser);
-		turns_done(&f->turns);
+		fair_queue_done(&f->fair_queue);
 		pthread_mutex_destroy(&f->lock);
 		mem_free(f);
 	}

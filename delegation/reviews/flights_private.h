@@ -11,7 +11,7 @@ enum { WHY_MAX = 4096 };
 struct waiting {
 	struct list link;
 	struct question *q;
-	struct turn_source *source; /* the flight's */
+	struct queue_source *source; /* the flight's */
 	int64_t began_ns;
 };
 
@@ -34,7 +34,7 @@ struct flights {
 	struct answers answers, lesser;
 	struct map by_key; /* flights that may be joined */
 	struct list starting;
-	struct turns turns;
+	struct fair_queue fair_queue;
 	size_t n_flights, n_waiting, n_bytes;
 	size_t n_second;    /* flights of the second class */
 	int64_t soonest_ms; /* of the deadlines that came since the client's thread looked */
@@ -50,7 +50,7 @@ struct flights {
 /* ---- one ---- */
 
 /* Takes the reference to the source. Under the lock. */
-struct flight *flight_new(struct flights *f, const struct flight_request *r, struct turn_source *source);
+struct flight *flight_new(struct flights *f, const struct flight_request *r, struct queue_source *source);
 static inline size_t flight_bytes(const struct flight_request *r)
 {
 	return sizeof(struct flight) + r->key.n + r->path.n + r->body.n;

@@ -7,7 +7,7 @@
 static struct flight *take_next(struct flights *f)
 {
 	pthread_mutex_lock(&f->lock);
-	struct turn *turn = turns_next(&f->turns);
+	struct turn *turn = fair_queue_next(&f->fair_queue);
 	pthread_mutex_unlock(&f->lock);
 	return turn ? container_of(turn, struct flight, turn) : NULL;
 }
@@ -67,7 +67,7 @@ void flights_on_call_done(struct call *c)
 
 	list_remove(&flight->link);
 	pthread_mutex_lock(&f->lock);
-	turns_end(&f->turns, &flight->turn);
+	fair_queue_end(&f->fair_queue, &flight->turn);
 	pthread_mutex_unlock(&f->lock);
 	flight_land(f, flight, &found, buf_str(&why));
 	begin_some(f);
@@ -81,7 +81,7 @@ static void end_flight(struct flights *f, struct flight *flight)
 	} else {
 		list_remove(&flight->link);
 		pthread_mutex_lock(&f->lock);
-		turns_leave(&f->turns, &flight->turn);
+		fair_queue_leave(&f->fair_queue, &flight->turn);
 		pthread_mutex_unlock(&f->lock);
 		flight_land_stopped(f, flight);
 	}
@@ -188,7 +188,7 @@ void flights_on_wake(struct client_task *t)
 	struct flights *f = container_of(t, struct flights, wake);
 	pthread_mutex_lock(&f->lock);
 	list_for_each(it, &f->starting) {
-		turns_wait(&f->turns, &list_entry(it, struct flight, link)->turn);
+		fair_queue_wait(&f->fair_queue, &list_entry(it, struct flight, link)->turn);
 	}
 	list_splice(&f->queue, &f->starting);
 	int64_t soonest_ms = f->soonest_ms;

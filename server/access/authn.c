@@ -10,7 +10,7 @@ struct authn {
 	struct watched_file token_file;
 	pthread_rwlock_t lock; /* guards `tokens`: readers hold it for a look-up */
 	struct tokens *tokens;
-	struct refused refused;
+	struct refused_certificate refused_certificate;
 };
 
 /* What one way of authentication says. */
@@ -24,7 +24,7 @@ enum answer {
 
 struct credentials {
 	struct http_exchange *x;
-	struct asked *asked;
+	struct questions *questions;
 	struct arena *arena;
 };
 
@@ -54,7 +54,7 @@ int authn_new(struct authn **ret, const struct authn_options *options, struct bu
 {
 	struct authn *authn = mem_new(struct authn);
 	authn->options = *options;
-	authn->refused = (struct refused){.on_notice = options->on_notice, .ctx = options->notice_ctx};
+	authn->refused_certificate = (struct refused_certificate){.on_notice = options->on_notice, .ctx = options->notice_ctx};
 	pthread_rwlock_init(&authn->lock, NULL);
 	if (options->token_file) {
 		int r = watched_file_init(&authn->token_file, options->token_file, load_tokens, authn, options->on_reload, err);
@@ -208,11 +208,11 @@ bool authn_token(struct authn *authn, struct str token, struct user **ret, struc
 /* Groups as the review has them, and system:authenticated. */
 static enum answer ask_review(const struct credentials *c, struct str token, struct user **ret)
 {
-	const struct delegates *delegates = c->asked->delegates;
+	const struct delegates *delegates = c->questions->delegates;
 	if (!delegates || !delegates->ask_token) {
 		return ANSWER_WRONG;
 	}
-	const struct token_question *q = asked_token(c->asked, token, source_of(http_peer(c->x)->address, c->arena));
+	const struct token_question *q = questions_token(c->questions, token, source_of(http_peer(c->x)->address, c->arena));
 	if (!q) {
 		return ANSWER_LATER;
 	}
@@ -242,7 +242,7 @@ static enum answer ask_token(struct authn *authn, const struct credentials *c, s
 /* Who shows a certificate may be believed in a moment: 401, or what anonymous may do, would be a wrong answer for good. */
 static bool must_come_again(const struct credentials *c)
 {
-	const struct delegates *delegates = c->asked->delegates;
+	const struct delegates *delegates = c->questions->delegates;
 	return delegates && delegates->knows_trust && http_peer(c->x)->has_certificate &&
 		!delegates->knows_trust(delegates->ctx);
 }
@@ -251,10 +251,10 @@ typedef enum answer (*authn_way)(struct authn *authn, const struct credentials *
 
 static const authn_way ways[] = {ask_front_proxy, ask_certificate, ask_token};
 
-int authn_request(struct authn *authn, struct http_exchange *x, struct asked *asked, struct user **ret, struct arena *a,
+int authn_request(struct authn *authn, struct http_exchange *x, struct questions *questions, struct user **ret, struct arena *a,
 	struct status *st)
 {
-	const struct credentials c = {x, asked, a};
+	const struct credentials c = {x, questions, a};
 	bool is_wrong = false, is_busy = false;
 	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 		enum answer answer = ways[i](authn, &c, ret);
@@ -281,7 +281,7 @@ int authn_request(struct authn *authn, struct http_exchange *x, struct asked *as
 		return 1;
 	}
 	if (is_wrong || !authn->options.anonymous) {
-		refused_tell(&authn->refused, http_peer(x));
+		refused_certificate_tell(&authn->refused_certificate, http_peer(x));
 		status_set(st, 401, REASON_UNAUTHORIZED, "Unauthorized");
 		return 1;
 	}

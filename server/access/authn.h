@@ -23,7 +23,7 @@ int authn_new(struct authn **ret, const struct authn_options *options, struct bu
 struct authn *authn_free(struct authn *a);
 /* 0 with *ret in the request's arena (groups include system:authenticated or system:unauthenticated); 1 with 401 or 503 in st; or ASK_FIRST.
  * Tokens are compared in constant time. Impersonate-* headers are the caller's business (server/access/impersonate.h). */
-int authn_request(struct authn *authn, struct http_exchange *x, struct asked *asked, struct user **ret, struct arena *a,
+int authn_request(struct authn *authn, struct http_exchange *x, struct questions *questions, struct user **ret, struct arena *a,
 	struct status *st);
 /* Whom a bearer token names: true with *ret as above. */
 bool authn_token(struct authn *authn, struct str token, struct user **ret, struct arena *a);

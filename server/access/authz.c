@@ -245,13 +245,13 @@ static bool is_always_allowed(const struct authz *authz, const struct authz_attr
 	return false;
 }
 
-static int check_cluster(
-	const struct authz *authz, const struct authz_attributes *at, struct asked *asked, struct authz_verdict *verdict)
+static int check_cluster(const struct authz *authz, const struct authz_attributes *at, struct questions *questions,
+	struct authz_verdict *verdict)
 {
 	if (is_always_allowed(authz, at)) {
 		return 0;
 	}
-	const struct access_question *q = asked_access(asked, at);
+	const struct access_question *q = questions_access(questions, at);
 	if (!q) {
 		return ASK_FIRST;
 	}
@@ -263,11 +263,11 @@ static int check_cluster(
 	return q->base.failure.n > 0 || q->is_denied || !q->is_allowed;
 }
 
-int authz_check(struct authz *authz, const struct authz_attributes *at, struct asked *asked, struct authz_verdict *verdict,
-	struct arena *a, struct status *st)
+int authz_check(struct authz *authz, const struct authz_attributes *at, struct questions *questions,
+	struct authz_verdict *verdict, struct arena *a, struct status *st)
 {
 	struct authz_verdict v = {0};
-	int r = authz->options.is_delegated ? check_cluster(authz, at, asked, &v) : !is_allowed(authz, at);
+	int r = authz->options.is_delegated ? check_cluster(authz, at, questions, &v) : !is_allowed(authz, at);
 
 	if (v.is_turned_away) {
 		status_set(st, 429, REASON_TOO_MANY_REQUESTS,

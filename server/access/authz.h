@@ -29,7 +29,7 @@ struct authz_verdict {
 };
 /* 0: allowed; 1: 403 (or 429) in st with kube's text (`controllerrevisions.apps is forbidden: User "x" cannot list resource ...`); ASK_FIRST. verdict
  * may be NULL. */
-int authz_check(struct authz *authz, const struct authz_attributes *attributes, struct asked *asked,
+int authz_check(struct authz *authz, const struct authz_attributes *attributes, struct questions *questions,
 	struct authz_verdict *verdict, struct arena *a, struct status *st);
 
 /* Standalone mode: the same, said as yes or no. */

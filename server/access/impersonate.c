@@ -71,7 +71,7 @@ static bool split_service_account(struct str name, struct str *ret_ns, struct st
 /* One permission after the other. */
 struct asking {
 	struct authz *authz;
-	struct asked *asked;
+	struct questions *questions;
 	const struct user *who;
 	struct arena *arena;
 	struct status *st;
@@ -82,7 +82,7 @@ static int ask(const struct asking *q, struct authz_attributes what)
 	what.user = q->who;
 	what.verb = STR("impersonate");
 	what.is_resource = true;
-	return authz_check(q->authz, &what, q->asked, NULL, q->arena, q->st);
+	return authz_check(q->authz, &what, q->questions, NULL, q->arena, q->st);
 }
 
 static int ask_name(const struct asking *q, struct str name)
@@ -173,15 +173,15 @@ static int refuse_constrained(const struct asking *q, const struct wanted *w, co
 	on.user = q->who;
 	on.verb = arena_printf(q->arena, "impersonate-on:%s:" STR_FMT, mode, STR_ARG(what->verb));
 	status_init(&st, q->arena);
-	int r = authz_check(q->authz, &on, q->asked, NULL, q->arena, &st);
+	int r = authz_check(q->authz, &on, q->questions, NULL, q->arena, &st);
 	if (r == 1) {
 		*q->st = st;
 	}
 	return r == ASK_FIRST ? r : 1;
 }
 
-int impersonate(struct authz *authz, struct asked *asked, const struct http_exchange *x, const struct authz_attributes *what,
-	struct user **user, struct arena *a, struct status *st)
+int impersonate(struct authz *authz, struct questions *questions, const struct http_exchange *x,
+	const struct authz_attributes *what, struct user **user, struct arena *a, struct status *st)
 {
 	if (!has_headers(x)) {
 		return 0;
@@ -196,7 +196,7 @@ int impersonate(struct authz *authz, struct asked *asked, const struct http_exch
 		status_bad_request(st, "requested to impersonate groups, uid or extra without impersonating a user name");
 		return 1;
 	}
-	struct asking q = {.authz = authz, .asked = asked, .who = *user, .arena = a, .st = st};
+	struct asking q = {.authz = authz, .questions = questions, .who = *user, .arena = a, .st = st};
 	int r = ask_all(&q, &w);
 	if (r) {
 		return r == ASK_FIRST ? r : refuse_constrained(&q, &w, what);

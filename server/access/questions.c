@@ -8,7 +8,8 @@
 
 /* ---- noting ---- */
 
-static void note(struct asked *a, struct question *q, struct arena *arena, int64_t at_most_ms, bool (*start)(struct asked *a))
+static void note(
+	struct questions *a, struct question *q, struct arena *arena, int64_t at_most_ms, bool (*start)(struct questions *a))
 {
 	q->arena = arena;
 	q->done = a->done;
@@ -18,24 +19,24 @@ static void note(struct asked *a, struct question *q, struct arena *arena, int64
 	a->start = start;
 }
 
-bool asked_is_noted(const struct asked *a)
+bool questions_is_noted(const struct questions *a)
 {
 	return a->noted != NULL;
 }
 
-bool asked_notes_access(const struct asked *a)
+bool questions_notes_access(const struct questions *a)
 {
 	return a->noted && a->accesses && a->noted == &a->accesses->q.base;
 }
 
-static bool is_answered(const struct asked *a, const struct question *q)
+static bool is_answered(const struct questions *a, const struct question *q)
 {
 	return q != a->noted;
 }
 
-bool asked_start(struct asked *a)
+bool questions_start(struct questions *a)
 {
-	bool (*start)(struct asked *a) = a->start;
+	bool (*start)(struct questions * a) = a->start;
 
 	a->start = NULL;
 	if (!start(a)) {
@@ -45,19 +46,19 @@ bool asked_start(struct asked *a)
 	return true;
 }
 
-void asked_settle(struct asked *a)
+void questions_settle(struct questions *a)
 {
 	a->noted = NULL;
 }
 
 /* ---- tokens ---- */
 
-static bool start_token(struct asked *a)
+static bool start_token(struct questions *a)
 {
 	return a->delegates->ask_token(a->delegates->ctx, a->token);
 }
 
-const struct token_question *asked_token(struct asked *a, struct str token, struct str source)
+const struct token_question *questions_token(struct questions *a, struct str token, struct str source)
 {
 	if (!a->token) {
 		a->token = arena_new(a->arena, struct token_question);
@@ -79,19 +80,19 @@ static bool is_same_access(const struct authz_attributes *x, const struct authz_
 }
 
 /* The latest is the first. */
-static bool start_access(struct asked *a)
+static bool start_access(struct questions *a)
 {
 	return a->delegates->ask_access(a->delegates->ctx, &a->accesses->q);
 }
 
-const struct access_question *asked_access(struct asked *a, const struct authz_attributes *what)
+const struct access_question *questions_access(struct questions *a, const struct authz_attributes *what)
 {
-	for (struct asked_access *it = a->accesses; it; it = it->next) {
+	for (struct questions_access *it = a->accesses; it; it = it->next) {
 		if (is_same_access(&it->q.what, what)) {
 			return is_answered(a, &it->q.base) ? &it->q : NULL;
 		}
 	}
-	struct asked_access *fresh = arena_new(a->arena, struct asked_access);
+	struct questions_access *fresh = arena_new(a->arena, struct questions_access);
 	fresh->q.what = *what;
 	fresh->next = a->accesses;
 	a->accesses = fresh;
@@ -101,12 +102,12 @@ const struct access_question *asked_access(struct asked *a, const struct authz_a
 
 /* ---- namespaces ---- */
 
-static bool start_namespace(struct asked *a)
+static bool start_namespace(struct questions *a)
 {
 	return a->delegates->ask_namespace(a->delegates->ctx, a->ns);
 }
 
-const struct namespace_question *asked_namespace(struct asked *a, struct str name)
+const struct namespace_question *questions_namespace(struct questions *a, struct str name)
 {
 	if (!a->ns) {
 		a->ns = arena_new(a->arena, struct namespace_question);
@@ -118,12 +119,12 @@ const struct namespace_question *asked_namespace(struct asked *a, struct str nam
 
 /* ---- webhooks ---- */
 
-static bool start_mutating(struct asked *a)
+static bool start_mutating(struct questions *a)
 {
 	return a->delegates->ask_webhooks(a->delegates->ctx, &a->webhooks[WEBHOOKS_MUTATING]->q);
 }
 
-static bool start_validating(struct asked *a)
+static bool start_validating(struct questions *a)
 {
 	return a->delegates->ask_webhooks(a->delegates->ctx, &a->webhooks[WEBHOOKS_VALIDATING]->q);
 }
@@ -136,14 +137,14 @@ static void write_text(struct buf *out, const struct object *o)
 	}
 }
 
-static bool would_ask(const struct asked *a, const struct webhook_question *what)
+static bool would_ask(const struct questions *a, const struct webhook_question *what)
 {
 	const struct delegates *d = a->delegates;
 
 	return d && d->ask_webhooks && (!d->has_webhooks || d->has_webhooks(d->ctx, what));
 }
 
-bool asked_has_webhooks(struct asked *a, const struct webhook_question *what)
+bool questions_has_webhooks(struct questions *a, const struct webhook_question *what)
 {
 	struct asked_passed *passed = &a->passed[what->phase];
 	int64_t revision = what->old ? what->old->mod_revision : 0;
@@ -158,9 +159,9 @@ bool asked_has_webhooks(struct asked *a, const struct webhook_question *what)
 	return !passed->is_set;
 }
 
-const struct webhook_question *asked_webhooks(struct asked *a, const struct webhook_question *what)
+const struct webhook_question *questions_webhooks(struct questions *a, const struct webhook_question *what)
 {
-	struct asked_webhooks *before = a->webhooks[what->phase], *fresh;
+	struct questions_webhooks *before = a->webhooks[what->phase], *fresh;
 	struct arena *arena = &a->by_phase[what->phase];
 	_cleanup_(buf_done) struct buf object, old;
 
@@ -170,17 +171,17 @@ const struct webhook_question *asked_webhooks(struct asked *a, const struct webh
 		return is_answered(a, &before->q.base) ? &before->q : NULL;
 	}
 	arena_clear(arena);
-	fresh = arena_new(arena, struct asked_webhooks);
-	*fresh = (struct asked_webhooks){
+	fresh = arena_new(arena, struct questions_webhooks);
+	*fresh = (struct questions_webhooks){
 		.q = *what, .object = arena_dup(arena, buf_str(&object)), .old = arena_dup(arena, buf_str(&old))};
 	a->webhooks[what->phase] = fresh;
 	note(a, &fresh->q.base, arena, WEBHOOKS_MS, what->phase == WEBHOOKS_MUTATING ? start_mutating : start_validating);
 	return NULL;
 }
 
-void asked_keep_change(struct asked *a)
+void questions_keep_change(struct questions *a)
 {
-	struct asked_webhooks *w = a->webhooks[WEBHOOKS_MUTATING];
+	struct questions_webhooks *w = a->webhooks[WEBHOOKS_MUTATING];
 	struct arena *arena = &a->by_phase[WEBHOOKS_MUTATING];
 	_cleanup_(buf_done) struct buf text;
 	struct json *kept;
@@ -199,14 +200,14 @@ void asked_keep_change(struct asked *a)
 	w->is_kept = true;
 }
 
-void asked_begin_write(struct asked *a, struct arena *by_phase)
+void questions_begin_write(struct questions *a, struct arena *by_phase)
 {
 	a->by_phase = by_phase;
 	a->webhooks[WEBHOOKS_MUTATING] = a->webhooks[WEBHOOKS_VALIDATING] = NULL;
 	a->passed[WEBHOOKS_MUTATING] = a->passed[WEBHOOKS_VALIDATING] = (struct asked_passed){0};
 }
 
-void asked_forget_webhooks(struct asked *a)
+void questions_forget_webhooks(struct questions *a)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(a->webhooks); i++) {
 		a->webhooks[i] = NULL;

@@ -21,7 +21,7 @@ static void write_reason(struct buf *out, const struct http_peer *peer)
 	}
 }
 
-static bool is_time(struct refused *r)
+static bool is_time(struct refused_certificate *r)
 {
 	int64_t now = clock_mono_ms(), next = atomic_load_explicit(&r->next_ms, memory_order_relaxed);
 	return now >= next &&
@@ -29,7 +29,7 @@ static bool is_time(struct refused *r)
 			&r->next_ms, &next, now + PAUSE_MS, memory_order_relaxed, memory_order_relaxed);
 }
 
-void refused_tell(struct refused *r, const struct http_peer *peer)
+void refused_certificate_tell(struct refused_certificate *r, const struct http_peer *peer)
 {
 	if (!r->on_notice || !peer->has_certificate || !peer->trust || !is_time(r)) {
 		return;

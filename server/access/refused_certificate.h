@@ -5,12 +5,12 @@
 
 #include "server/http/http.h"
 
-struct refused {
+struct refused_certificate {
 	void (*on_notice)(void *ctx, struct str text); /* NULL: nobody is told. Any thread */
 	void *ctx;
 	_Atomic int64_t next_ms; /* private; monotonic */
 };
 
-void refused_tell(struct refused *r, const struct http_peer *peer);
+void refused_certificate_tell(struct refused_certificate *r, const struct http_peer *peer);
 
 #endif

@@ -13,15 +13,15 @@ struct kept {
 	struct http_peer peer;
 };
 
-struct verdicts {
+struct verified_chains {
 	pthread_mutex_t lock; /* guards all; held while text is copied */
 	uint64_t questions;
 	struct kept kept[VERDICTS_MAX];
 };
 
-struct verdicts *verdicts_new(void)
+struct verified_chains *verified_chains_new(void)
 {
-	struct verdicts *s = mem_new(struct verdicts);
+	struct verified_chains *s = mem_new(struct verified_chains);
 	pthread_mutex_init(&s->lock, NULL);
 	for (size_t i = 0; i < VERDICTS_MAX; i++) {
 		arena_init(&s->kept[i].arena, 4 * TEXT_MAX);
@@ -29,7 +29,7 @@ struct verdicts *verdicts_new(void)
 	return s;
 }
 
-struct verdicts *verdicts_free(struct verdicts *s)
+struct verified_chains *verified_chains_free(struct verified_chains *s)
 {
 	if (s) {
 		for (size_t i = 0; i < VERDICTS_MAX; i++) {
@@ -67,7 +67,7 @@ static void copy_peer(struct http_peer *to, const struct http_peer *from, struct
 }
 
 /* Under the lock. */
-static struct kept *find(struct verdicts *s, const struct chain_id *id)
+static struct kept *find(struct verified_chains *s, const struct chain_id *id)
 {
 	for (size_t i = 0; i < VERDICTS_MAX; i++) {
 		if (s->kept[i].until_s && memcmp(&s->kept[i].id, id, sizeof(*id)) == 0) {
@@ -78,7 +78,7 @@ static struct kept *find(struct verdicts *s, const struct chain_id *id)
 }
 
 /* Under the lock. */
-static struct kept *find_room(struct verdicts *s)
+static struct kept *find_room(struct verified_chains *s)
 {
 	struct kept *oldest = &s->kept[0];
 	for (size_t i = 1; i < VERDICTS_MAX; i++) {
@@ -89,8 +89,8 @@ static struct kept *find_room(struct verdicts *s)
 	return oldest;
 }
 
-bool verdicts_find(struct verdicts *s, const struct chain_id *id, int64_t now_s, struct arena *a, struct http_peer *ret,
-	int64_t *ret_until_s)
+bool verified_chains_find(struct verified_chains *s, const struct chain_id *id, int64_t now_s, struct arena *a,
+	struct http_peer *ret, int64_t *ret_until_s)
 {
 	pthread_mutex_lock(&s->lock);
 	struct kept *k = find(s, id);
@@ -104,8 +104,8 @@ bool verdicts_find(struct verdicts *s, const struct chain_id *id, int64_t now_s,
 	return holds;
 }
 
-void verdicts_keep(
-	struct verdicts *s, const struct chain_id *id, int64_t from_s, int64_t until_s, const struct http_peer *peer)
+void verified_chains_keep(
+	struct verified_chains *s, const struct chain_id *id, int64_t from_s, int64_t until_s, const struct http_peer *peer)
 {
 	if (text_size(peer) > TEXT_MAX) {
 		return;

@@ -13,21 +13,21 @@
 
 enum { VERDICTS_MAX = 64 };
 
-struct verdicts;
+struct verified_chains;
 
 /* Of a chain: what tells it from any other. */
 struct chain_id {
 	unsigned char sha256[SHA256_SIZE];
 };
 
-struct verdicts *verdicts_new(void);
-struct verdicts *verdicts_free(struct verdicts *s);
+struct verified_chains *verified_chains_new(void);
+struct verified_chains *verified_chains_free(struct verified_chains *s);
 
 /* Fills in the certificate's part of *ret, text in the arena, and until when it holds. False: nothing is known that holds now. */
-bool verdicts_find(struct verdicts *s, const struct chain_id *id, int64_t now_s, struct arena *a, struct http_peer *ret,
-	int64_t *ret_until_s);
+bool verified_chains_find(struct verified_chains *s, const struct chain_id *id, int64_t now_s, struct arena *a,
+	struct http_peer *ret, int64_t *ret_until_s);
 /* Copies; peer is of a certificate that is verified. Holds from from_s on, but not at until_s. */
-void verdicts_keep(
-	struct verdicts *s, const struct chain_id *id, int64_t from_s, int64_t until_s, const struct http_peer *peer);
+void verified_chains_keep(
+	struct verified_chains *s, const struct chain_id *id, int64_t from_s, int64_t until_s, const struct http_peer *peer);
 
 #endif

@@ -25,7 +25,7 @@ struct verifier {
 	struct trust trust; /* in the arena; without those that are garbage */
 	struct arena arena;
 	struct authorities users, fronts;
-	struct verdicts *verdicts;
+	struct verified_chains *verified_chains;
 };
 
 struct chain {
@@ -107,7 +107,7 @@ struct verifier *verifier_new(const struct trust *trust, struct buf *problems)
 	authorities_open(&v->users, &usable.client_ca, "the CA of users' certificates", problems);
 	authorities_open(&v->fronts, &usable.front_ca, "the CA of front proxies' certificates", problems);
 	trust_copy(&v->trust, &usable, &v->arena);
-	v->verdicts = verdicts_new();
+	v->verified_chains = verified_chains_new();
 	return v;
 }
 
@@ -120,7 +120,7 @@ struct verifier *verifier_ref(struct verifier *v)
 struct verifier *verifier_unref(struct verifier *v)
 {
 	if (v && atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) == 1) {
-		verdicts_free(v->verdicts);
+		verified_chains_free(v->verified_chains);
 		authorities_done(&v->users);
 		authorities_done(&v->fronts);
 		arena_done(&v->arena);
@@ -263,13 +263,13 @@ int64_t verifier_judge(
 	int64_t until_s;
 	ret->trust = &v->trust;
 	chain_identify(&id, der, n);
-	if (verdicts_find(v->verdicts, &id, now_s, a, ret, &until_s)) {
+	if (verified_chains_find(v->verified_chains, &id, now_s, a, ret, &until_s)) {
 		return until_s;
 	}
 
 	until_s = judge_chain(v, der, n, now_s, a, ret);
 	if (!ret->problem.n) {
-		verdicts_keep(v->verdicts, &id, now_s, until_s, ret);
+		verified_chains_keep(v->verified_chains, &id, now_s, until_s, ret);
 	}
 	return until_s;
 }

@@ -1,7 +1,7 @@
 /* Two sets of certificate authorities, of users and of front proxies, and what they say of a client's certificate. Immutable and counted:
  * any thread.
  *
- * What it has found good it remembers (verdicts.h): the next connection with that chain costs no signatures.
+ * What it has found good it remembers (verified_chains.h): the next connection with that chain costs no signatures.
  *
  * Time alone changes a verdict only when a certificate of the chain or of an authority begins or ceases to be valid; so a verdict comes
  * with the moment of the next such change. */

@@ -7,14 +7,14 @@ enum { RETRY_S = 1 };
 
 /* ---- writing ---- */
 
-int versions_refuse(struct request *q, struct str why)
+int agreed_version_refuse(struct request *q, struct str why)
 {
 	status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, STR_FMT, STR_ARG(why));
 	q->st.retry_after_s = RETRY_S;
 	return 1;
 }
 
-int versions_take(struct request *q, struct agreement_ticket *ret, void (*again)(struct request *q))
+int agreed_version_take(struct request *q, struct agreement_ticket *ret, void (*again)(struct request *q))
 {
 	struct agreement *a = q->server->options.agreement;
 	const struct kind *k = q->route.kind;
@@ -33,13 +33,13 @@ int versions_take(struct request *q, struct agreement_ticket *ret, void (*again)
 	if (may == AGREEMENT_NOT_YET && q->versions.result == STORAGE_OK) {
 		request_wait_versions(q, again);
 	} else {
-		versions_refuse(q, buf_str(&why));
+		agreed_version_refuse(q, buf_str(&why));
 		reply_status(q);
 	}
 	return 1;
 }
 
-const struct door *versions_now(const struct request *q)
+const struct door *agreed_version_now(const struct request *q)
 {
 	struct agreement *a = q->server->options.agreement;
 	const struct kind *k = q->route.kind;
@@ -51,7 +51,7 @@ const struct door *versions_now(const struct request *q)
 	return agreement_write(a, k, &ticket, NULL) == AGREEMENT_MAY_WRITE ? ticket.version : NULL;
 }
 
-bool versions_is_guarded(const struct agreement_ticket *ticket)
+bool agreed_version_is_guarded(const struct agreement_ticket *ticket)
 {
 	return ticket->key.n > 0;
 }
@@ -77,38 +77,38 @@ static bool is_all_known(struct request *q, const struct kind *k, struct buf *wh
 	return false;
 }
 
-bool versions_is_readable(struct request *q, const struct kind *k, struct buf *why)
+bool agreed_version_is_readable(struct request *q, const struct kind *k, struct buf *why)
 {
 	struct agreement *a = q->server->options.agreement;
 
 	return is_all_known(q, k, why) && (!a || agreement_can_read(a, k, why));
 }
 
-int versions_check_readable(struct request *q, const struct kind *k)
+int agreed_version_check_readable(struct request *q, const struct kind *k)
 {
 	_cleanup_(buf_done) struct buf why;
 
 	buf_init(&why, 4096);
-	return versions_is_readable(q, k, &why) ? 0 : versions_refuse(q, buf_str(&why));
+	return agreed_version_is_readable(q, k, &why) ? 0 : agreed_version_refuse(q, buf_str(&why));
 }
 
-void versions_not_found(struct request *q, struct str name)
+void agreed_version_not_found(struct request *q, struct str name)
 {
-	if (!versions_check_readable(q, q->route.kind)) {
+	if (!agreed_version_check_readable(q, q->route.kind)) {
 		status_not_found(&q->st, request_group(q), q->route.resource, name);
 	}
 }
 
-bool versions_can_read(struct request *q)
+bool agreed_version_can_read(struct request *q)
 {
-	if (versions_check_readable(q, q->route.kind)) {
+	if (agreed_version_check_readable(q, q->route.kind)) {
 		reply_status(q);
 		return false;
 	}
 	return true;
 }
 
-const char *versions_check(struct request *q)
+const char *agreed_version_check(struct request *q)
 {
 	struct agreement *a = q->server->options.agreement;
 	_cleanup_(buf_done) struct buf why;
@@ -134,7 +134,7 @@ static void read_common(struct server *s, const struct door *ret[KIND_COUNT_MAX]
 	}
 }
 
-struct discovery *versions_discovery(struct server *s)
+struct discovery *agreed_version_discovery(struct server *s)
 {
 	const struct door *common[KIND_COUNT_MAX] = {NULL};
 

@@ -55,10 +55,10 @@ static int head_authenticate(struct request *q)
 {
 	if (q->is_late) {
 		q->what = request_attributes(q);
-		audited_begin_unrecognized(q, &q->what);
+		request_audit_begin_unrecognized(q, &q->what);
 		return 1;
 	}
-	int r = authn_request(q->server->authn, q->x, &q->asked, &q->user, q->a, &q->st);
+	int r = authn_request(q->server->authn, q->x, &q->questions, &q->user, q->a, &q->st);
 	if (r == ASK_FIRST) {
 		return r;
 	}
@@ -67,14 +67,14 @@ static int head_authenticate(struct request *q)
 	metrics_count_attempt(q->server->metrics, r ? ATTEMPT_ERROR : ATTEMPT_SUCCESS, r ? STR("") : q->user->name,
 		q->timing.passed_ns[STEP_AUTHENTICATED] - http_started_ns(q->x));
 	if (r) {
-		audited_begin_unrecognized(q, &q->what);
+		request_audit_begin_unrecognized(q, &q->what);
 	}
 	return r;
 }
 
 static int head_audit(struct request *q)
 {
-	if (audited_begin(q, &q->what)) {
+	if (request_audit_begin(q, &q->what)) {
 		return 1;
 	}
 	if (str_eq(q->user->name, USER_ANONYMOUS) && authn_token_is_misplaced(q->x)) {
@@ -87,7 +87,7 @@ static int head_audit(struct request *q)
 static int head_impersonate(struct request *q)
 {
 	const struct user *caller = q->user;
-	int r = impersonate(q->server->authz, &q->asked, q->x, &q->what, &q->user, q->a, &q->st);
+	int r = impersonate(q->server->authz, &q->questions, q->x, &q->what, &q->user, q->a, &q->st);
 
 	if (r == 1) {
 		http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
@@ -96,7 +96,7 @@ static int head_impersonate(struct request *q)
 		return r;
 	}
 	if (q->user != caller) {
-		audited_impersonates(q, q->user);
+		request_audit_impersonates(q, q->user);
 	}
 	q->what.user = q->user;
 	return 0;
@@ -105,7 +105,7 @@ static int head_impersonate(struct request *q)
 static int head_authorize(struct request *q)
 {
 	struct authz_verdict verdict;
-	int r = authz_check(q->server->authz, &q->what, &q->asked, &verdict, q->a, &q->st);
+	int r = authz_check(q->server->authz, &q->what, &q->questions, &verdict, q->a, &q->st);
 
 	if (r == ASK_FIRST) {
 		return r;
@@ -114,7 +114,7 @@ static int head_authorize(struct request *q)
 	if (verdict.is_turned_away) {
 		request_metrics_refused(q);
 	} else {
-		audited_authorized(q, r == 0, verdict.reason);
+		request_audit_authorized(q, r == 0, verdict.reason);
 	}
 	timing_pass(q, STEP_AUTHORIZED);
 	metrics_count_attempt(q->server->metrics,
@@ -194,7 +194,7 @@ int head_judge(struct request *q)
 			request_refuse(q);
 			return 1;
 		}
-		if (r == ASK_FIRST && !asked_start(&q->asked)) {
+		if (r == ASK_FIRST && !questions_start(&q->questions)) {
 			http_suspend(q->x);
 			return ASK_FIRST;
 		}

@@ -41,7 +41,7 @@ void request_on_cleanup(struct request *q, void (*cleanup)(struct request *q, vo
 bool request_is_cache_ready(struct request *q)
 {
 	if (cache_is_ready(q->server->options.cache)) {
-		return versions_can_read(q);
+		return agreed_version_can_read(q);
 	}
 	status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, "the storage is being read for the first time; try again");
 	q->st.retry_after_s = RETRY_AFTER_S;

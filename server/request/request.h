@@ -29,13 +29,13 @@ struct request {
 	struct media media;
 	struct authz_attributes what;             /* what the user wants to do */
 	struct status route_status, media_status; /* what is wrong with them, to be said when the user may know */
-	struct asked asked;                       /* of the cluster */
+	struct questions questions;               /* of the cluster */
 	struct status st;                      /* what to answer when something is wrong */
 	struct str *warnings;
 	size_t n_warnings;
 	struct str now;                        /* request_now() */
 	struct str audit_id;                   /* the client's Audit-ID, or one of ours */
-	struct audited *audited;               /* NULL: not audited */
+	struct request_audit *audit;           /* NULL: not audited */
 	enum request_class class;
 	bool is_outside;                       /* takes no place of its class for a while */
 	size_t charged;                        /* bytes, to the budget of its class */

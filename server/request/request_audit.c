@@ -14,7 +14,7 @@ enum {
 	STRIP_VALUES_MAX = 10 * 1000 * 1000,
 };
 
-struct audited {
+struct request_audit {
 	struct audit_decision decision;
 	struct audit_event event;
 	struct audit_object object;
@@ -32,7 +32,7 @@ static struct str user_agent_of(struct request *q)
 	return agent.n <= USER_AGENT_MAX ? agent : arena_printf(q->a, "%.*s...TRUNCATED", USER_AGENT_MAX, agent.p);
 }
 
-static void audited_describe(struct request *q, struct audited *e, const struct authz_attributes *what)
+static void request_audit_describe(struct request *q, struct request_audit *e, const struct authz_attributes *what)
 {
 	e->event = (struct audit_event){
 		.level = e->decision.level,
@@ -57,7 +57,7 @@ static void audited_describe(struct request *q, struct audited *e, const struct 
 }
 
 /* NULL when the policy does not want it. */
-static struct audited *audited_new(struct request *q, const struct authz_attributes *what)
+static struct request_audit *request_audit_new(struct request *q, const struct authz_attributes *what)
 {
 	struct audit_decision decision = {.level = AUDIT_NONE};
 
@@ -67,18 +67,18 @@ static struct audited *audited_new(struct request *q, const struct authz_attribu
 	if (decision.level == AUDIT_NONE) {
 		return NULL;
 	}
-	struct audited *e = arena_new(q->a, struct audited);
+	struct request_audit *e = arena_new(q->a, struct request_audit);
 	e->decision = decision;
 	e->is_long_running = str_is(what->verb, "watch");
 	buf_init(&e->sent, AUDIT_EVENT_MAX);
 	buf_init(&e->answered, AUDIT_EVENT_MAX);
-	audited_describe(q, e, what);
+	request_audit_describe(q, e, what);
 	return e;
 }
 
-static void audited_write(struct request *q, enum audit_stage stage)
+static void request_audit_write(struct request *q, enum audit_stage stage)
 {
-	struct audited *e = q->audited;
+	struct request_audit *e = q->audit;
 
 	if (e->decision.omitted_stages & 1u << stage) {
 		return;
@@ -90,9 +90,9 @@ static void audited_write(struct request *q, enum audit_stage stage)
 	audit_write(q->server->audit, &e->event);
 }
 
-int audited_begin(struct request *q, const struct authz_attributes *what)
+int request_audit_begin(struct request *q, const struct authz_attributes *what)
 {
-	struct audited *e = audited_new(q, what);
+	struct request_audit *e = request_audit_new(q, what);
 
 	if (!e) {
 		return 0;
@@ -103,75 +103,75 @@ int audited_begin(struct request *q, const struct authz_attributes *what)
 		q->st.retry_after_s = RETRY_AFTER_S;
 		return 1;
 	}
-	q->audited = e;
-	audited_write(q, AUDIT_REQUEST_RECEIVED);
+	q->audit = e;
+	request_audit_write(q, AUDIT_REQUEST_RECEIVED);
 	return 0;
 }
 
-void audited_begin_unrecognized(struct request *q, const struct authz_attributes *what)
+void request_audit_begin_unrecognized(struct request *q, const struct authz_attributes *what)
 {
-	q->audited = audited_new(q, what);
-	if (q->audited) {
-		q->audited->is_unrecognized = true;
+	q->audit = request_audit_new(q, what);
+	if (q->audit) {
+		q->audit->is_unrecognized = true;
 	}
 }
 
-void audited_impersonates(struct request *q, const struct user *as)
+void request_audit_impersonates(struct request *q, const struct user *as)
 {
-	if (q->audited) {
-		q->audited->event.impersonated = as;
+	if (q->audit) {
+		q->audit->event.impersonated = as;
 	}
 }
 
 /* What system:masters may and what a policy file says has no reason upstream either. */
-void audited_authorized(struct request *q, bool is_allowed, struct str reason)
+void request_audit_authorized(struct request *q, bool is_allowed, struct str reason)
 {
-	if (q->audited) {
+	if (q->audit) {
 		audit_event_annotate(
-			&q->audited->event, "authorization.k8s.io/decision", is_allowed ? STR("allow") : STR("forbid"));
-		audit_event_annotate(&q->audited->event, "authorization.k8s.io/reason", reason);
+			&q->audit->event, "authorization.k8s.io/decision", is_allowed ? STR("allow") : STR("forbid"));
+		audit_event_annotate(&q->audit->event, "authorization.k8s.io/reason", reason);
 	}
 }
 
 /* A patch shows what was sent, so it is for those who log that (PatchAuditAnnotationPrefix). */
-static bool audited_shows(const struct audited *e, struct str key)
+static bool request_audit_shows(const struct request_audit *e, struct str key)
 {
 	return e->event.level >= AUDIT_REQUEST || !str_starts(key, STR("patch.webhook.admission.k8s.io/"));
 }
 
-void audited_annotate(struct request *q, struct str key, struct str value)
+void request_audit_annotate(struct request *q, struct str key, struct str value)
 {
 	struct arena *a = http_arena(q->x);
-	struct audited *e = q->audited;
+	struct request_audit *e = q->audit;
 
-	if (e && e->event.n_annotations < AUDIT_ANNOTATIONS_OF_WEBHOOKS_MAX && audited_shows(e, key)) {
+	if (e && e->event.n_annotations < AUDIT_ANNOTATIONS_OF_WEBHOOKS_MAX && request_audit_shows(e, key)) {
 		audit_event_annotate(&e->event, arena_dup(a, key).p, arena_dup(a, value));
 	}
 }
 
-void audited_deprecated(struct request *q)
+void request_audit_deprecated(struct request *q)
 {
-	if (q->audited) {
-		audit_event_annotate(&q->audited->event, "k8s.io/deprecated", STR("true"));
+	if (q->audit) {
+		audit_event_annotate(&q->audit->event, "k8s.io/deprecated", STR("true"));
 	}
 }
 
 /* ---- what was sent ---- */
 
 /* Once: a verb that decides again has the same to say. */
-static bool audited_takes_sent(struct request *q)
+static bool request_audit_takes_sent(struct request *q)
 {
-	bool is_first = q->audited && !q->audited->has_sent;
+	bool is_first = q->audit && !q->audit->has_sent;
 
 	if (is_first) {
-		q->audited->has_sent = true;
+		q->audit->has_sent = true;
 	}
 	return is_first;
 }
 
-static bool audited_at_least(const struct request *q, enum audit_level level)
+static bool request_audit_at_least(const struct request *q, enum audit_level level)
 {
-	return q->audited && q->audited->decision.level >= level;
+	return q->audit && q->audit->decision.level >= level;
 }
 
 static void fill(struct request *q, struct str *field, struct str text)
@@ -181,53 +181,53 @@ static void fill(struct request *q, struct str *field, struct str text)
 	}
 }
 
-void audited_sent_object(struct request *q, const struct object *o)
+void request_audit_sent_object(struct request *q, const struct object *o)
 {
-	struct audited *e = q->audited;
+	struct request_audit *e = q->audit;
 
-	if (!audited_takes_sent(q)) {
+	if (!request_audit_takes_sent(q)) {
 		return;
 	}
 	fill(q, &e->object.ns, o->meta.ns);
 	fill(q, &e->object.name, o->meta.name);
 	fill(q, &e->object.uid, o->meta.uid);
 	fill(q, &e->object.resource_version, o->meta.resource_version);
-	if (audited_at_least(q, AUDIT_REQUEST)) {
+	if (request_audit_at_least(q, AUDIT_REQUEST)) {
 		struct json *j = object_to_json(o, q->route.door, q->a);
 		json_encode(&e->sent, e->decision.omits_managed_fields ? audit_without_managed_fields(q->a, j) : j);
 	}
 }
 
-void audited_sent_patch(struct request *q, struct str body, bool is_yaml)
+void request_audit_sent_patch(struct request *q, struct str body, bool is_yaml)
 {
-	if (audited_takes_sent(q) && audited_at_least(q, AUDIT_REQUEST)) {
-		audit_patch_body(&q->audited->sent, body, is_yaml, q->a);
+	if (request_audit_takes_sent(q) && request_audit_at_least(q, AUDIT_REQUEST)) {
+		audit_patch_body(&q->audit->sent, body, is_yaml, q->a);
 	}
 }
 
-void audited_sent_delete_options(struct request *q, const struct json *body)
+void request_audit_sent_delete_options(struct request *q, const struct json *body)
 {
-	if (audited_takes_sent(q) && audited_at_least(q, AUDIT_REQUEST)) {
-		json_encode(&q->audited->sent, audit_delete_options(q->a, body));
+	if (request_audit_takes_sent(q) && request_audit_at_least(q, AUDIT_REQUEST)) {
+		json_encode(&q->audit->sent, audit_delete_options(q->a, body));
 	}
 }
 
 /* ---- what is answered ---- */
 
-void audited_answer_bare(struct request *q)
+void request_audit_answer_bare(struct request *q)
 {
-	if (q->audited) {
-		q->audited->is_bare = true;
+	if (q->audit) {
+		q->audit->is_bare = true;
 	}
 }
 
-void audited_answer_status(struct request *q, const struct json *status)
+void request_audit_answer_status(struct request *q, const struct json *status)
 {
 	static const char *const members[] = {"status", "message", "reason", "details"};
 	_cleanup_(buf_done) struct buf out;
 
 	buf_init(&out, AUDIT_EVENT_MAX);
-	if (!q->audited || q->audited->is_bare) {
+	if (!q->audit || q->audit->is_bare) {
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++) {
@@ -238,26 +238,26 @@ void audited_answer_status(struct request *q, const struct json *status)
 			buf_addc(&out, ',');
 		}
 	}
-	q->audited->event.status = arena_dup(http_arena(q->x), buf_str(&out));
+	q->audit->event.status = arena_dup(http_arena(q->x), buf_str(&out));
 }
 
-struct buf *audited_answer_buf(struct request *q)
+struct buf *request_audit_answer_buf(struct request *q)
 {
-	bool is_wanted = audited_at_least(q, AUDIT_REQUEST_RESPONSE) && !q->audited->is_bare && q->audited->answered.n == 0;
+	bool is_wanted = request_audit_at_least(q, AUDIT_REQUEST_RESPONSE) && !q->audit->is_bare && q->audit->answered.n == 0;
 
-	return is_wanted ? &q->audited->answered : NULL;
+	return is_wanted ? &q->audit->answered : NULL;
 }
 
-void audited_answer_object(struct request *q, struct str text)
+void request_audit_answer_object(struct request *q, struct str text)
 {
-	struct buf *out = audited_answer_buf(q);
+	struct buf *out = request_audit_answer_buf(q);
 
 	if (out) {
 		buf_add_str(out, text);
 	}
 }
 
-static void audited_strip_answer(struct audited *e)
+static void request_audit_strip_answer(struct request_audit *e)
 {
 	struct arena a;
 	struct json *j;
@@ -281,7 +281,7 @@ static void audited_strip_answer(struct audited *e)
 }
 
 /* Answers end with a line's end, which an event has only behind it. */
-static void audited_trim_answer(struct audited *e)
+static void request_audit_trim_answer(struct request_audit *e)
 {
 	struct buf *b = &e->answered;
 
@@ -291,7 +291,7 @@ static void audited_trim_answer(struct audited *e)
 }
 
 /* A text that did not fit is no JSON. */
-static void audited_settle(struct audited *e)
+static void request_audit_settle(struct request_audit *e)
 {
 	struct buf *const bodies[] = {&e->sent, &e->answered};
 	bool is_cut = false;
@@ -300,8 +300,8 @@ static void audited_settle(struct audited *e)
 		return;
 	}
 	e->is_settled = true;
-	audited_trim_answer(e);
-	audited_strip_answer(e);
+	request_audit_trim_answer(e);
+	request_audit_strip_answer(e);
 	for (size_t i = 0; i < ARRAY_SIZE(bodies); i++) {
 		if (bodies[i]->is_over) {
 			buf_done(bodies[i]);
@@ -313,23 +313,23 @@ static void audited_settle(struct audited *e)
 	}
 }
 
-static void audited_set_code(struct audited *e, unsigned code)
+static void request_audit_set_code(struct request_audit *e, unsigned code)
 {
 	e->event.has_status = true;
 	e->event.code = code;
 }
 
-void audited_started(struct request *q, unsigned code)
+void request_audit_started(struct request *q, unsigned code)
 {
-	struct audited *e = q->audited;
+	struct request_audit *e = q->audit;
 
 	if (!e || e->has_started || !(e->is_long_running || e->is_unrecognized)) {
 		return;
 	}
 	e->has_started = true;
-	audited_set_code(e, code);
-	audited_settle(e);
-	audited_write(q, AUDIT_RESPONSE_STARTED);
+	request_audit_set_code(e, code);
+	request_audit_settle(e);
+	request_audit_write(q, AUDIT_RESPONSE_STARTED);
 }
 
 /* As Go prints a duration of half a second and more. */
@@ -347,9 +347,9 @@ static struct str duration_text(struct request *q, int64_t ns)
 	return arena_printf(q->a, "%lldm%.10gs", (long long)minutes, seconds - 60.0 * (double)minutes);
 }
 
-static void audited_explain_slowness(struct request *q)
+static void request_audit_explain_slowness(struct request *q)
 {
-	struct audited *e = q->audited;
+	struct request_audit *e = q->audit;
 	int64_t total_ns = clock_mono_ns() - http_started_ns(q->x);
 
 	if (e->is_long_running || total_ns <= SLOW_MS * 1000000LL) {
@@ -363,30 +363,30 @@ static void audited_explain_slowness(struct request *q)
 }
 
 /* Somebody who went away before there was an answer has had none: upstream writes it like this. */
-static void audited_finish(struct request *q)
+static void request_audit_finish(struct request *q)
 {
-	struct audited *e = q->audited;
+	struct request_audit *e = q->audit;
 	unsigned code = http_status(q->x);
 
 	if (code == 0) {
 		e->event.status = STR("\"status\":\"Success\",\"message\":\"Connection closed early\",");
 		code = 200;
 	}
-	audited_started(q, code);
+	request_audit_started(q, code);
 	if (e->is_unrecognized) {
 		return;
 	}
-	audited_set_code(e, code);
-	audited_settle(e);
-	audited_explain_slowness(q);
-	audited_write(q, AUDIT_RESPONSE_COMPLETE);
+	request_audit_set_code(e, code);
+	request_audit_settle(e);
+	request_audit_explain_slowness(q);
+	request_audit_write(q, AUDIT_RESPONSE_COMPLETE);
 }
 
-void audited_complete(struct request *q)
+void request_audit_complete(struct request *q)
 {
-	if (q->audited) {
-		audited_finish(q);
-		buf_done(&q->audited->sent);
-		buf_done(&q->audited->answered);
+	if (q->audit) {
+		request_audit_finish(q);
+		buf_done(&q->audit->sent);
+		buf_done(&q->audit->answered);
 	}
 }

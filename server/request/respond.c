@@ -71,7 +71,7 @@ static void reply_json_text(struct request *q, unsigned code, struct buf *text, 
 {
 	struct buf out;
 
-	audited_answer_object(q, buf_str(text));
+	request_audit_answer_object(q, buf_str(text));
 	buf_init(&out, RESPONSE_CEILING);
 	media_write(&out, &q->media, buf_str(text));
 	buf_done(text);
@@ -114,16 +114,16 @@ void reply_status(struct request *q)
 	}
 	struct json *status = status_to_json(&q->st, q->a);
 	if (q->st.code == 406) {
-		audited_answer_bare(q);
+		request_audit_answer_bare(q);
 	}
-	audited_answer_status(q, status);
+	request_audit_answer_status(q, status);
 	reply_json(q, (unsigned)q->st.code, status);
-	audited_started(q, (unsigned)q->st.code);
+	request_audit_started(q, (unsigned)q->st.code);
 }
 
 void reply_success(struct request *q, const struct json *status)
 {
-	audited_answer_status(q, status);
+	request_audit_answer_status(q, status);
 	reply_json(q, 200, status);
 }
 
@@ -137,7 +137,7 @@ void reply_page_not_found(struct request *q)
 {
 	http_add_header(q->x, "X-Content-Type-Options", STR("nosniff"));
 	reply_text(q, 404, STR("404 page not found\n"));
-	audited_started(q, 404);
+	request_audit_started(q, 404);
 }
 
 /* ---- objects ---- */
@@ -222,7 +222,7 @@ static void reply_plain(struct request *q, unsigned code, struct str shown)
 	memcpy(body->p, type.p, type.n);
 	memcpy(body->p + type.n, shown.p, shown.n);
 	body->p[type.n + shown.n] = '\n';
-	audited_answer_object(q, (struct str){body->p, type.n + shown.n});
+	request_audit_answer_object(q, (struct str){body->p, type.n + shown.n});
 	reply_headers(q, STR("application/json"));
 	http_reply_bytes(q->x, code, &body, 1);
 }

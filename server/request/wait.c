@@ -115,7 +115,7 @@ void request_storage_failed(struct request *q, enum storage_result r, const char
 void request_wait_answer(struct request *q, void (*next)(struct request *q))
 {
 	q->is_asking = true;
-	if (asked_notes_access(&q->asked)) {
+	if (questions_notes_access(&q->questions)) {
 		request_step_out(q);
 	}
 	request_began_waiting(q, next);
@@ -128,7 +128,7 @@ void request_waited(struct request *q)
 	q->wait_began_ns = 0;
 	if (q->is_asking) {
 		q->is_asking = false;
-		asked_settle(&q->asked);
+		questions_settle(&q->questions);
 		request_step_in(q);
 		return;
 	}

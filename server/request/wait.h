@@ -8,7 +8,7 @@
 void request_wait_fresh(struct request *q, void (*next)(struct request *q));
 void request_wait_revision(struct request *q, int64_t revision, int64_t timeout_ms, void (*next)(struct request *q));
 void request_txn(struct request *q, void (*next)(struct request *q));
-/* After asked_start() has said that the answer is still to come. */
+/* After questions_start() has said that the answer is still to come. */
 void request_wait_answer(struct request *q, void (*next)(struct request *q));
 /* After write_turn_take() has said that it is not this request's turn. */
 void request_wait_turn(struct request *q, void (*next)(struct request *q));

@@ -164,7 +164,7 @@ static enum decision delete_decide(struct request *q, struct write *w)
 		return delete_decide_marked(q, w);
 	}
 	if (!w->present) {
-		versions_not_found(q, w->name);
+		agreed_version_not_found(q, w->name);
 		return DECIDE_REFUSE;
 	}
 	if (delete_check_preconditions(q, d) || write_admit_delete(q, w)) {
@@ -239,7 +239,7 @@ static int delete_read_body(struct request *q, struct json **ret)
 		status_bad_request(&q->st, "the body must be of kind DeleteOptions, not " STR_FMT, STR_ARG(kind));
 		return 1;
 	}
-	audited_sent_delete_options(q, *ret);
+	request_audit_sent_delete_options(q, *ret);
 	return 0;
 }
 

@@ -54,7 +54,7 @@ static int read_data(struct request *q, struct str name, const struct json **ret
 	struct object *whole;
 
 	if (!o) {
-		versions_not_found(q, name);
+		agreed_version_not_found(q, name);
 		return 1;
 	}
 	if (cached_object(&whole, o, q->a)) {
@@ -106,7 +106,7 @@ static int authorize_other(struct request *q)
 	struct authz_attributes what = request_attributes(q);
 
 	what.name = other_name(q);
-	return authz_check(q->server->authz, &what, &q->asked, NULL, q->a, &q->st);
+	return authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
 }
 
 void diff_answer(struct request *q)
@@ -119,7 +119,7 @@ void diff_answer(struct request *q)
 		return;
 	}
 	while ((r = authorize_other(q)) == ASK_FIRST) {
-		if (!asked_start(&q->asked)) {
+		if (!questions_start(&q->questions)) {
 			request_wait_answer(q, diff_answer);
 			return;
 		}

@@ -29,7 +29,7 @@ static void get_answer(struct request *q)
 	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, r->kind, request_ns(q), r->name);
 
 	if (!o) {
-		versions_not_found(q, r->name);
+		agreed_version_not_found(q, r->name);
 		reply_status(q);
 		return;
 	}

@@ -80,7 +80,7 @@ static const struct check {
 	{"etcd-readiness", READYZ, check_etcd, false, NULL},
 	{"etcd-alarms", READYZ, check_ping, false, inform_alarms},
 	{"namespaces", READYZ, check_namespaces, false, NULL},
-	{"storage-versions", READYZ, versions_check, false, NULL},
+	{"storage-versions", READYZ, agreed_version_check, false, NULL},
 	{"cluster", READYZ, check_cluster, true, NULL},
 	{"shutdown", READYZ, check_shutdown, false, NULL},
 };

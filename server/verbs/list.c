@@ -91,7 +91,7 @@ static void listing_newest(struct request *q)
 	struct listing *l = q->state;
 
 	l->snapshot = cache_snapshot(q->server->options.cache, q->route.kind);
-	if (versions_can_read(q)) {
+	if (agreed_version_can_read(q)) {
 		listing_found(q, l);
 	}
 }
@@ -372,7 +372,7 @@ static const struct http_stream_ops list_stream_ops = {.read = list_read, .close
 
 static void audit_list(struct request *q, const struct list_stream *s)
 {
-	struct buf *out = audited_answer_buf(q);
+	struct buf *out = request_audit_answer_buf(q);
 	struct str piece;
 
 	for (size_t i = 0; out && list_piece(s, i, &piece); i++) {
@@ -406,7 +406,7 @@ static void reply_list_small(struct request *q, struct list_stream *s, size_t le
 	ssize_t n = list_read_plain(s, text, length);
 
 	listing_done(&s->listing);
-	audited_answer_object(q, (struct str){text, (size_t)n});
+	request_audit_answer_object(q, (struct str){text, (size_t)n});
 	reply_headers(q, media_content_type(&q->media));
 	http_reply(q->x, 200, (struct str){text, (size_t)n});
 }

@@ -69,7 +69,7 @@ static void reply_document(struct request *q, const struct document *d)
 		return;
 	}
 	if (d->media) {
-		audited_answer_object(q, bytes_str(d->body));
+		request_audit_answer_object(q, bytes_str(d->body));
 	}
 	if (d->media && (d->media->pretty || d->media->format != MEDIA_JSON)) {
 		body = document_in_form(d);
@@ -102,7 +102,7 @@ static void discovery_not_found(struct request *q, const struct discovery *d)
 /* The aggregated form exists of the roots only: of a group or version it is not acceptable. */
 static void serve_discovery(struct request *q)
 {
-	_cleanup_(discovery_unrefp) struct discovery *d = versions_discovery(q->server);
+	_cleanup_(discovery_unrefp) struct discovery *d = agreed_version_discovery(q->server);
 	struct str path = path_without_slash(q);
 	struct discovery_answer answer;
 
@@ -193,7 +193,7 @@ static void serve_version(struct request *q)
 		reply_status(q);
 		return;
 	}
-	audited_answer_bare(q);
+	request_audit_answer_bare(q);
 	uname(&machine);
 	const struct {
 		const char *name;
@@ -241,7 +241,7 @@ static int path_cmp(const void *a, const void *b)
 static void serve_index(struct request *q)
 {
 	static const char *const fixed[] = {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"};
-	_cleanup_(discovery_unrefp) struct discovery *d = versions_discovery(q->server);
+	_cleanup_(discovery_unrefp) struct discovery *d = agreed_version_discovery(q->server);
 	struct json *o = json_object(q->a), *list = json_array(q->a);
 	struct str found[DISCOVERY_PATHS_MAX + ARRAY_SIZE(fixed)];
 	size_t n = 0;
@@ -252,7 +252,7 @@ static void serve_index(struct request *q)
 	for (size_t i = 0; i < ARRAY_SIZE(fixed); i++) {
 		found[n++] = str_of(fixed[i]);
 	}
-	audited_answer_bare(q);
+	request_audit_answer_bare(q);
 	qsort(found, n, sizeof(found[0]), path_cmp);
 	for (size_t i = 0; i < n; i++) {
 		json_append(q->a, list, json_string(q->a, found[i]));

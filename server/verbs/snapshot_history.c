@@ -55,7 +55,7 @@ static void find_live(struct snapshot_history *h, struct request *q)
 	const struct kind *k = kind_by_hub(STR(""), STR("pods"));
 	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *pods = cache_snapshot(q->server->options.cache, k);
 
-	bool knows_pods = versions_is_readable(q, k, NULL);
+	bool knows_pods = agreed_version_is_readable(q, k, NULL);
 	for (size_t i = 0; i < h->n; i++) {
 		struct snapshot_past *past = &h->past[i];
 		const struct cached *o = past->ctx;
@@ -80,7 +80,7 @@ int snapshot_history_read(struct snapshot_history *h, struct request *q, const s
 	snapshot_history_done(h);
 	h->seen = cache_snapshot(q->server->options.cache, revisions);
 	h->revision = cache_snapshot_revision(h->seen);
-	if (versions_check_readable(q, revisions)) {
+	if (agreed_version_check_readable(q, revisions)) {
 		return 1;
 	}
 	h->past = arena_array(a, struct snapshot_past, HISTORY_LENGTH_MAX);

@@ -26,7 +26,7 @@ struct update {
 
 static enum decision update_not_found(struct request *q, const struct write *w)
 {
-	versions_not_found(q, w->name);
+	agreed_version_not_found(q, w->name);
 	return DECIDE_REFUSE;
 }
 
@@ -109,7 +109,7 @@ static int update_authorize_creation(struct request *q)
 	struct authz_attributes what = request_attributes(q);
 
 	what.verb = str_of(verb_name(VERB_CREATE));
-	return authz_check(q->server->authz, &what, &q->asked, NULL, q->a, &q->st);
+	return authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
 }
 
 static enum decision update_create(struct request *q, struct update *u, struct object *sent)
@@ -436,6 +436,6 @@ void verb_patch(struct request *q)
 	}
 	u->rules.manager = request_manager(q, u->options.field_manager);
 	u->write.is_forgotten = true; /* it is read when the object was found */
-	audited_sent_patch(q, http_body(q->x), u->rules.is_applied);
+	request_audit_sent_patch(q, http_body(q->x), u->rules.is_applied);
 	update_run(q, u, u->rules.is_applied ? apply_decide : patch_decide);
 }

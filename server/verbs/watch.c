@@ -381,7 +381,7 @@ static void watching_wake(void *ctx)
 static void watching_stream(struct watching *w)
 {
 	reply_headers(w->q, STR("application/json"));
-	audited_started(w->q, 200);
+	request_audit_started(w->q, 200);
 	http_reply_stream(w->q->x, 200, HTTP_LENGTH_UNKNOWN, true, &watching_ops, w);
 }
 

@@ -249,7 +249,7 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 	if (w->guards_namespace) {
 		compares[n_compares++] = storage_compare_mod(w->namespace_key, w->namespace_revision);
 	}
-	if (versions_is_guarded(&w->ticket)) {
+	if (agreed_version_is_guarded(&w->ticket)) {
 		compares[n_compares++] = agreement_guard(&w->ticket);
 	}
 	success[n_success++] = w->decision == DECIDE_REMOVE
@@ -269,7 +269,7 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 		.success = success,
 		.n_success = n_success,
 		.failure = w->failure,
-		.n_failure = w->ticket_look + versions_is_guarded(&w->ticket)};
+		.n_failure = w->ticket_look + agreed_version_is_guarded(&w->ticket)};
 	if (w->extend) {
 		w->extend(q, w, &q->txn);
 	}
@@ -321,7 +321,7 @@ static int write_refuse_found(struct request *q, struct write *w)
 /* Another version is stored meanwhile, or the others take us for dead: it is decided again with what holds then. */
 static void write_doubt_ticket(struct request *q, const struct write *w)
 {
-	if (versions_is_guarded(&w->ticket) && !storage_step_has(&w->failure[w->ticket_look], w->ticket.revision)) {
+	if (agreed_version_is_guarded(&w->ticket) && !storage_step_has(&w->failure[w->ticket_look], w->ticket.revision)) {
 		agreement_doubt(q->server->options.agreement, &w->ticket);
 	}
 }
@@ -461,7 +461,7 @@ static void write_pack(struct request *q, struct write *w)
 	arena_done(&m->arenas[WRITE_PARSED]);
 	arena_done(&m->arenas[WRITE_PRESENT]);
 	arena_done(&m->arenas[WRITE_DECISION]);
-	asked_forget_webhooks(&q->asked);
+	questions_forget_webhooks(&q->questions);
 	q->a = a;
 	status_init(&q->st, a);
 }
@@ -544,7 +544,7 @@ static bool is_spelled_so(struct request *q, const struct write *w)
 
 enum decision write_keep(struct request *q, struct write *w)
 {
-	bool is_current = w->present->stored_version == versions_now(q) && is_spelled_so(q, w);
+	bool is_current = w->present->stored_version == agreed_version_now(q) && is_spelled_so(q, w);
 
 	w->object = object_copy(w->present, q->a);
 	return is_current || q->is_dry_run ? DECIDE_KEEP : DECIDE_PUT;
@@ -563,7 +563,7 @@ static void write_carry_out(struct request *q, struct write *w)
 	w->ticket = (struct agreement_ticket){0}; /* a removal stores nothing */
 	w->stored = STR("");
 	if (w->decision == DECIDE_PUT) {
-		if (versions_take(q, &w->ticket, write_decide)) {
+		if (agreed_version_take(q, &w->ticket, write_decide)) {
 			return;
 		}
 		if (!write_encode(q, w)) {
@@ -585,14 +585,14 @@ static void write_carry_out(struct request *q, struct write *w)
 static void write_decide_once(struct request *q, struct write *w)
 {
 	q->a = &q->writing->arenas[WRITE_DECISION];
-	asked_keep_change(&q->asked);
+	questions_keep_change(&q->questions);
 	arena_clear(q->a);
 	status_init(&q->st, q->a);
 	w->object = NULL;
 	w->guards_namespace = false;
 	q->n_warnings = w->n_warnings;
 	w->decision = w->decide(q, w);
-	if (w->decision != DECIDE_REFUSE && !asked_is_noted(&q->asked) && references_check(q, w)) {
+	if (w->decision != DECIDE_REFUSE && !questions_is_noted(&q->questions) && references_check(q, w)) {
 		w->decision = DECIDE_REFUSE;
 	}
 }
@@ -609,12 +609,12 @@ static void write_decide(struct request *q)
 	bool needs_fresh;
 
 	write_decide_once(q, w);
-	while (asked_is_noted(&q->asked)) {
+	while (questions_is_noted(&q->questions)) {
 		if (write_weigh(q, q->writing->arenas[WRITE_ASKED].used + q->writing->arenas[WRITE_ASKED + 1].used)) {
 			write_refuse(q);
 			return;
 		}
-		if (!asked_start(&q->asked)) {
+		if (!questions_start(&q->questions)) {
 			write_turn_set_asking(q->server->write_queue, &q->writing->turn, true);
 			request_wait_answer(q, write_answered);
 			return;
@@ -722,7 +722,7 @@ void write_run(struct request *q, struct write *w)
 	q->a = w->arena;
 	write_keep_warnings(q, 0, q->a);
 	w->n_warnings = q->n_warnings;
-	asked_begin_write(&q->asked, &m->arenas[WRITE_ASKED]);
+	questions_begin_write(&q->questions, &m->arenas[WRITE_ASKED]);
 	if (!request_is_cache_ready(q)) {
 		return;
 	}

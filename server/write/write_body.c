@@ -91,7 +91,7 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 		return 1;
 	}
 	timing_pass(q, STEP_DECODED);
-	audited_sent_object(q, *ret);
+	request_audit_sent_object(q, *ret);
 	return 0;
 }
 

@@ -102,7 +102,7 @@ static void find_blockers(
 
 	b->revision = MIN(b->revision, cache_snapshot_revision(s));
 	if (b->why.n == 0) {
-		versions_is_readable(b->q, kind, &b->why);
+		agreed_version_is_readable(b->q, kind, &b->why);
 	}
 	cache_iter_init(&it, s, &filter, STR(""));
 	while ((o = cache_iter_next(&it)) && b->n <= BLOCKERS_NAMED_MAX) {
@@ -160,7 +160,7 @@ static int refuse_in_use(struct request *q, struct write *w)
 		q->st.causes = causes;
 		q->st.n_causes = n_causes;
 	} else if (b.why.n > 0) {
-		versions_refuse(q, buf_str(&b.why));
+		agreed_version_refuse(q, buf_str(&b.why));
 	}
 	bool is_refused = b.n > 0 || b.why.n > 0;
 	w->unreferenced = b.revision;
@@ -186,7 +186,7 @@ static int check_needed(struct request *q, struct write *w, const struct referen
 	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, k, request_ns(q), r->name);
 
 	if (!o) {
-		return versions_check_readable(q, k) || refuse_missing(q, w, r, "is not there");
+		return agreed_version_check_readable(q, k) || refuse_missing(q, w, r, "is not there");
 	}
 	*ret_revision = o->revision;
 	return o->is_deleting ? refuse_missing(q, w, r, "is being deleted") : 0;

@@ -67,7 +67,7 @@ static enum namespace_phase look_up_cluster_namespace(struct request *q, struct 
 	if (phase != NAMESPACE_ABSENT || !d->ask_namespace) {
 		return phase;
 	}
-	const struct namespace_question *answer = asked_namespace(&q->asked, name);
+	const struct namespace_question *answer = questions_namespace(&q->questions, name);
 	if (!answer) {
 		return NAMESPACE_UNDECIDED;
 	}
@@ -92,7 +92,7 @@ static enum namespace_phase look_up_namespace(void *ctx, struct str name)
 		return look_up_cluster_namespace(q, name);
 	}
 	if (!ns) {
-		return versions_check_readable(q, k) ? NAMESPACE_UNDECIDED : NAMESPACE_ABSENT;
+		return agreed_version_check_readable(q, k) ? NAMESPACE_UNDECIDED : NAMESPACE_ABSENT;
 	}
 	return ns->is_deleting ? NAMESPACE_TERMINATING : NAMESPACE_ACTIVE;
 }

@@ -85,7 +85,7 @@ static int take_verdict(struct request *q, const struct webhook_question *answer
 		request_warn(q, answer->warnings[i]);
 	}
 	for (size_t i = 0; i < answer->n_annotations; i++) {
-		audited_annotate(q, answer->annotations[i].key, answer->annotations[i].value);
+		request_audit_annotate(q, answer->annotations[i].key, answer->annotations[i].value);
 	}
 	if (answer->base.failure.n > 0) {
 		status_internal(&q->st, STR_FMT, STR_ARG(answer->base.failure));
@@ -102,7 +102,7 @@ static int take_verdict(struct request *q, const struct webhook_question *answer
 static int ask(struct request *q, const struct write *w, struct webhook_question *what, const struct webhook_question **ret)
 {
 	what->options = options_of(q, w, what->operation);
-	*ret = asked_webhooks(&q->asked, what);
+	*ret = questions_webhooks(&q->questions, what);
 	return *ret ? take_verdict(q, *ret) : ASK_FIRST;
 }
 
@@ -167,7 +167,7 @@ int write_ask_mutating(struct request *q, struct write *w, enum admission_operat
 	const struct webhook_question *answer;
 
 	/* Most writes concern no webhook: known before anything is made for one. */
-	if (!asked_has_webhooks(&q->asked, &what)) {
+	if (!questions_has_webhooks(&q->questions, &what)) {
 		return 0;
 	}
 	if (operation == ADMIT_CREATE) {
@@ -182,5 +182,5 @@ int write_ask_validating(struct request *q, struct write *w, enum admission_oper
 	struct webhook_question what = question_of(q, w, operation, WEBHOOKS_VALIDATING);
 	const struct webhook_question *answer;
 
-	return asked_has_webhooks(&q->asked, &what) ? ask(q, w, &what, &answer) : 0;
+	return questions_has_webhooks(&q->questions, &what) ? ask(q, w, &what, &answer) : 0;
 }

@@ -9,14 +9,14 @@
 
 enum { VALID_S = 3600 };
 
-struct pair {
+struct key_pair {
 	gnutls_x509_crt_t cert;
 	gnutls_x509_privkey_t key;
 };
 
 #define CHECK(call) assert_int_equal((call), GNUTLS_E_SUCCESS)
 
-static void pair_init(struct pair *p, const char *name)
+static void key_pair_init(struct key_pair *p, const char *name)
 {
 	static unsigned char serial;
 	CHECK(gnutls_x509_privkey_init(&p->key));
@@ -31,24 +31,24 @@ static void pair_init(struct pair *p, const char *name)
 	CHECK(gnutls_x509_crt_set_dn_by_oid(p->cert, GNUTLS_OID_X520_COMMON_NAME, 0, name, (unsigned)strlen(name)));
 }
 
-static void pair_done(struct pair *p)
+static void key_pair_done(struct key_pair *p)
 {
 	gnutls_x509_crt_deinit(p->cert);
 	gnutls_x509_privkey_deinit(p->key);
 }
 
-static void pair_init_ca(struct pair *p, const char *name)
+static void key_pair_init_ca(struct key_pair *p, const char *name)
 {
-	pair_init(p, name);
+	key_pair_init(p, name);
 	CHECK(gnutls_x509_crt_set_basic_constraints(p->cert, 1, -1));
 	CHECK(gnutls_x509_crt_set_key_usage(p->cert, GNUTLS_KEY_KEY_CERT_SIGN));
 	CHECK(gnutls_x509_crt_sign2(p->cert, p->cert, p->key, GNUTLS_DIG_SHA256, 0));
 }
 
-static void pair_init_leaf(struct pair *p, const char *name, const char *purpose, const struct pair *ca)
+static void key_pair_init_leaf(struct key_pair *p, const char *name, const char *purpose, const struct key_pair *ca)
 {
 	static const unsigned char loopback[] = {127, 0, 0, 1};
-	pair_init(p, name);
+	key_pair_init(p, name);
 	CHECK(gnutls_x509_crt_set_key_usage(p->cert, GNUTLS_KEY_DIGITAL_SIGNATURE));
 	CHECK(gnutls_x509_crt_set_key_purpose_oid(p->cert, purpose, 0));
 	/* etcd's gateway presents its own server certificate to itself, as a client. */
@@ -69,14 +69,14 @@ static char *write_pem(const char *dir, const char *name, gnutls_datum_t *pem)
 	return path;
 }
 
-static char *write_cert(const char *dir, const char *name, const struct pair *p)
+static char *write_cert(const char *dir, const char *name, const struct key_pair *p)
 {
 	gnutls_datum_t pem;
 	CHECK(gnutls_x509_crt_export2(p->cert, GNUTLS_X509_FMT_PEM, &pem));
 	return write_pem(dir, name, &pem);
 }
 
-static char *write_key(const char *dir, const char *name, const struct pair *p)
+static char *write_key(const char *dir, const char *name, const struct key_pair *p)
 {
 	gnutls_datum_t pem;
 	CHECK(gnutls_x509_privkey_export2(p->key, GNUTLS_X509_FMT_PEM, &pem));
@@ -85,12 +85,12 @@ static char *write_key(const char *dir, const char *name, const struct pair *p)
 
 void certs_init(struct certs *c, const char *dir)
 {
-	struct pair ca, stranger, server, client, other;
-	pair_init_ca(&ca, "test authority");
-	pair_init_ca(&stranger, "another authority");
-	pair_init_leaf(&server, "etcd", GNUTLS_KP_TLS_WWW_SERVER, &ca);
-	pair_init_leaf(&client, "annals", GNUTLS_KP_TLS_WWW_SERVER, &ca);
-	pair_init_leaf(&other, "annals", GNUTLS_KP_TLS_WWW_SERVER, &stranger);
+	struct key_pair ca, stranger, server, client, other;
+	key_pair_init_ca(&ca, "test authority");
+	key_pair_init_ca(&stranger, "another authority");
+	key_pair_init_leaf(&server, "etcd", GNUTLS_KP_TLS_WWW_SERVER, &ca);
+	key_pair_init_leaf(&client, "annals", GNUTLS_KP_TLS_WWW_SERVER, &ca);
+	key_pair_init_leaf(&other, "annals", GNUTLS_KP_TLS_WWW_SERVER, &stranger);
 	*c = (struct certs){
 		.ca = write_cert(dir, "ca.crt", &ca),
 		.server_cert = write_cert(dir, "server.crt", &server),
@@ -101,11 +101,11 @@ void certs_init(struct certs *c, const char *dir)
 		.stranger_cert = write_cert(dir, "other.crt", &other),
 		.stranger_key = write_key(dir, "other.key", &other),
 	};
-	pair_done(&other);
-	pair_done(&client);
-	pair_done(&server);
-	pair_done(&stranger);
-	pair_done(&ca);
+	key_pair_done(&other);
+	key_pair_done(&client);
+	key_pair_done(&server);
+	key_pair_done(&stranger);
+	key_pair_done(&ca);
 }
 
 void certs_done(struct certs *c)

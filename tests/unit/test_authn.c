@@ -59,7 +59,7 @@ static int ask(struct scene *s, const char *authorization)
 		s->x.headers = &s->authorization;
 		s->x.n_headers = 1;
 	}
-	return authn_request(s->authn, &s->x, &(struct asked){0}, &s->user, &s->arena, &s->st);
+	return authn_request(s->authn, &s->x, &(struct questions){0}, &s->user, &s->arena, &s->st);
 }
 
 static void assert_is_anonymous(struct scene *s)
@@ -84,7 +84,7 @@ static void test_authn__certificate_comes_again_until_trust_is_known(void **stat
 		open_scene(&s, usual());
 		s.x.peer.has_certificate = i != 1;
 		trust_is_known = i == 2;
-		int r = authn_request(s.authn, &s.x, &(struct asked){.delegates = &cluster}, &s.user, &s.arena, &s.st);
+		int r = authn_request(s.authn, &s.x, &(struct questions){.delegates = &cluster}, &s.user, &s.arena, &s.st);
 		assert_int_equal(r, i == 0);
 		if (i == 0) {
 			assert_int_equal(s.st.code, 503);
@@ -174,13 +174,13 @@ static void test_authn__cluster_is_believed_only_where_it_has_decided(void **sta
 		const struct delegates cluster = {.ctx = &review, .ask_token = review_token};
 		struct scene s;
 		open_scene(&s, usual());
-		struct asked asked = {.delegates = &cluster, .arena = &s.arena, .deadline_ms = INT64_MAX};
+		struct questions questions = {.delegates = &cluster, .arena = &s.arena, .deadline_ms = INT64_MAX};
 		s.authorization = (struct http_header){STR("authorization"), STR("Bearer of-the-cluster")};
 		s.x.headers = &s.authorization;
 		s.x.n_headers = 1;
 		int r;
-		while ((r = authn_request(s.authn, &s.x, &asked, &s.user, &s.arena, &s.st)) == ASK_FIRST) {
-			assert_true(asked_start(&asked));
+		while ((r = authn_request(s.authn, &s.x, &questions, &s.user, &s.arena, &s.st)) == ASK_FIRST) {
+			assert_true(questions_start(&questions));
 		}
 		assert_int_equal(r, rows[i].code != 0);
 		assert_int_equal(s.st.code, rows[i].code);

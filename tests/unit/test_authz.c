@@ -493,14 +493,14 @@ static void test_impersonate__refusal_tells_what_constrained_impersonation_needs
 
 /* Which names what is asked, one line each; and answers as it is told to. */
 struct cluster {
-	struct buf asked;
+	struct buf questions;
 	struct access_question answer;
 };
 
 static bool answer_access(void *ctx, struct access_question *q)
 {
 	struct cluster *c = ctx;
-	buf_printf(&c->asked, STR_FMT " " STR_FMT "/" STR_FMT "/" STR_FMT " " STR_FMT "\n", STR_ARG(q->what.verb),
+	buf_printf(&c->questions, STR_FMT " " STR_FMT "/" STR_FMT "/" STR_FMT " " STR_FMT "\n", STR_ARG(q->what.verb),
 		STR_ARG(q->what.group), STR_ARG(q->what.resource), STR_ARG(q->what.subresource), STR_ARG(q->what.name));
 	q->is_allowed = c->answer.is_allowed;
 	q->is_denied = c->answer.is_denied;
@@ -512,7 +512,7 @@ struct delegated {
 	struct scene scene;
 	struct cluster cluster;
 	struct delegates delegates;
-	struct asked asked;
+	struct questions questions;
 };
 
 static void open_delegated(struct delegated *d, struct access_question answer)
@@ -524,24 +524,24 @@ static void open_delegated(struct delegated *d, struct access_question answer)
 	buf_init(&err, 1024);
 	assert_int_equal(authz_new(&d->scene.authz, &options, &err), 0);
 	buf_done(&err);
-	buf_init(&d->cluster.asked, 4096);
+	buf_init(&d->cluster.questions, 4096);
 	arena_init(&d->scene.arena, 1 << 20);
 	status_init(&d->scene.st, &d->scene.arena);
 	d->delegates = (struct delegates){.ctx = &d->cluster, .ask_access = answer_access};
-	d->asked = (struct asked){.delegates = &d->delegates, .arena = &d->scene.arena, .deadline_ms = INT64_MAX};
+	d->questions = (struct questions){.delegates = &d->delegates, .arena = &d->scene.arena, .deadline_ms = INT64_MAX};
 }
 
 static void close_delegated(struct delegated *d)
 {
-	buf_done(&d->cluster.asked);
+	buf_done(&d->cluster.questions);
 	close_scene(&d->scene);
 }
 
 static bool is_granted(struct delegated *d, const struct authz_attributes *at)
 {
 	int r;
-	while ((r = authz_check(d->scene.authz, at, &d->asked, NULL, &d->scene.arena, &d->scene.st)) == ASK_FIRST) {
-		assert_true(asked_start(&d->asked));
+	while ((r = authz_check(d->scene.authz, at, &d->questions, NULL, &d->scene.arena, &d->scene.st)) == ASK_FIRST) {
+		assert_true(questions_start(&d->questions));
 	}
 	return r == 0;
 }
@@ -566,11 +566,11 @@ static void test_authz__cluster_decides(void **state _unused_)
 		open_delegated(&d, rows[i].answer);
 		at.user = &alice;
 		assert_int_equal(is_granted(&d, &at), rows[i].is_granted);
-		assert_str(buf_str(&d.cluster.asked), "get apps/controllerrevisions/ a\n");
-		buf_clear(&d.cluster.asked);
+		assert_str(buf_str(&d.cluster.questions), "get apps/controllerrevisions/ a\n");
+		buf_clear(&d.cluster.questions);
 		at.user = &admin;
 		assert_true(is_granted(&d, &at));
-		assert_str(buf_str(&d.cluster.asked), "");
+		assert_str(buf_str(&d.cluster.questions), "");
 		close_delegated(&d);
 	}
 }
@@ -604,11 +604,11 @@ static void test_impersonate__cluster_is_asked_about_every_part(void **state _un
 	struct delegated d;
 	int r;
 	open_delegated(&d, (struct access_question){.is_allowed = true});
-	while ((r = impersonate(d.scene.authz, &d.asked, &x, &what, &as, &d.scene.arena, &d.scene.st)) == ASK_FIRST) {
-		assert_true(asked_start(&d.asked));
+	while ((r = impersonate(d.scene.authz, &d.questions, &x, &what, &as, &d.scene.arena, &d.scene.st)) == ASK_FIRST) {
+		assert_true(questions_start(&d.questions));
 	}
 	assert_int_equal(r, 0);
-	assert_str(buf_str(&d.cluster.asked),
+	assert_str(buf_str(&d.cluster.questions),
 		"impersonate /users/ bob\n"
 		"impersonate authentication.k8s.io/uids/ 7\n"
 		"impersonate /groups/ dev\n"

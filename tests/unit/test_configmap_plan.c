@@ -31,7 +31,7 @@ static void test_state__tells_whose_it_is_and_whether_it_means_anything(void **s
 
 static void test_sources__are_looked_for_by_kind_name_and_uid(void **state _unused_)
 {
-	const struct provided p = {&provided_kinds[0], STR("p")}, r = {&provided_kinds[1], STR("r")};
+	const struct provided p = {&provider_kinds[0], STR("p")}, r = {&provider_kinds[1], STR("r")};
 	struct arena a;
 	arena_init(&a, 1 << 20);
 	const struct json *map = make_json(&a, MAP(MADE_FROM("Provider/p/1 ControllerRevision/r/2")));
@@ -75,7 +75,7 @@ static void test_filled__has_a_key_for_each_and_is_written_once(void **state _un
 	_cleanup_(item_unrefp) struct item *q = make_item("{" META("q", "3", "5", "") ",\"spec\":{}}");
 	_cleanup_(item_unrefp) struct item *r = make_item("{" META("r", "2", "6", "") ",\"data\":{\"b\":[]}}");
 	const struct provision v[] = {
-		{{&provided_kinds[0], STR("p")}, p}, {{&provided_kinds[0], STR("q")}, q}, {{&provided_kinds[1], STR("r")}, r}};
+		{{&provider_kinds[0], STR("p")}, p}, {{&provider_kinds[0], STR("q")}, q}, {{&provider_kinds[1], STR("r")}, r}};
 	_cleanup_(buf_done) struct buf text;
 	struct arena a;
 	arena_init(&a, 1 << 20);
@@ -102,7 +102,7 @@ static void test_filled__refuses_what_has_no_room(void **state _unused_)
 	name[NAME] = 0;
 	_cleanup_(item_unrefp) struct item *big = make_item(text);
 	_cleanup_(item_unrefp) struct item *r = make_item("{" META("r", "2", "6", "") "}");
-	const struct provision cases[] = {{{&provided_kinds[0], STR("p")}, big}, {{&provided_kinds[1], str_of(name)}, r}};
+	const struct provision cases[] = {{{&provider_kinds[0], STR("p")}, big}, {{&provider_kinds[1], str_of(name)}, r}};
 	struct arena a;
 	arena_init(&a, 8 << 20);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -21,7 +21,7 @@ static void test_use__is_allowed_of_what_stays(void **state _unused_)
 	};
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		_cleanup_(item_unrefp) struct item *object = cases[i].object ? make_item(cases[i].object) : NULL;
-		assert_int_equal(provided_use(object, cases[i].is_used), cases[i].use);
+		assert_int_equal(provider_use(object, cases[i].is_used), cases[i].use);
 	}
 }
 
@@ -42,7 +42,7 @@ static void test_verdict__says_the_worst(void **state _unused_)
 			"ControllerRevision \"r\" can be deleted at any time: it lacks the finalizer "
 			"annals.dev/provider-protection"},
 	};
-	const struct provided provided[] = {{&provided_kinds[0], STR("p")}, {&provided_kinds[1], STR("r")}};
+	const struct provided provided[] = {{&provider_kinds[0], STR("p")}, {&provider_kinds[1], STR("r")}};
 	struct arena a;
 	arena_init(&a, 1 << 20);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

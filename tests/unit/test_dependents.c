@@ -6,20 +6,20 @@
 static void test_provided__names_and_keys(void **state _unused_)
 {
 	struct provided provided[REFERENCES_MAX];
-	const struct provided_kind *kind;
+	const struct provider_kind *kind;
 	struct str ns, name;
 	_cleanup_(item_unrefp) struct item *d = make_item(DEPENDENT("d", "u", "7", TO_PROVIDER("p") "," TO_REVISION("r")));
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
-	assert_int_equal(provided_of(d->object, provided), 2);
-	assert_str(provided_key(&text, provided[0].kind, d->namespace, provided[0].name), "providers/ns/p");
-	assert_str(provided_key(&text, provided[1].kind, d->namespace, provided[1].name), "controllerrevisions/ns/r");
-	assert_true(provided_parse_key(buf_str(&text), &kind, &ns, &name));
-	assert_ptr_equal(kind, &provided_kinds[1]);
+	assert_int_equal(provider_of(d->object, provided), 2);
+	assert_str(provider_key(&text, provided[0].kind, d->namespace, provided[0].name), "providers/ns/p");
+	assert_str(provider_key(&text, provided[1].kind, d->namespace, provided[1].name), "controllerrevisions/ns/r");
+	assert_true(provider_parse_key(buf_str(&text), &kind, &ns, &name));
+	assert_ptr_equal(kind, &provider_kinds[1]);
 	assert_str(ns, "ns");
 	assert_str(name, "r");
-	assert_false(provided_parse_key(STR("others/ns/r"), &kind, &ns, &name));
-	assert_false(provided_parse_key(STR("providers"), &kind, &ns, &name));
+	assert_false(provider_parse_key(STR("others/ns/r"), &kind, &ns, &name));
+	assert_false(provider_parse_key(STR("providers"), &kind, &ns, &name));
 }
 
 static void add_name(void *ctx, const struct item *dependent)
@@ -65,9 +65,9 @@ static void test_index__follows_who_comes_and_goes(void **state _unused_)
 #define PROVIDER(version) "{" META("p", "1", version, "") "}"
 #define KEY STR("providers/ns/p")
 
-static uint64_t held_version(struct holdings *h)
+static uint64_t held_version(struct implemented *h)
 {
-	_cleanup_(item_unrefp) struct item *object = holdings_get(h, KEY);
+	_cleanup_(item_unrefp) struct item *object = implemented_get(h, KEY);
 	return object ? object->version : 0;
 }
 
@@ -77,25 +77,25 @@ static void test_holdings__last_as_long_as_somebody_holds(void **state _unused_)
 	_cleanup_(item_unrefp) struct item *e = make_item(DEPENDENT("e", "v", "8", TO_PROVIDER("p") "," TO_PROVIDER("q")));
 	_cleanup_(item_unrefp) struct item *old = make_item(PROVIDER("5"));
 	_cleanup_(item_unrefp) struct item *new = make_item(PROVIDER("6"));
-	struct holdings h;
-	holdings_init(&h);
+	struct implemented h;
+	implemented_init(&h);
 	assert_int_equal(held_version(&h), 0);
-	holdings_release(&h, d); /* who never held */
+	implemented_release(&h, d); /* who never held */
 
-	holdings_add(&h, KEY, new, d);
-	holdings_add(&h, KEY, old, e);
+	implemented_add(&h, KEY, new, d);
+	implemented_add(&h, KEY, old, e);
 	assert_int_equal(held_version(&h), 6);
-	holdings_release(&h, d);
-	holdings_release(&h, d);
+	implemented_release(&h, d);
+	implemented_release(&h, d);
 	assert_int_equal(held_version(&h), 6);
-	holdings_release(&h, e);
+	implemented_release(&h, e);
 	assert_int_equal(held_version(&h), 0);
 
-	holdings_add(&h, KEY, old, d);
-	holdings_forget(&h, KEY);
+	implemented_add(&h, KEY, old, d);
+	implemented_forget(&h, KEY);
 	assert_int_equal(held_version(&h), 0);
-	holdings_add(&h, KEY, old, d);
-	holdings_done(&h);
+	implemented_add(&h, KEY, old, d);
+	implemented_done(&h);
 }
 
 int main(void)

@@ -5,7 +5,7 @@ enum { ALL = 6, SECOND = 4, SOURCE = 3 };
 
 /* What waits, and a name for each. */
 struct queue {
-	struct turns t;
+	struct fair_queue t;
 	struct named {
 		struct turn turn;
 		const char *name;
@@ -16,25 +16,25 @@ struct queue {
 static void open_queue(struct queue *q)
 {
 	*q = (struct queue){0};
-	turns_init(&q->t, &(struct turns_limits){.all = ALL, .second_class = SECOND, .source = SOURCE});
+	fair_queue_init(&q->t, &(struct fair_queue_limits){.all = ALL, .second_class = SECOND, .source = SOURCE});
 }
 
 static void close_queue(struct queue *q)
 {
 	for (size_t i = 0; i < q->n; i++) {
-		turns_leave(&q->t, &q->v[i].turn);
-		turns_unref(&q->t, q->v[i].turn.source);
+		fair_queue_leave(&q->t, &q->v[i].turn);
+		fair_queue_unref(&q->t, q->v[i].turn.source);
 	}
 	assert_int_equal(q->t.sources.n, 0);
-	turns_done(&q->t);
+	fair_queue_done(&q->t);
 }
 
-static struct named *come(struct queue *q, enum turn_class class, const char *source, const char *name)
+static struct named *come(struct queue *q, enum queue_class class, const char *source, const char *name)
 {
 	struct named *it = &q->v[q->n++];
 	it->name = name;
-	turn_init(&it->turn, turns_source(&q->t, class, str_of(source)));
-	turns_wait(&q->t, &it->turn);
+	turn_init(&it->turn, fair_queue_source(&q->t, class, str_of(source)));
+	fair_queue_wait(&q->t, &it->turn);
 	return it;
 }
 
@@ -43,7 +43,7 @@ static void assert_begin(struct queue *q, const char *expected)
 {
 	struct turn *turn;
 	char names[256] = "";
-	while ((turn = turns_next(&q->t))) {
+	while ((turn = fair_queue_next(&q->t))) {
 		strcat(names, container_of(turn, struct named, turn)->name);
 	}
 	assert_string_equal(names, expected);
@@ -75,7 +75,7 @@ static void test_turns__no_source_has_more_than_its_share(void **state _unused_)
 	assert_begin(&q, "123");
 	come(&q, TURN_FIRST, "b", "x");
 	assert_begin(&q, "x");
-	turns_end(&q.t, &first->turn);
+	fair_queue_end(&q.t, &first->turn);
 	assert_begin(&q, "4");
 	close_queue(&q);
 }
@@ -107,7 +107,7 @@ static void test_turns__second_class_has_not_all_places(void **state _unused_)
 	come(&q, TURN_FIRST, "l", "y");
 	come(&q, TURN_FIRST, "m", "z");
 	assert_begin(&q, "xy");
-	turns_end(&q.t, &first->turn);
+	fair_queue_end(&q.t, &first->turn);
 	assert_begin(&q, "z");
 	close_queue(&q);
 }
@@ -127,7 +127,7 @@ static void test_turns__who_leaves_is_not_called(void **state _unused_)
 	open_queue(&q);
 	struct named *first = come(&q, TURN_FIRST, "a", "1");
 	come(&q, TURN_FIRST, "b", "2");
-	turns_leave(&q.t, &first->turn);
+	fair_queue_leave(&q.t, &first->turn);
 	assert_begin(&q, "2");
 	close_queue(&q);
 }

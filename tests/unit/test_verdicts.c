@@ -12,14 +12,14 @@ static const struct trust trust = {.n_front_names = 0};
 enum { FROM_S = 1000, UNTIL_S = 2000 };
 
 struct world {
-	struct verdicts *verdicts;
+	struct verified_chains *verified_chains;
 	struct arena arena;
 };
 
 static int setup(void **state)
 {
 	struct world *w = mem_new(struct world);
-	w->verdicts = verdicts_new();
+	w->verified_chains = verified_chains_new();
 	arena_init(&w->arena, 1 << 20);
 	*state = w;
 	return 0;
@@ -28,7 +28,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct world *w = *state;
-	verdicts_free(w->verdicts);
+	verified_chains_free(w->verified_chains);
 	arena_done(&w->arena);
 	mem_free(w);
 	return 0;
@@ -51,14 +51,14 @@ static void keep(struct world *w, unsigned number, struct str name)
 		.fingerprint = STR("ab"),
 		.organizations = groups,
 		.n_organizations = ARRAY_SIZE(groups)};
-	verdicts_keep(w->verdicts, &id, FROM_S, UNTIL_S, &peer);
+	verified_chains_keep(w->verified_chains, &id, FROM_S, UNTIL_S, &peer);
 }
 
 static bool find(struct world *w, unsigned number, int64_t now_s, struct http_peer *ret)
 {
 	const struct chain_id id = chain(number);
 	int64_t until_s = 0;
-	bool is_known = verdicts_find(w->verdicts, &id, now_s, &w->arena, ret, &until_s);
+	bool is_known = verified_chains_find(w->verified_chains, &id, now_s, &w->arena, ret, &until_s);
 	assert_int_equal(until_s, is_known ? UNTIL_S : 0);
 	return is_known;
 }
