@@ -1,7 +1,9 @@
+#include "storage/cache/cache_private.h"
 #include "tests/unit/cache_fixture.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -230,9 +232,63 @@ static void test_cache_watch__whom_nothing_concerns_is_never_lost(void **state)
 	for (int i = 0; i < 20; i++) {
 		catch_up(f, world_put(f->store, &widget, "a/x", "", "red"));
 	}
+	/* Nor is one that asks, although nobody has woken it. */
+	enum watch_type type;
+	struct cached *o;
+	assert_int_equal(cache_watch_next(r.watcher, &type, &o), CACHE_NEXT_NONE);
+	for (int i = 0; i < 20; i++) {
+		catch_up(f, world_put(f->store, &widget, "a/x", "", "red"));
+	}
 	int64_t revision = world_put(f->store, &widget, "a/y", "\"l\":\"on\"", "red");
 	catch_up(f, revision);
 	assert_events(f, &r, "ADDED y@%ld", revision);
+	reader_close(&r);
+}
+
+/* What a bookmark says: up to where a watcher has been told all that concerns it. */
+static void test_cache_watch__vouches_for_whole_revisions_that_were_read(void **state)
+{
+	struct fixture *f = *state;
+	struct reader r, all;
+	start(f, (struct cache_options){0});
+	struct label_selector on = world_labels("l=on", &f->a);
+	int64_t base = cache_revision(f->cache);
+	reader_open(&r, f, &widget, (struct cache_filter){.labels = &on}, base);
+	reader_open(&all, f, &widget, (struct cache_filter){0}, base);
+	assert_events(f, &r, "%s", "");
+	assert_events(f, &all, "%s", "");
+	/* Woken, but it has not read. */
+	world_put(f->store, &widget, "a/x", "\"l\":\"on\"", "red");
+	while (sem_wait(&r.woken) != 0) {
+	}
+	assert_int_equal(cache_watch_revision(r.watcher), base);
+	assert_events(f, &r, "ADDED x@%ld", base + 1);
+	assert_int_equal(cache_watch_revision(r.watcher), base + 1);
+	assert_events(f, &all, "ADDED x@%ld", base + 1);
+	/* Of two events of one revision the dispatcher has offered the first. */
+	struct storage_step steps[2];
+	for (size_t i = 0; i < 2; i++) {
+		const char *rest = i == 0 ? "a/y" : "a/z";
+		steps[i] = (struct storage_step){.kind = STEP_PUT,
+			.key = arena_printf(&f->a, WORLD_PREFIX "/objects/test.annals.dev/widgets/%s", rest),
+			.value = world_text(&f->a, &widget, rest, "", "red", 0)};
+	}
+	struct storage_txn t = {.success = steps, .n_success = 2};
+	assert_int_equal(storage_txn_wait(f->store, &t), STORAGE_OK);
+	storage_op_clear(&t.op);
+	while (cache_watch_revision(r.watcher) < base + 2) {
+		sched_yield();
+	}
+	struct feed *feed = &f->cache->feeds[widget.index];
+	pthread_mutex_lock(&feed->lock);
+	feed->dispatched--;
+	pthread_mutex_unlock(&feed->lock);
+	assert_int_equal(cache_watch_revision(r.watcher), base + 1);
+	pthread_mutex_lock(&feed->lock);
+	feed->dispatched++;
+	pthread_mutex_unlock(&feed->lock);
+	assert_int_equal(cache_watch_revision(r.watcher), base + 2);
+	reader_close(&all);
 	reader_close(&r);
 }
 
@@ -778,6 +834,7 @@ int main(void)
 		WITH_STORE(test_cache_watch__future_revisions_are_waited_for),
 		WITH_STORE(test_cache_watch__too_slow_is_lost),
 		WITH_STORE(test_cache_watch__whom_nothing_concerns_is_never_lost),
+		WITH_STORE(test_cache_watch__vouches_for_whole_revisions_that_were_read),
 		WITH_STORE(test_cache_watch__a_batch_beyond_the_window_is_noticed),
 		WITH_STORE(test_cache_watch__watchers_have_a_ceiling),
 		WITH_STORE(test_cache_watch__forgotten_history_cannot_be_watched),

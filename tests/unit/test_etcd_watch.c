@@ -32,6 +32,7 @@ struct fixture {
 	int64_t revision; /* the last one that was delivered */
 	unsigned n_events;
 	bool is_connected, is_over;
+	bool is_cut; /* what etcd tells is a fragment, and more follows */
 	enum storage_result why;
 	int64_t compact_revision;
 };
@@ -145,6 +146,7 @@ static void tell(struct fixture *f, const struct happening *all, size_t n)
 	}
 	m.events = list;
 	m.n_events = n;
+	m.fragment = f->is_cut;
 	send_message(f, &m, all[n - 1].revision, CLUSTER);
 }
 #define TELL(f, ...)                                             \
@@ -282,6 +284,49 @@ static void test_etcd_watch__nothing_counts_behind_what_cannot_be_understood(voi
 	say_created(f, 12, CLUSTER);
 	TELL(f, {10, "/a/x", "1"}, {11, "/a/x", "2"}, {12, "/a/x", "3"});
 	assert_int_equal(f->revision, 12);
+	assert_int_equal(f->n_events, 3);
+}
+
+/* ---- a revision in fragments ---- */
+
+static void test_etcd_watch__a_revision_is_delivered_when_it_is_whole(void **state)
+{
+	struct fixture *f = *state;
+
+	say_created(f, 9, CLUSTER);
+	f->is_cut = true;
+	TELL(f, {10, "/a/x", "1"}, {11, "/a/x", "2"});
+	assert_int_equal(f->revision, 10); /* of 11 there may be more */
+	TELL(f, {11, "/a/y", "2"});
+	assert_int_equal(f->revision, 10);
+	f->is_cut = false;
+	TELL(f, {11, "/a/z", "2"});
+	assert_int_equal(f->revision, 11); /* this was the last of it */
+	assert_int_equal(f->n_events, 4);
+	f->is_cut = true;
+	TELL(f, {12, "/a/x", "3"});
+	assert_int_equal(f->revision, 11);
+	TELL(f, {13, "/a/x", "4"}); /* so 12 is whole */
+	assert_int_equal(f->revision, 12);
+	f->is_cut = false;
+	TELL(f, {14, "/a/x", "5"});
+	assert_int_equal(f->revision, 14);
+	assert_int_equal(f->n_events, 7);
+}
+
+static void test_etcd_watch__what_a_lost_stream_has_begun_is_told_anew(void **state)
+{
+	struct fixture *f = *state;
+
+	say_created(f, 9, CLUSTER);
+	f->is_cut = true;
+	TELL(f, {10, "/a/x", "1"}, {11, "/a/x", "2"});
+	hang_up(f);
+	assert_int_equal(f->client.stream->start_revision, 10);
+	f->is_cut = false;
+	say_created(f, 11, CLUSTER);
+	TELL(f, {10, "/a/x", "1"}, {11, "/a/x", "2"}, {11, "/a/y", "2"});
+	assert_int_equal(f->revision, 11);
 	assert_int_equal(f->n_events, 3);
 }
 
@@ -483,6 +528,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		WATCH_TEST(test_etcd_watch__nothing_counts_behind_what_cannot_be_understood),
+		WATCH_TEST(test_etcd_watch__a_revision_is_delivered_when_it_is_whole),
+		WATCH_TEST(test_etcd_watch__what_a_lost_stream_has_begun_is_told_anew),
 		WATCH_TEST(test_etcd_watch__goes_on_where_the_last_change_is_shown_again),
 		WATCH_TEST(test_etcd_watch__another_cluster_is_another_history),
 		WATCH_TEST(test_etcd_watch__a_quorum_that_is_behind_is_another_history),
