@@ -176,6 +176,10 @@ static void test_update__subresources_have_entries_of_their_own(void **state)
 		"{\"f:metadata\":{\"f:labels\":{\".\":{},\"f:kubernetes.io/"
 		"metadata.name\":{}}},\"f:spec\":{\"f:finalizers\":{}}}\n"
 		"one/status Update {\"f:status\":{\"f:phase\":{}}}\n");
+	/* Nor can anybody end the tracking by way of one. */
+	update_through(&h, NS, "status", "one",
+		"{\"metadata\":{\"name\":\"x\",\"managedFields\":[]},\"spec\":{},\"status\":{\"phase\":\"Active\"}}");
+	assert_int_equal(h.o->meta.managed_fields->n, 2);
 }
 
 static void test_update__clients_may_edit_entries_that_make_sense(void **state)
