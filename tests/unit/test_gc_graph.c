@@ -369,6 +369,23 @@ static void test_gc_graph__a_waiting_blocker_is_left_to_itself(void **state _unu
 	assert_true(item.is_waiting && item.is_deleting && item.has_waiting_dependent);
 }
 
+/* A finalizer alone is no deletion: whoever makes an object may give it one. */
+static void test_gc_graph__who_is_not_being_deleted_waits_for_nothing(void **state _unused_)
+{
+	_cleanup_(world_done) struct world w;
+	world_init(&w, SIZE_MAX);
+	_cleanup_(arena_done) struct arena a;
+	struct gc_item item;
+	arena_init(&a, SIZE_MAX);
+	have(&w, "owner");
+	have_blocking(&w, "child", "owner", true);
+	hush(&w);
+	observe(&w, thing("owner"), FOREGROUND, NULL, 0);
+	expect(&w, "");
+	assert_true(gc_graph_get(w.graph, STR("owner"), &a, &item));
+	assert_false(item.is_waiting || item.is_deleting);
+}
+
 static void test_gc_graph__an_owner_no_longer_blocked_is_attempted(void **state _unused_)
 {
 	_cleanup_(world_done) struct world w;
@@ -530,6 +547,7 @@ int main(void)
 		TEST(test_gc_graph__a_uid_that_cannot_be_is_not_waited_for),
 		TEST(test_gc_graph__has_a_ceiling),
 		TEST(test_gc_graph__foreground_leads_to_dependents_and_back),
+		TEST(test_gc_graph__who_is_not_being_deleted_waits_for_nothing),
 		TEST(test_gc_graph__a_waiting_blocker_is_left_to_itself),
 		TEST(test_gc_graph__an_owner_no_longer_blocked_is_attempted),
 		TEST(test_gc_graph__orphaning_goes_before_foreground),

@@ -412,6 +412,34 @@ static void test_claim__is_born_pending_and_protected(void **state)
 	assert_cell(o, "VolumeMode", "\"Filesystem\"");
 }
 
+static void test_claim__one_pod_alone_shares_with_nobody(void **state)
+{
+	struct api_world *w = *state;
+	static const struct {
+		const char *modes;
+		bool may;
+	} rows[] = {
+		{"\"ReadWriteOncePod\"", true},
+		{"\"ReadWriteOnce\",\"ReadOnlyMany\"", true},
+		{"\"ReadWriteOncePod\",\"ReadWriteOnce\"", false},
+		{"", false},
+		{"\"Sometimes\"", false},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct object *o = world_decode(w, CLAIM,
+			arena_printf(&w->a,
+				"{\"metadata\":{\"name\":\"c\"},\"spec\":{\"accessModes\":[%s],\"resources\":{\"requests\":{"
+				"\"storage\":"
+				"\"1Gi\"}}}}",
+				rows[i].modes)
+				.p);
+		struct field_errors e;
+		field_errors_init(&e, &w->a);
+		o->kind->validate(o, &e);
+		assert_int_equal(e.n == 0, rows[i].may);
+	}
+}
+
 #define CLAIM_OF(size, status)                                                                                                 \
 	"{\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"volumeName\":\"v\",\"resources\":{\"requests\":{\"storage\":\"" size \
 	"\"}}},\"status\":" status "}"
@@ -461,6 +489,7 @@ int main(void)
 		API_TEST(test_pod__what_may_change),
 		API_TEST(test_pod__columns),
 		API_TEST(test_claim__is_born_pending_and_protected),
+		API_TEST(test_claim__one_pod_alone_shares_with_nobody),
 		API_TEST(test_claim__grows_once_it_is_bound),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

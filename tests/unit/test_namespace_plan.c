@@ -149,6 +149,28 @@ static void test_conditions__tell_failures_sorted(void **state _unused_)
 	close_scene(&s);
 }
 
+static void test_found__each_reason_alone_keeps_the_namespace(void **state _unused_)
+{
+	struct scene s;
+	open_scene(&s);
+	assert_false(namespace_found_any(&s.found));
+	s.found.discovery_problem = STR("no answer");
+	assert_true(namespace_found_any(&s.found));
+	s.found.discovery_problem = STR("");
+	s.found.estimate_s = 1;
+	assert_true(namespace_found_any(&s.found));
+	s.found.estimate_s = 0;
+	namespace_found_remaining(&s.found, &(struct resource){STR("apps"), STR("v1"), STR("things")}, 0);
+	assert_false(namespace_found_any(&s.found));
+	namespace_found_remaining(&s.found, &(struct resource){STR("apps"), STR("v1"), STR("things")}, 1);
+	assert_true(namespace_found_any(&s.found));
+	close_scene(&s);
+	open_scene(&s);
+	namespace_found_problem(&s.found, STR("refused"));
+	assert_true(namespace_found_any(&s.found));
+	close_scene(&s);
+}
+
 static void test_conditions__time_is_when_the_status_changed(void **state _unused_)
 {
 	struct scene s;
@@ -269,6 +291,7 @@ int main(void)
 		TEST(test_conditions__say_that_all_is_well),
 		TEST(test_conditions__name_what_remains_and_what_holds_it),
 		TEST(test_conditions__tell_failures_sorted),
+		TEST(test_found__each_reason_alone_keeps_the_namespace),
 		TEST(test_conditions__time_is_when_the_status_changed),
 		TEST(test_finalized__takes_off_only_its_own),
 		TEST(test_resources__only_namespaced_deletable_and_preferred_ones_count),

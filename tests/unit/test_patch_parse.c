@@ -68,6 +68,31 @@ static void test_patch_parse__returns_nothing_when_it_refuses(void **state _unus
 	}
 }
 
+/* A test of the whole document, as often as is wanted. */
+static struct str operations(struct buf *text, int n)
+{
+	for (int i = 0; i < n; i++) {
+		buf_printf(text, "%c{\"op\":\"test\",\"path\":\"\",\"value\":{}}", i ? ',' : '[');
+	}
+	buf_addc(text, ']');
+	return buf_str(text);
+}
+
+static void test_patch_parse__operations_have_a_ceiling(void **state _unused_)
+{
+	for (int more = 0; more < 2; more++) {
+		_cleanup_(buf_done) struct buf text;
+		struct json *patch;
+		struct status st;
+		buf_init(&text, 1 << 20);
+		status_init(&st, &arena);
+		assert_int_equal(patch_parse(&patch, PATCH_JSON, operations(&text, PATCH_MAX_OPERATIONS + more),
+					 JSON_LIMITS_DEFAULT, &arena, NULL, &st),
+			more);
+		assert_int_equal(st.code, more ? 413 : 0);
+	}
+}
+
 static void test_patch_parse__reports_repeated_members(void **state _unused_)
 {
 	reports(PATCH_MERGE, "{\"a\":1,\"b\":{\"c\":1,\"c\":2,\"c\":3},\"a\":2}",
@@ -104,6 +129,7 @@ int main(void)
 		TEST_TREE(test_patch_type_of__exact_names_without_parameters),
 		TEST_TREE(test_patch_parse__wrong_shapes),
 		TEST_TREE(test_patch_parse__returns_nothing_when_it_refuses),
+		TEST_TREE(test_patch_parse__operations_have_a_ceiling),
 		TEST_TREE(test_patch_parse__reports_repeated_members),
 		TEST_TREE(test_patch_parse__reports_members_of_operations),
 		TEST_TREE(test_patch_parse__reports_no_more_than_a_hundred),

@@ -299,6 +299,26 @@ static void test_update__identity_is_immutable_and_said_twice(void **state)
 		2);
 }
 
+/* Ours is always that of what is stored, or the next one; so the rule is asked by itself. */
+static void test_update__generation_does_not_go_back(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = world_decode(w, CR, "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"5\"},\"data\":{}}");
+	struct meta before = o->meta;
+	for (int64_t generation = 2; generation <= 4; generation++) {
+		struct field_errors e;
+		field_errors_init(&e, &w->a);
+		before.generation = 3;
+		o->meta.generation = generation;
+		validate_meta_update(o->kind, &o->meta, &before, &e);
+		bool is_refused = false;
+		for (size_t i = 0; i < e.n; i++) {
+			is_refused |= str_is(e.v[i].detail, "must not be decremented");
+		}
+		assert_int_equal(is_refused, generation < 3);
+	}
+}
+
 static void test_update__rules_of_new_objects_are_said_four_times(void **state)
 {
 	struct api_world *w = *state;
@@ -387,6 +407,7 @@ int main(void)
 		API_TEST(test_meta__namespaces_are_not_in_namespaces),
 		API_TEST(test_update__what_the_server_owns_comes_back),
 		API_TEST(test_update__identity_is_immutable_and_said_twice),
+		API_TEST(test_update__generation_does_not_go_back),
 		API_TEST(test_update__rules_of_new_objects_are_said_four_times),
 		API_TEST(test_update__a_dying_object_gets_no_new_finalizers),
 		API_TEST(test_prepare_create__replaces_what_a_client_may_not_choose),
