@@ -58,6 +58,7 @@ static void test_claim__is_used_by_pods_on_nodes(void **state _unused_)
 		{POD("", ON_NODE EPHEMERAL), CLAIM("p-xv", OWNED("u1")), false},
 		{POD("," DELETED ",\"deletionGracePeriodSeconds\":30", ON_NODE EPHEMERAL), CLAIM("p-v", OWNED("u1")), true},
 		{POD("," DELETED ",\"deletionGracePeriodSeconds\":0", ON_NODE EPHEMERAL), CLAIM("p-v", OWNED("u1")), false},
+		{POD(",\"deletionGracePeriodSeconds\":0", ON_NODE EPHEMERAL), CLAIM("p-v", OWNED("u1")), true},
 	};
 	struct arena a;
 	arena_init(&a, 1 << 20);

@@ -230,6 +230,19 @@ static void test_validating__one_refusal_refuses(void **state)
 	close_stage(&s);
 }
 
+/* One that is not even asked, since it cannot do without side effects, refuses before the other one answers. */
+static void test_validating__the_first_refusal_counts(void **state)
+{
+	STAGE(s, 2, {NULL, SCRIPT_WHOLE, 200, NULL, "{\"response\":{\"allowed\":false,\"status\":{\"code\":403}}}"});
+	s.q.is_dry_run = true;
+	s.set->v[0].side_effects = SIDE_EFFECTS_SOME;
+	s.set->v[1].side_effects = SIDE_EFFECTS_NONE_ON_DRY_RUN;
+	const struct webhook_question *q = ask(&s, WEBHOOKS_VALIDATING);
+	assert_int_equal(q->st.code, 400);
+	assert_true(str_ends(q->st.message, STR("does not support dry run")));
+	close_stage(&s);
+}
+
 static void test_validating__all_are_waited_for(void **state)
 {
 	STAGE(s, 2, {NULL, SCRIPT_WHOLE, 200, NULL, DENIED("no")},
@@ -350,6 +363,7 @@ int main(void)
 		API_TEST(test_mutating__a_deletion_cannot_be_changed),
 		API_TEST(test_mutating__objects_go_through_the_door_that_is_wanted),
 		API_TEST(test_validating__one_refusal_refuses),
+		API_TEST(test_validating__the_first_refusal_counts),
 		API_TEST(test_validating__all_are_waited_for),
 		API_TEST(test_validating__nobody_is_asked_where_nobody_is_meant),
 		API_TEST(test_webhooks__that_are_silent_are_given_up),
