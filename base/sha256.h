@@ -1,27 +1,34 @@
-/* SHA-256 (FIPS 180-4). */
+/* SHA-256 (FIPS 180-4), by nettle: its assembly is 14 to 23 times as fast as C, and GnuTLS has loaded it anyway. */
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H
 
 #include "base/str.h"
 
-#define SHA256_SIZE 32
+#include <nettle/sha2.h>
 
-struct sha256 {
-	uint32_t state[8];
-	uint64_t n;              /* bytes so far */
-	unsigned char block[64]; /* the last n % 64 of them */
-};
-
-void sha256_init(struct sha256 *h);
-void sha256_add(struct sha256 *h, const void *p, size_t n);
-void sha256_finish(struct sha256 *h, unsigned char out[SHA256_SIZE]);
+#define SHA256_SIZE SHA256_DIGEST_SIZE
 
 static inline void sha256(struct str s, unsigned char out[SHA256_SIZE])
 {
-	struct sha256 h;
+	struct sha256_ctx h;
+
 	sha256_init(&h);
-	sha256_add(&h, s.p, s.n);
-	sha256_finish(&h, out);
+	sha256_update(&h, s.n, (const uint8_t *)s.p);
+	sha256_digest(&h, SHA256_SIZE, out);
+}
+
+/* Of several texts, each behind its length, so that no two lists of them run together to the same bytes. */
+static inline void sha256_of_parts(const struct str *parts, size_t n, unsigned char out[SHA256_SIZE])
+{
+	struct sha256_ctx h;
+
+	sha256_init(&h);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t length = parts[i].n;
+		sha256_update(&h, sizeof(length), (const uint8_t *)&length);
+		sha256_update(&h, parts[i].n, (const uint8_t *)parts[i].p);
+	}
+	sha256_digest(&h, SHA256_SIZE, out);
 }
 
 #endif

@@ -5,7 +5,10 @@
 
 #include <errno.h>
 
-enum { HASHED_BYTES = 8 };
+enum {
+	HASHED_BYTES = 8,
+	HASHED_TEXT_MAX = 4096,
+};
 
 void storage_versions_init(struct storage_versions *v)
 {
@@ -122,15 +125,12 @@ void kind_write_group_resource(const struct kind *k, struct buf *out)
 void storage_version_hash(const struct kind *k, const struct door *d, char out[STORAGE_VERSION_HASH_SIZE])
 {
 	unsigned char sum[SHA256_SIZE];
-	struct sha256 h;
+	struct buf text;
 
-	sha256_init(&h);
-	sha256_add(&h, d->group, strlen(d->group));
-	sha256_add(&h, "/", 1);
-	sha256_add(&h, d->version, strlen(d->version));
-	sha256_add(&h, "/", 1);
-	sha256_add(&h, k->kind, strlen(k->kind));
-	sha256_finish(&h, sum);
+	buf_init(&text, HASHED_TEXT_MAX);
+	buf_printf(&text, "%s/%s/%s", d->group, d->version, k->kind);
+	sha256(buf_str(&text), sum);
+	buf_done(&text);
 	base64_encode(out, (struct str){(const char *)sum, HASHED_BYTES});
 	out[STORAGE_VERSION_HASH_SIZE - 1] = 0;
 }

@@ -58,15 +58,8 @@ static struct str key_str(const unsigned char key[SHA256_SIZE])
 static void key_of(const struct event *e, unsigned char out[SHA256_SIZE])
 {
 	const struct str parts[] = {e->api_version, e->kind, e->ns, e->name, e->uid, e->reason, e->message};
-	struct sha256 h;
 
-	sha256_init(&h);
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		uint64_t n = parts[i].n;
-		sha256_add(&h, &n, sizeof(n));
-		sha256_add(&h, parts[i].p, parts[i].n);
-	}
-	sha256_finish(&h, out);
+	sha256_of_parts(parts, ARRAY_SIZE(parts), out);
 }
 
 static void written_forget(struct recorder *r, struct written *w)

@@ -63,13 +63,6 @@ char *gc_ref_pack(const struct gc_ref *r, struct gc_ref *ret)
 void gc_ref_key(const struct gc_ref *r, uint8_t out[SHA256_SIZE])
 {
 	const struct str parts[] = {r->api_version, r->kind, r->ns, r->name, r->uid};
-	struct sha256 h;
 
-	sha256_init(&h);
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		uint64_t n = parts[i].n; /* so that no two references run together to the same text */
-		sha256_add(&h, &n, sizeof(n));
-		sha256_add(&h, parts[i].p, parts[i].n);
-	}
-	sha256_finish(&h, out);
+	sha256_of_parts(parts, ARRAY_SIZE(parts), out);
 }

@@ -3,7 +3,7 @@
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "base/ids.h"
-#include "base/sha256.h"
+#include "base/keyed_hash.h"
 #include "delegation/reviews/review_answer.h"
 #include "delegation/reviews/review_metrics.h"
 #include "delegation/reviews/token_review_metrics.h"
@@ -20,7 +20,6 @@ enum {
 	BODY_MAX = 1 << 20,
 	HOLDER_MAX = 4 << 20,
 	HOLDER_BYTES = 512, /* about what a service account's takes */
-	HASH_BLOCK = 64,
 };
 
 #define PATH "/apis/authentication.k8s.io/v1/tokenreviews"
@@ -30,7 +29,7 @@ struct token_reviews {
 	struct flights *flights;
 	struct review_metrics reviews;
 	struct token_metrics metrics;
-	unsigned char secret[HASH_BLOCK]; /* of this process: nobody can work out where a token's answer is kept */
+	struct keyed_hash hash; /* nobody can work out where a token's answer is kept */
 };
 
 /* Whom a token names. */
@@ -39,29 +38,6 @@ struct holder {
 	struct user user;
 	struct arena arena;
 };
-
-/* ---- keys ---- */
-
-static void hash_twice(const struct token_reviews *t, unsigned char pad, struct str s, unsigned char out[SHA256_SIZE])
-{
-	unsigned char key[HASH_BLOCK];
-	struct sha256 h;
-	for (size_t i = 0; i < sizeof(key); i++) {
-		key[i] = t->secret[i] ^ pad;
-	}
-	sha256_init(&h);
-	sha256_add(&h, key, sizeof(key));
-	sha256_add(&h, s.p, s.n);
-	sha256_finish(&h, out);
-}
-
-/* HMAC (RFC 2104). */
-static void key_of(const struct token_reviews *t, struct str token, unsigned char out[SHA256_SIZE])
-{
-	unsigned char inner[SHA256_SIZE];
-	hash_twice(t, 0x36, token, inner);
-	hash_twice(t, 0x5c, (struct str){(const char *)inner, sizeof(inner)}, out);
-}
 
 /* ---- answers ---- */
 
@@ -217,7 +193,7 @@ bool token_reviews_ask(struct token_reviews *t, struct token_question *q)
 {
 	unsigned char key[SHA256_SIZE];
 	int64_t began_ns = clock_mono_ns();
-	key_of(t, q->token, key);
+	keyed_hash(&t->hash, q->token, key);
 	struct flight_request request = {.key = {(const char *)key, sizeof(key)}, .path = STR(PATH), .source = q->source};
 	if (flights_find(t->flights, &q->base, request.key)) {
 		token_metrics_hit(&t->metrics, clock_mono_ns() - began_ns);
@@ -240,7 +216,7 @@ struct token_reviews *token_reviews_new(const struct token_reviews_options *opti
 {
 	struct token_reviews *t = mem_new(struct token_reviews);
 	t->options = *options;
-	random_bytes(t->secret, sizeof(t->secret));
+	keyed_hash_init(&t->hash);
 	review_metrics_init(&t->reviews);
 	t->flights = flights_new(&(struct flights_options){.client = options->client,
 		.server = options->server,

@@ -1,28 +1,24 @@
 #include "server/access/token_file.h"
 
 #include "base/arena.h"
-#include "base/ids.h"
+#include "base/keyed_hash.h"
 
 #include <errno.h>
-#include <gnutls/crypto.h>
 #include <stdlib.h>
 
 enum {
-	DIGEST_SIZE = 32,
 	FIELDS_MIN = 3,
 	FIELDS_MAX = 4, /* further ones are ignored */
 };
 
-/* Tokens are kept and compared as HMACs under a key of this process: an attacker who measures how far a comparison came learns
- * about digests he can neither choose nor compute. */
 struct entry {
-	unsigned char digest[DIGEST_SIZE];
+	unsigned char digest[SHA256_SIZE];
 	size_t record; /* order in the file */
 	struct token_user user;
 };
 
 struct tokens {
-	unsigned char key[DIGEST_SIZE];
+	struct keyed_hash hash;
 	struct entry *entries; /* sorted by digest */
 	size_t n;
 	struct arena arena;
@@ -138,11 +134,6 @@ static int csv_record(struct csv *c, struct record *ret)
 	return 0;
 }
 
-static void digest(const struct tokens *t, struct str token, unsigned char ret[DIGEST_SIZE])
-{
-	gnutls_hmac_fast(GNUTLS_MAC_SHA256, t->key, sizeof(t->key), token.p, token.n, ret);
-}
-
 static size_t count_groups(struct str list)
 {
 	size_t n = 1;
@@ -170,7 +161,7 @@ static void tokens_add(struct tokens *t, const struct record *record)
 	*e = (struct entry){.record = t->n};
 	t->n++;
 
-	digest(t, record->fields[0], e->digest);
+	keyed_hash(&t->hash, record->fields[0], e->digest);
 	e->user.name = arena_dup(&t->arena, record->fields[1]);
 	e->user.uid = arena_dup(&t->arena, record->fields[2]);
 	if (record->n > FIELDS_MIN) {
@@ -181,7 +172,7 @@ static void tokens_add(struct tokens *t, const struct record *record)
 static int compare_digests(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
-	return memcmp(x->digest, y->digest, DIGEST_SIZE);
+	return memcmp(x->digest, y->digest, SHA256_SIZE);
 }
 
 static int compare_entries(const void *a, const void *b)
@@ -230,7 +221,7 @@ int tokens_parse(struct tokens **ret, struct str text, struct buf *err)
 {
 	_cleanup_(tokens_freep) struct tokens *t = mem_new(struct tokens);
 	arena_init(&t->arena, SIZE_MAX);
-	random_bytes(t->key, sizeof(t->key));
+	keyed_hash_init(&t->hash);
 
 	struct arena scratch;
 	arena_init(&scratch, SIZE_MAX);
@@ -260,7 +251,7 @@ const struct token_user *tokens_find(const struct tokens *t, struct str token)
 	if (t->n == 0) {
 		return NULL;
 	}
-	digest(t, token, wanted.digest);
+	keyed_hash(&t->hash, token, wanted.digest);
 	const struct entry *e = bsearch(&wanted, t->entries, t->n, sizeof(*t->entries), compare_digests);
 	return e ? &e->user : NULL;
 }

@@ -247,13 +247,14 @@ static int64_t judge_chain(
 
 static void chain_identify(struct chain_id *id, const gnutls_datum_t *der, unsigned n)
 {
-	struct sha256 h;
+	struct sha256_ctx h;
+
 	sha256_init(&h);
 	for (unsigned i = 0; i < n; i++) {
-		sha256_add(&h, &der[i].size, sizeof(der[i].size));
-		sha256_add(&h, der[i].data, der[i].size);
+		sha256_update(&h, sizeof(der[i].size), (const uint8_t *)&der[i].size);
+		sha256_update(&h, der[i].size, der[i].data);
 	}
-	sha256_finish(&h, id->sha256);
+	sha256_digest(&h, SHA256_SIZE, id->sha256);
 }
 
 int64_t verifier_judge(

@@ -1,0 +1,29 @@
+/* HMAC-SHA-256 (RFC 2104) under a key that only this process has, for secrets that are kept or compared: an attacker who measures how far
+ * a comparison came, or where something is kept, learns of digests that he can neither choose nor compute. */
+#ifndef BASE_KEYED_HASH_H
+#define BASE_KEYED_HASH_H
+
+#include "base/ids.h"
+#include "base/sha256.h"
+
+#include <nettle/hmac.h>
+
+struct keyed_hash {
+	unsigned char key[SHA256_SIZE];
+};
+
+static inline void keyed_hash_init(struct keyed_hash *h)
+{
+	random_bytes(h->key, sizeof(h->key));
+}
+
+static inline void keyed_hash(const struct keyed_hash *h, struct str secret, unsigned char out[SHA256_SIZE])
+{
+	struct hmac_sha256_ctx context;
+
+	hmac_sha256_set_key(&context, sizeof(h->key), h->key);
+	hmac_sha256_update(&context, secret.n, (const uint8_t *)secret.p);
+	hmac_sha256_digest(&context, SHA256_SIZE, out);
+}
+
+#endif
