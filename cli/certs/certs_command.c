@@ -71,8 +71,10 @@ static int check_output(struct certs_flags *f, struct buf *err)
 	return command_refuse(err, "--output %s: must be files, secrets or manifests", f->output);
 }
 
-static int check_flags(struct certs_flags *f, struct buf *err)
+static int check_flags(void *flags, struct buf *err)
 {
+	struct certs_flags *f = flags;
+
 	if (check_output(f, err)) {
 		return -EINVAL;
 	}
@@ -105,13 +107,7 @@ static int parse_flags(const struct command *command, struct certs_flags *f, int
 			0, 0},
 		{0},
 	};
-	int r = command_parse(command, options, argc, argv);
-	if (r >= 0) {
-		return r;
-	}
-	_cleanup_(buf_done) struct buf err;
-	buf_init(&err, 4096);
-	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
+	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
 /* ---- names ---- */

@@ -29,7 +29,8 @@ static void print_help(const struct command *command, const struct option *optio
 	fwrite(text.p, 1, text.n, stdout);
 }
 
-int command_parse(const struct command *command, const struct option *options, int argc, char **argv)
+int command_parse(const struct command *command, const struct option *options, int argc, char **argv,
+	int (*check)(void *flags, struct buf *err), void *flags)
 {
 	_cleanup_(buf_done) struct buf err;
 	int n_positional;
@@ -45,7 +46,7 @@ int command_parse(const struct command *command, const struct option *options, i
 		buf_printf(&err, "unexpected argument: %s", argv[1]);
 		return command_misuse(command, &err);
 	}
-	return -1;
+	return check && check(flags, &err) ? command_misuse(command, &err) : -1;
 }
 
 bool command_print(FILE *out, struct str text)

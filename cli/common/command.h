@@ -32,8 +32,10 @@ struct command {
 extern const struct command command_up, command_serve, command_controllers, command_certs, command_doctor, command_fsck,
 	command_kubectl, command_version;
 
-/* Reads flags; positional arguments are refused. -1: go on; else what to end with, everything having been said. */
-int command_parse(const struct command *command, const struct option *options, int argc, char **argv);
+/* Reads flags; positional arguments are refused. Then check, unless it is NULL, says in err which of them do not go together. -1: go on; else what to
+ * end with, everything having been said. */
+int command_parse(const struct command *command, const struct option *options, int argc, char **argv,
+	int (*check)(void *flags, struct buf *err), void *flags);
 /* What objects, servers and files may have put into: no control character of it reaches a terminal (base/visible.h). False: it could
  * not be written. */
 bool command_print(FILE *out, struct str text);

@@ -5,7 +5,7 @@
 static int run(const struct command *command, int argc, char **argv)
 {
 	const struct option none[] = {{.name = NULL}};
-	int r = command_parse(command, none, argc, argv);
+	int r = command_parse(command, none, argc, argv, NULL, NULL);
 	if (r >= 0) {
 		return r;
 	}

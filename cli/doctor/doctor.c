@@ -28,8 +28,10 @@ static bool has_files(const struct doctor_flags *f)
 	return f->tls_cert_file || f->client_ca_file || f->front_ca_file;
 }
 
-static int check_flags(const struct doctor_flags *f, struct buf *err)
+static int check_flags(void *flags, struct buf *err)
 {
+	const struct doctor_flags *f = flags;
+
 	if (strcmp(f->output, "text") != 0 && strcmp(f->output, "json") != 0) {
 		return command_refuse(err, "--output must be text or json");
 	}
@@ -71,13 +73,7 @@ static int parse_flags(const struct command *command, struct doctor_flags *f, in
 		FLAG("o", OPTION_STRING, &f->output, "FORM", "The same."),
 	};
 	etcd_flags_rows(&f->etcd, options + options_count(options));
-	int r = command_parse(command, options, argc, argv);
-	if (r >= 0) {
-		return r;
-	}
-	_cleanup_(buf_done) struct buf err;
-	buf_init(&err, 4096);
-	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
+	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
 /* ---- the parts ---- */

@@ -9,8 +9,10 @@ struct fsck_flags {
 	bool repair;
 };
 
-static int check_flags(const struct fsck_flags *f, struct buf *err)
+static int check_flags(void *flags, struct buf *err)
 {
+	const struct fsck_flags *f = flags;
+
 	if (strcmp(f->output, "text") != 0 && strcmp(f->output, "json") != 0) {
 		return command_refuse(err, "--output must be text or json");
 	}
@@ -35,13 +37,7 @@ static int parse_flags(const struct command *command, struct fsck_flags *f, int 
 		FLAG("o", OPTION_STRING, &f->output, "FORM", "The same."),
 	};
 	etcd_flags_rows(&f->etcd_flags, options + options_count(options));
-	int r = command_parse(command, options, argc, argv);
-	if (r >= 0) {
-		return r;
-	}
-	_cleanup_(buf_done) struct buf err;
-	buf_init(&err, 4096);
-	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
+	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
 static int open_store(struct fsck_store *s, const struct fsck_flags *f, struct buf *err)

@@ -27,8 +27,10 @@ static int refuse(struct buf *err, const char *why)
 	return -EINVAL;
 }
 
-static int check_flags(struct controllers_flags *f, struct buf *err)
+static int check_flags(void *flags, struct buf *err)
 {
+	struct controllers_flags *f = flags;
+
 	if (!f->kubeconfig) {
 		return refuse(err, "give --kubeconfig: where the API server is, and who we are there");
 	}
@@ -65,13 +67,7 @@ static int parse_flags(const struct command *command, struct controllers_flags *
 		{"v", OPTION_INT, &f->verbosity, "N", "How much to log: 0 warnings, 1 what happens, 4 everything.", 0, 10},
 		{0},
 	};
-	_cleanup_(buf_done) struct buf err;
-	buf_init(&err, 4096);
-	int r = command_parse(command, options, argc, argv);
-	if (r >= 0) {
-		return r;
-	}
-	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
+	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
 /* ---- running ---- */

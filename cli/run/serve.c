@@ -71,8 +71,10 @@ static int refuse(struct buf *err, const char *why)
 	return -EINVAL;
 }
 
-static int check_flags(struct serve_flags *f, struct buf *err)
+static int check_flags(void *flags, struct buf *err)
 {
+	struct serve_flags *f = flags;
+
 	if (f->standalone && f->kubeconfig) {
 		return refuse(err, "--standalone needs no kube-apiserver: give one of --standalone and --kubeconfig");
 	}
@@ -123,11 +125,7 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 	if (refuse_flags(argc, argv, &err)) {
 		return command_misuse(command, &err);
 	}
-	int r = command_parse(command, options, argc, argv);
-	if (r >= 0) {
-		return r;
-	}
-	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
+	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
 /* ---- serving ---- */

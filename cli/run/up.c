@@ -57,8 +57,10 @@ static int refuse(struct buf *err, const char *why)
 	return -EINVAL;
 }
 
-static int check_flags(struct up_flags *f, struct buf *err)
+static int check_flags(void *flags, struct buf *err)
 {
+	struct up_flags *f = flags;
+
 	if (f->etcd && f->etcd_flags.servers.n > 0) {
 		return refuse(err, "--etcd names an etcd to start, --etcd-servers one that runs already: give one of them");
 	}
@@ -82,15 +84,9 @@ static int parse_flags(const struct command *command, struct up_flags *f, int ar
 			0},
 		{"controllers", OPTION_STRINGS, &f->controllers, "NAME,...", CONTROLLERS_HELP, 0, 0},
 	};
-	_cleanup_(buf_done) struct buf err;
-	buf_init(&err, 4096);
 	etcd_flags_rows(&f->etcd_flags, options + options_count(options));
 	common_flags_rows(&f->common, options + options_count(options));
-	int r = command_parse(command, options, argc, argv);
-	if (r >= 0) {
-		return r;
-	}
-	return check_flags(f, &err) ? command_misuse(command, &err) : -1;
+	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
 /* ---- starting ---- */
