@@ -23,7 +23,8 @@ struct client {
 	CURLM *multi;
 	pthread_t thread;
 	_Atomic bool is_stopping;
-	struct list running, timers; /* the thread's own */
+	struct list running;         /* the thread's own */
+	struct heap timers;          /* likewise */
 	pthread_mutex_t lock;        /* guards what follows, and is_cancelled of exchanges */
 	struct list starting, tasks;
 	bool has_cancelled, is_over;
@@ -496,7 +497,6 @@ int client_new(struct client **ret, const struct client_config *config, struct b
 		c->config.user_agent = mem_strdup("annals/" ANNALS_VERSION);
 	}
 	list_init(&c->running);
-	list_init(&c->timers);
 	list_init(&c->starting);
 	list_init(&c->tasks);
 	init_lock(c);

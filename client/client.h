@@ -13,6 +13,7 @@
 #define CLIENT_CLIENT_H
 
 #include "base/buf.h"
+#include "base/heap.h"
 #include "base/list.h"
 #include "client/config.h"
 
@@ -81,8 +82,8 @@ void exchange_cancel(struct client *c, struct exchange *x);
 
 struct client_timer {
 	void (*run)(struct client_timer *t);
-	struct list link; /* private from here */
-	int64_t at_ms;
+	struct heap *timers; /* private from here: where it has been set */
+	struct heap_node node;
 };
 /* On the client's thread only. Setting one that is set moves it. */
 void client_timer_init(struct client_timer *t, void (*run)(struct client_timer *t));

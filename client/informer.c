@@ -237,8 +237,3 @@ size_t informer_count(struct informer *f)
 {
 	return store_count(&f->store);
 }
-
-void informer_each(struct informer *f, struct str namespace, void (*each)(void *ctx, struct item *item), void *ctx)
-{
-	store_each(&f->store, namespace, each, ctx);
-}

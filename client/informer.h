@@ -62,7 +62,5 @@ uint64_t informer_version(const struct informer *f); /* the latest seen; 0: none
 struct item *informer_get(struct informer *f, struct str namespace, struct str name);
 struct item *informer_get_by_uid(struct informer *f, struct str uid);
 size_t informer_count(struct informer *f);
-/* Calls each() for all, or all of a namespace, under the store's lock: it must be quick and not call the informer. */
-void informer_each(struct informer *f, struct str namespace, void (*each)(void *ctx, struct item *item), void *ctx);
 
 #endif

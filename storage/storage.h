@@ -1,6 +1,6 @@
 /* What annals asks of a store: etcd's model, several keys in one guarded transaction, asynchronous throughout.
  *
- * Two implementations (storage_etcd_new, storage_memory_new) and wrappers around either (storage_fault_new, storage_trace_new) share
+ * Two implementations (storage_etcd_new, storage_memory_new) and a wrapper around either that tests use (storage_fault_new) share
  * this interface and one contract suite (tests/contract).
  *
  * Every operation is a struct embedded in its caller: fill in the request part, set `done`, submit. `done` runs exactly once per

@@ -163,7 +163,7 @@ void http_set_alarm(struct http_exchange *x, int64_t mono_ms)
 }
 
 /* An alarm leaves no mark, unlike a wake: one that finds the handler running has nobody to tell. */
-void http_exchange_alarm(struct alarm *a)
+void http_exchange_alarm(struct heap_node *a)
 {
 	struct http_exchange *x = container_of(a, struct http_exchange, alarm);
 	if (http_exchange_stream_kind(x) != STREAM_NONE) {

@@ -80,7 +80,7 @@ struct keeper {
 	pthread_cond_t changed; /* is_closed, or no connection is left */
 
 	pthread_mutex_t alarm_lock; /* guards alarms; held while one rings */
-	struct alarms alarms;
+	struct heap alarms;
 };
 
 static void wake(struct keeper *k)
@@ -673,15 +673,15 @@ static void on_leftover(struct keeper *k, struct leftover *l)
 
 /* Alarms. */
 
-void keeper_set_alarm(struct keeper *k, struct alarm *a, int64_t at_ms)
+void keeper_set_alarm(struct keeper *k, struct heap_node *a, int64_t at_ms)
 {
 	pthread_mutex_lock(&k->alarm_lock);
 	if (at_ms) {
-		alarms_set(&k->alarms, a, at_ms);
+		heap_set(&k->alarms, a, at_ms);
 	} else {
-		alarms_cancel(&k->alarms, a);
+		heap_remove(&k->alarms, a);
 	}
-	bool is_first = alarms_first(&k->alarms) == a;
+	bool is_first = heap_first(&k->alarms) == a;
 	pthread_mutex_unlock(&k->alarm_lock);
 	if (is_first) {
 		wake(k);
@@ -694,12 +694,12 @@ static int64_t ring(struct keeper *k)
 	int64_t now = clock_mono_ms();
 	int64_t next = INT64_MAX;
 	pthread_mutex_lock(&k->alarm_lock);
-	for (struct alarm *a; (a = alarms_first(&k->alarms));) {
-		if (a->at_ms > now) {
-			next = a->at_ms;
+	for (struct heap_node *a; (a = heap_first(&k->alarms));) {
+		if (a->due > now) {
+			next = a->due;
 			break;
 		}
-		alarms_cancel(&k->alarms, a);
+		heap_remove(&k->alarms, a);
 		k->options.alarm(a);
 	}
 	pthread_mutex_unlock(&k->alarm_lock);
@@ -817,7 +817,6 @@ struct keeper *keeper_new(const struct keeper_options *options)
 	list_init(&k->guests);
 	list_init(&k->gone_guests);
 	list_init(&k->lingers);
-	alarms_init(&k->alarms);
 	pthread_mutex_init(&k->lock, NULL);
 	pthread_mutex_init(&k->alarm_lock, NULL);
 	clock_cond_init(&k->changed);
@@ -854,7 +853,7 @@ struct keeper *keeper_free(struct keeper *k)
 	}
 	close(k->wakeup);
 	close(k->epoll);
-	alarms_done(&k->alarms);
+	heap_done(&k->alarms);
 	pthread_cond_destroy(&k->changed);
 	pthread_mutex_destroy(&k->alarm_lock);
 	pthread_mutex_destroy(&k->lock);

@@ -19,8 +19,8 @@
 #ifndef SERVER_HTTP_HTTP_KEEPER_H
 #define SERVER_HTTP_HTTP_KEEPER_H
 
+#include "base/heap.h"
 #include "base/list.h"
-#include "server/http/http_alarm.h"
 #include <stdatomic.h>
 #include <sys/socket.h>
 
@@ -78,7 +78,7 @@ struct keeper_options {
 	void (*unheard)(void *ctx);                   /* one went, or was sent away, that never sent a byte */
 	void (*suspend)(struct keeper_connection *c); /* take it from libmicrohttpd's loop, give it back: */
 	void (*resume)(struct keeper_connection *c);
-	void (*alarm)(struct alarm *a); /* no longer set; must not set or cancel any */
+	void (*alarm)(struct heap_node *a); /* no longer set; must not set or cancel any */
 	void (*tick)(void *ctx);        /* about once a second */
 	void (*crowd)(void *ctx);       /* every KEEPER_CROWD_MS while there are crowd_size connections */
 	size_t crowd_size;
@@ -107,7 +107,7 @@ void keeper_vouch(struct keeper *k, struct keeper_connection *c);
 void keeper_park(struct keeper *k, struct keeper_connection *c);
 
 void keeper_set_alarm(
-	struct keeper *k, struct alarm *a, int64_t at_ms); /* any thread; 0 cancels, and then it does not ring any more */
+	struct keeper *k, struct heap_node *a, int64_t at_ms); /* any thread; 0 cancels, and then it does not ring any more */
 
 /* Takes over a duplicate of the socket. */
 void keeper_linger(struct keeper *k, int fd);

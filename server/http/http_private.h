@@ -128,7 +128,7 @@ struct http_exchange {
 	_Atomic int wait;   /* enum wait */
 	bool is_suspending; /* http_suspend() was called in this call of the handler */
 	bool was_suspended;
-	struct alarm alarm;
+	struct heap_node alarm;
 	int64_t alarm_ms; /* as last set: a stream tends to ask for the same again and again */
 
 	/* The answer. */
@@ -211,7 +211,7 @@ bool http_exchange_receive(struct http_exchange *x, const char *p, size_t n);
 bool http_exchange_run(struct http_exchange *x); /* the request is complete, or a wake came */
 void http_exchange_end(struct http_exchange *x, bool is_complete);
 struct http_exchange *http_exchange_free(struct http_exchange *x); /* of one that has not begun */
-void http_exchange_alarm(struct alarm *a);                         /* the keeper's callback */
+void http_exchange_alarm(struct heap_node *a);                     /* the keeper's callback */
 
 /* http_answer.c */
 
