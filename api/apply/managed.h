@@ -11,11 +11,19 @@
 void managed_update(struct object *o, const struct object *old, const struct door *door, struct str subresource,
 	struct str manager, struct str now, struct arena *a);
 
+/* Who applies, through which door, and when. */
+struct managed_apply {
+	const struct kind *kind;
+	const struct door *door;
+	struct str subresource; /* empty: none */
+	struct str manager, now;
+	bool force; /* takes fields from other managers instead of a conflict */
+};
+
 /* Server-side apply: merges `applied` (a client's partial object) into `live` (NULL: create). 0 with the merged object; or 1 with
  * conflicts or other errors in st (409 with causes, 400 ...). */
-int managed_apply(struct object **ret, const struct object *live, const struct json *applied, const struct kind *kind,
-	const struct door *door, struct str subresource, struct str manager, bool force, struct str now, struct arena *a,
-	struct status *st);
+int managed_apply(struct object **ret, const struct object *live, const struct json *applied, const struct managed_apply *by,
+	struct arena *a, struct status *st);
 
 /* The default manager: User-Agent up to the first '/', without what cannot be printed, cut to 128 bytes (surprises.md 49). */
 struct str managed_default_manager(struct str user_agent, struct arena *a);

@@ -294,18 +294,17 @@ static const struct json *or_empty(const struct json *j, struct arena *a)
 	return j ? j : json_object(a);
 }
 
-int managed_apply(struct object **ret, const struct object *live, const struct json *applied, const struct kind *kind,
-	const struct door *door, struct str subresource, struct str manager, bool force, struct str now, struct arena *a,
-	struct status *st)
+int managed_apply(struct object **ret, const struct object *live, const struct json *applied, const struct managed_apply *by,
+	struct arena *a, struct status *st)
 {
 	struct apply ap = {
-		.kind = kind,
-		.door = door,
-		.type = door_type(kind, door),
-		.subresource = subresource,
-		.self = {.name = manager,
-			.api_version = door_api_version(door, a),
-			.subresource = subresource,
+		.kind = by->kind,
+		.door = by->door,
+		.type = door_type(by->kind, by->door),
+		.subresource = by->subresource,
+		.self = {.name = by->manager,
+			.api_version = door_api_version(by->door, a),
+			.subresource = by->subresource,
 			.is_apply = true},
 		.arena = a,
 		.st = st,
@@ -314,38 +313,38 @@ int managed_apply(struct object **ret, const struct object *live, const struct j
 	if (check_applied(&ap, applied, &ordered)) {
 		return 1;
 	}
-	struct json *before = door_empty_object(kind, door, a);
+	struct json *before = door_empty_object(by->kind, by->door, a);
 	if (live) {
 		struct object bare = *live;
 		bare.meta.managed_fields = NULL;
-		before = object_to_json(&bare, door, a);
+		before = object_to_json(&bare, by->door, a);
 	}
 	managers_decode(&ap.managers, live ? live->meta.managed_fields : NULL, a);
-	ap.self.time = now;
+	ap.self.time = by->now;
 	if (ap.managers.n == 0) {
 		claim_the_past(&ap, before);
 	}
 	ap.self.time = (struct str){0};
-	if (merge(&ap, before, ordered, force, &merged)) {
+	if (merge(&ap, before, ordered, by->force, &merged)) {
 		return 1;
 	}
 
 	struct str error;
-	const struct json *settled = unstructured_settle(or_empty(merged, a), kind, door, a);
-	if (object_decode(ret, kind, door, settled, live, a, NULL, &error)) {
+	const struct json *settled = unstructured_settle(or_empty(merged, a), by->kind, by->door, a);
+	if (object_decode(ret, by->kind, by->door, settled, live, a, NULL, &error)) {
 		status_bad_request(st,
 			"failed to convert new object (" STR_FMT
 			") to proper version: unable to convert unstructured object to " STR_FMT ": " STR_FMT,
-			STR_ARG(describe(&ap, applied)), STR_ARG(print_type(ap.self.api_version, str_of(kind->kind), a)),
+			STR_ARG(describe(&ap, applied)), STR_ARG(print_type(ap.self.api_version, str_of(by->kind->kind), a)),
 			STR_ARG(error));
 		return 1;
 	}
 	struct manager *self = managers_find(&ap.managers, &ap.self);
 	if (self && !json_equal(before, or_empty(merged, a))) {
-		self->time = now;
+		self->time = by->now;
 	}
 	(*ret)->meta.managed_fields = managers_encode(&ap.managers);
-	if (str_is(manager, LAST_APPLIED_MANAGER)) {
+	if (str_is(by->manager, LAST_APPLIED_MANAGER)) {
 		last_applied_renew(&(*ret)->meta, applied, a);
 	}
 	return 0;

@@ -405,9 +405,13 @@ static enum decision apply_decide(struct request *q, struct write *w)
 	if (!w->present && r->sub) {
 		return update_not_found(q, w);
 	}
-	if (apply_read(q, u) ||
-		managed_apply(&applied, w->present, u->patch, r->kind, r->door, r->subresource, u->rules.manager,
-			u->options.force, request_now(q), q->a, &q->st)) {
+	const struct managed_apply by = {.kind = r->kind,
+		.door = r->door,
+		.subresource = r->subresource,
+		.manager = u->rules.manager,
+		.now = request_now(q),
+		.force = u->options.force};
+	if (apply_read(q, u) || managed_apply(&applied, w->present, u->patch, &by, q->a, &q->st)) {
 		return DECIDE_REFUSE;
 	}
 	if (apply_check_uid(q, u, applied) || write_match_name(q, applied) || write_match_namespace(q, applied)) {

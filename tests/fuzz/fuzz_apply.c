@@ -71,7 +71,9 @@ static struct object *apply(struct world *w, const struct json *body, struct str
 	struct object *o;
 	struct status st;
 	status_init(&st, &w->a);
-	if (managed_apply(&o, w->o, body, w->kind, w->door, STR(""), manager, force, STR("2026-01-01T00:00:00Z"), &w->a, &st)) {
+	const struct managed_apply by = {
+		.kind = w->kind, .door = w->door, .manager = manager, .now = STR("2026-01-01T00:00:00Z"), .force = force};
+	if (managed_apply(&o, w->o, body, &by, &w->a, &st)) {
 		CHECK(arena_is_full(&w->a) || (st.code >= 400 && st.message.n > 0));
 		CHECK(arena_is_full(&w->a) || !force || st.code != 409);
 		return NULL;

@@ -38,8 +38,12 @@ static struct object *apply(struct world *w, const struct json *body, bool force
 	struct object *o;
 	struct status st;
 	status_init(&st, &w->a);
-	if (managed_apply(&o, w->o, body, w->kind, w->door, STR(""), STR("kubectl"), force, STR("2026-01-01T00:00:00Z"), &w->a,
-		    &st)) {
+	const struct managed_apply by = {.kind = w->kind,
+		.door = w->door,
+		.manager = STR("kubectl"),
+		.now = STR("2026-01-01T00:00:00Z"),
+		.force = force};
+	if (managed_apply(&o, w->o, body, &by, &w->a, &st)) {
 		CHECK(st.code >= 400);
 		return NULL;
 	}

@@ -40,8 +40,13 @@ static int apply_through(
 	const struct door *d;
 	const struct kind *k = world_door(path, &d);
 	struct object *o;
-	if (managed_apply(&o, h->o, world_parse(h->w, text), k, d, str_of(subresource), str_of(manager), force, str_of(h->now),
-		    &h->w->a, &h->w->st)) {
+	const struct managed_apply by = {.kind = k,
+		.door = d,
+		.subresource = str_of(subresource),
+		.manager = str_of(manager),
+		.now = str_of(h->now),
+		.force = force};
+	if (managed_apply(&o, h->o, world_parse(h->w, text), &by, &h->w->a, &h->w->st)) {
 		return h->w->st.code;
 	}
 	o->meta.uid = STR("u");
