@@ -1,3 +1,5 @@
+#include "storage/cache/cache_census.h"
+
 #include "storage/cache/cache_private.h"
 
 /* A key of the kind whose value is not in the cache. There are as many as etcd has: what the cache would keep of each, if it could, is larger. */

@@ -1,4 +1,4 @@
-#include "storage/cache/cache_private.h"
+#include "storage/cache/cache_index.h"
 #include <stdlib.h>
 
 /* ---- terms ---- */

@@ -22,7 +22,9 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "storage/cache/cache.h"
-#include "storage/cache/ptree.h"
+#include "storage/cache/cache_census.h"
+#include "storage/cache/cache_index.h"
+#include "storage/cache/cache_window.h"
 #include "storage/keys.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -37,101 +39,6 @@ enum {
 	CACHE_PIN_BYTES = 64 * 1024 * 1024, /* of all kinds */
 	CACHE_NODES_BYTES = 1024,           /* of trees that an event replaces, about */
 };
-
-/* ---- objects and indexes (cache_index.c) ---- */
-
-/* `ns/name` or `name`: the end of the key in etcd, and the order of everything. */
-static inline struct str cached_key(const struct cached *o)
-{
-	return o->ns.n ? (struct str){o->ns.p, o->ns.n + 1 + o->name.n} : o->name;
-}
-
-/* All objects of a kind. `objects` is ordered by cached_key and holds references; `index` is ordered by term, then cached_key. It
- * holds none: whatever it names is in the `objects` beside it. */
-struct roots {
-	struct ptree objects, index;
-};
-
-void roots_init(struct roots *r);
-void roots_done(struct roots *r);
-struct roots roots_share(const struct roots *r);
-struct cached *roots_get(const struct roots *r, struct str key);
-/* old: what is there (NULL: nothing), now: what shall be (NULL: nothing). Same key. */
-void roots_replace(struct roots *r, struct cached *old, struct cached *now);
-/* Fills empty roots; v: n references in the order of cached_key, which the roots take. */
-void roots_load(struct roots *r, struct cached **v, size_t n);
-/* Keys from `first` (included; empty: the start) to `last` (excluded; empty: the end), as ranks. */
-struct range {
-	size_t first, last;
-};
-struct range roots_range(const struct roots *r, struct str first, struct str last);
-struct range roots_term_range(const struct roots *r, uint64_t term, struct str first, struct str last);
-
-/* A term is the hash of what an equality or an existence test looks for. Collisions (2^-64, and the hash is seeded) merely let an
- * iterator visit an object that its filter then refuses. */
-uint64_t term_label(struct str key, struct str value);
-uint64_t term_label_exists(struct str key);
-uint64_t term_field(size_t field, struct str value);
-uint64_t term_computed(struct str path);
-
-struct cache_snapshot {
-	_Atomic uint32_t refs;
-	int64_t revision;
-	const struct kind *kind;
-	struct roots roots;
-};
-struct cache_snapshot *snapshot_new(const struct kind *kind, int64_t revision, const struct roots *roots); /* shares them */
-struct cache_snapshot *snapshot_ref(struct cache_snapshot *s);
-
-/* ---- events and windows (cache_window.c) ---- */
-
-struct event {
-	_Atomic uint32_t refs;
-	int64_t revision;
-	struct cached *old, *now;      /* NULL: was not there, is not there any more */
-	_Atomic(struct cached *) gone; /* old at this event's revision; made when the first watcher must see it */
-};
-
-struct event *event_new(int64_t revision, struct cached *old, struct cached *now); /* takes references of its own */
-struct event *event_ref(struct event *e);
-struct event *event_unref(struct event *e);
-struct cached *event_gone(struct event *e); /* a reference */
-
-/* Recent events of a kind, numbered from 0 on since the start, ascending by revision. */
-struct window {
-	struct event **ring;
-	size_t cap;          /* power of two */
-	uint64_t first, end; /* numbers: the oldest kept, the next to come */
-	size_t bytes, max_events, max_bytes;
-	int64_t floor; /* states at this revision and later can be rebuilt, events after it are all there */
-};
-
-void window_init(struct window *w, size_t max_events, size_t max_bytes);
-void window_done(struct window *w);
-struct event *window_at(const struct window *w, uint64_t number);
-void window_clear(struct window *w);
-void window_append(struct window *w, struct event *e);           /* takes it */
-uint64_t window_after(const struct window *w, int64_t revision); /* number of the first event with a later revision */
-
-/* ---- what is stored, by version (cache_census.c) ---- */
-
-/* The writer's. */
-struct census {
-	size_t stored[KIND_DOORS_MAX];
-	struct map unread;   /* end of the key -> struct unread: what could not be decoded */
-	struct list unknown; /* those in an unknown version */
-	size_t n_unknown, n_unreadable;
-};
-
-void census_init(struct census *s);
-void census_done(struct census *s);
-void census_move(struct census *to, struct census *from); /* empties from */
-/* What was in the cache, and what is now; NULL: nothing. */
-void census_count(struct census *s, const struct cached *old, const struct cached *now);
-/* Of a value that is no object, for a key that has none noted. Its version, if that is why; it lives as long as the note. */
-const char *census_note(struct census *s, const struct kind *kind, struct str key, struct str value);
-bool census_forget(struct census *s, struct str key); /* false: it was not noted */
-void census_show(const struct census *s, struct cache_census *ret);
 
 /* ---- one kind ---- */
 

@@ -1,3 +1,5 @@
+#include "storage/cache/cache_window.h"
+
 #include "storage/cache/cache_private.h"
 
 enum { WINDOW_FIRST = 64 };
