@@ -9,5 +9,5 @@ check_header() {
 }
 export -f check_header
 
-find base api storage admission server client controllers cli tests -name '*.h' -print0 |
+find base api storage migration admission server client delegation controllers cli tests -name '*.h' -print0 |
 	xargs -0 -P "$(nproc)" -I{} bash -c 'check_header {}'
