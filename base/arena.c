@@ -1,3 +1,9 @@
+/* A block that is full is never resized: pointers into it are all over the request's trees.
+ * Small and large allocations therefore take different ways into the chain, so that a large one
+ * does not throw away the rest of a block.
+ *
+ * Under a sanitizer each allocation has a red zone. Without it the overrun of one text into the
+ * next would be invisible, since both lie in one block of malloc. */
 #include "base/arena.h"
 
 #include <assert.h>
@@ -79,6 +85,7 @@ void arena_done(struct arena *a)
 	*a = (struct arena){.ceiling = a->ceiling};
 }
 
+/* What an arena keeps between requests, unless it is big. */
 static struct arena_block *arena_oldest(const struct arena *a)
 {
 	struct arena_block *block = a->blocks;
@@ -91,6 +98,7 @@ static struct arena_block *arena_oldest(const struct arena *a)
 void arena_clear(struct arena *a)
 {
 	struct arena_block *oldest = a->first ? NULL : arena_oldest(a);
+	/* Big: the first allocation was, or a big one got its block behind the first. */
 	if (oldest && oldest->size > MIN(a->ceiling, (size_t)KEPT_MAX)) {
 		oldest = NULL;
 	}
@@ -209,6 +217,8 @@ struct str arena_vprintf(struct arena *a, const char *format, va_list ap)
 	ASAN_POISON_MEMORY_REGION(first, room);
 	assert(n >= 0);
 
+	/* It begins where the formatting went, if it fits: text has no alignment, so nothing
+	 * lies between. */
 	char *text = arena_text(a, (size_t)n + 1);
 	if (text != first) {
 		vsnprintf(text, (size_t)n + 1, format, again);

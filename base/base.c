@@ -1,3 +1,6 @@
+/* The one place that decides what happens when memory runs out: the process ends and says how
+ * much was asked for. mem_init() tells glibc what is different in a server that holds large
+ * objects for long. */
 #include "base/base.h"
 
 #ifdef __GLIBC__
@@ -21,6 +24,7 @@ void mem_init(void)
 #endif
 }
 
+/* Not through the log, which allocates. */
 static _noreturn_ void die_out_of_memory(size_t n)
 {
 	fprintf(stderr, "out of memory: %zu bytes\n", n);
@@ -117,6 +121,8 @@ void *mem_free(void *p)
 
 int error_trace_at(int r, const char *file, int line, const char *func)
 {
+	/* Only failures that nobody expected: positive results are conditions, and part of
+	 * normal work. */
 	if (r < 0 && getenv("ANNALS_TRACE")) {
 		fprintf(stderr, "trace: %s:%d %s(): %s\n", file, line, func, strerror(-r));
 	}

@@ -1,3 +1,5 @@
+/* Why not a library's: Secrets are decoded as Go's encoding/base64 does it, down to the byte at
+ * which a text goes wrong. That place is in the sentence that the client reads. */
 #include "base/base64.h"
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -68,6 +70,7 @@ static bool is_padded(const struct quantum *q, struct str in, size_t at, size_t 
 		return false;
 	}
 	at++;
+	/* Two digits want two signs of padding, and a line break may stand between these. */
 	if (q->n == 2) {
 		at = skip_line_breaks(in, at);
 		if (at == in.n || in.p[at] != '=') {
@@ -107,6 +110,8 @@ bool base64_decode(char *out, struct str in, size_t *ret)
 			q = (struct quantum){0, 0};
 		}
 	}
+	/* Go blames the first digit of a group that was cut off, counted back from the end of
+	 * the text. */
 	*ret = q.n > 0 ? in.n - q.n : (size_t)(at - out);
 	return q.n == 0;
 }

@@ -1,12 +1,17 @@
+/* The ceiling is a member rather than an argument: whoever makes a buffer knows whose bytes it
+ * takes, and every append below is bounded without asking. The size that is allocated never
+ * exceeds the ceiling by more than the NUL. */
 #include "base/buf.h"
 
 #include <assert.h>
 #include <stdio.h>
 
+/* Most buffers hold a name, a header or a sentence. */
 enum { BUF_FIRST = 64 };
 
 void buf_init(struct buf *b, size_t ceiling)
 {
+	/* The NUL needs one byte more. */
 	assert(ceiling < SIZE_MAX);
 	*b = (struct buf){.ceiling = ceiling};
 }
@@ -135,6 +140,7 @@ struct str buf_str(const struct buf *b)
 
 char *buf_take(struct buf *b, size_t *ret_n)
 {
+	/* Even an empty buffer has a byte for the NUL then, unless it is over. */
 	buf_reserve(b, 0);
 	char *p = b->p ? take_ptr(b->p) : mem_alloc(1);
 	p[b->n] = '\0';

@@ -1,3 +1,5 @@
+/* Kept apart from struct buf: a buffer has one owner and changes, these have many and never
+ * change. Header and bytes are one allocation, since the cache holds one for each object. */
 #include "base/bytes.h"
 
 #include <assert.h>
@@ -23,6 +25,8 @@ struct bytes *bytes_dup(struct str s)
 struct bytes *bytes_ref(struct bytes *b)
 {
 	if (b) {
+		/* Relaxed: whoever takes another reference holds one already, so nothing can be
+		 * freed meanwhile. */
 		uint32_t before = atomic_fetch_add_explicit(&b->refs, 1, memory_order_relaxed);
 		assert(before > 0 && before < UINT32_MAX);
 	}

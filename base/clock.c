@@ -1,3 +1,6 @@
+/* Dates are computed here rather than by gmtime() and strptime(): those know locales and leap
+ * seconds, and parsing must accept exactly what Go's time.Parse(RFC3339) accepts. None of it
+ * looks at the machine's time zone. */
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -41,6 +44,8 @@ int64_t clock_cpu_ns(void)
 	return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+/* A condition waits on the wall clock by default: setting the clock would end or lengthen each
+ * wait. */
 void clock_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t monotonic;
@@ -92,6 +97,7 @@ static struct date date_of_days(int64_t days)
 	};
 }
 
+/* C rounds towards zero, which is the wrong day before 1970. */
 static int64_t floor_div(int64_t a, int64_t b)
 {
 	return a / b - (a % b < 0);
@@ -265,6 +271,7 @@ struct duration_form {
 
 enum { S_PER_YEAR = 365 * S_PER_DAY };
 
+/* The rows are those of HumanDuration, in its order. */
 static const struct duration_form duration_forms[] = {
 	{2 * S_PER_MINUTE, 1, 's', 0, 0},
 	{10 * S_PER_MINUTE, S_PER_MINUTE, 'm', 1, 's'},

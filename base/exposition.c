@@ -1,3 +1,5 @@
+/* Written by hand: the format is two lines a family and one a sample, and the numbers live with
+ * what they count. There is no registry, so no lock either. */
 #include "base/exposition.h"
 
 #include <math.h>
@@ -10,6 +12,7 @@ void exposition_head(struct buf *out, const char *name, const char *type, const 
 /* %g alone would round counters once they are large. */
 static void add_number(struct buf *out, double value)
 {
+	/* A double holds every whole number up to here. */
 	if (fabs(value) < 1e15 && value == floor(value)) {
 		buf_printf(out, "%.0f", value);
 	} else {

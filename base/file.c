@@ -1,3 +1,5 @@
+/* Whole files only: certificates, tokens, policies. All sizes are bounded by the buffer that the
+ * caller gives, so a file that grows while it is read does no harm. */
 #include "base/file.h"
 
 #include <errno.h>
@@ -42,6 +44,8 @@ void file_stamp_look(const char *path, struct file_stamp *ret)
 {
 	struct stat st;
 	*ret = (struct file_stamp){0};
+	/* stat, not lstat: Kubernetes mounts secrets through links, and swaps the directory that
+	 * one of them names. */
 	if (stat(path, &st) == 0) {
 		ret->device = st.st_dev;
 		ret->inode = st.st_ino;

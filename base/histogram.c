@@ -1,3 +1,5 @@
+/* Each bucket counts only its own amounts, and writing adds them up: so counting is two atomic
+ * additions. A scrape may see a bucket before the sum; Prometheus does not mind. */
 #include "base/histogram.h"
 
 void histogram_add(struct histogram *h, const struct bounds *bounds, uint64_t amount)
@@ -32,6 +34,7 @@ void histogram_write(
 {
 	uint64_t n = 0;
 
+	/* A family can have hundreds of labels' combinations, most of them never seen. */
 	if (histogram_count(h, bounds) == 0) {
 		return;
 	}
@@ -47,6 +50,7 @@ void histogram_write(
 	}
 	write_sample(out, name, "_sum", labels);
 	buf_printf(out, "%.15g\n", (double)atomic_load_explicit(&h->sum, memory_order_relaxed) / bounds->unit);
+	/* The number that was added up, not read again: _count and the bucket +Inf must agree. */
 	write_sample(out, name, "_count", labels);
 	buf_printf(out, "%llu\n", (unsigned long long)n);
 }

@@ -1,3 +1,6 @@
+/* From the kernel rather than from a generator of our own: uids are compared across restarts and
+ * replicas, and one seed used twice would make two objects the same. The alphabet is
+ * k8s.io/apimachinery/pkg/util/rand's. */
 #include "base/ids.h"
 
 #include <errno.h>
@@ -11,6 +14,7 @@ static _Thread_local struct {
 	size_t left;
 } stock;
 
+/* Without randomness no identifier can be promised to be unique, so the process ends. */
 static void random_from_kernel(void *p, size_t n)
 {
 	char *at = p;

@@ -1,3 +1,6 @@
+/* Building and looking. Nodes never move and are never freed singly: all memory is the arena's.
+ * What was parsed is frozen by a flag that asserts check, since its text is what gets written
+ * back. */
 #include "base/json.h"
 
 #include "base/json_index.h"
@@ -136,6 +139,7 @@ void json_add(struct arena *a, struct json *object, struct str name, struct json
 void json_set(struct arena *a, struct json *object, struct str name, struct json *value)
 {
 	assert_changeable(object, JSON_OBJECT);
+	/* A copy comes without an index, and is what patches fill member by member. */
 	if (object->n > JSON_INDEX_ABOVE && !object->index) {
 		json_index_build(a, object);
 	}
@@ -166,6 +170,8 @@ bool json_remove(struct json *object, struct str name)
 	bool is_removed = kept < object->n;
 	if (is_removed) {
 		object->n = kept;
+		/* The index counts members by their number, which has changed for all behind the
+		 * first that went. */
 		object->index = NULL;
 	}
 	return is_removed;

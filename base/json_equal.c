@@ -1,3 +1,6 @@
+/* Why exact: "nothing has changed" decides whether a write is made at all, and whether data is
+ * immutable. Order of members and spelling do not count, values do. Work is linear in both
+ * trees; nothing is sorted. */
 #include "base/json.h"
 
 #include "base/json_index.h"
@@ -21,6 +24,7 @@ static void pairs_done(struct pairs *todo)
 
 static void pairs_add(struct pairs *todo, const struct json *a, const struct json *b)
 {
+	/* Trees of one request share what a patch did not touch, often nearly all. */
 	if (a == b) {
 		return;
 	}
@@ -36,6 +40,7 @@ static bool compare_arrays(struct pairs *todo, const struct json *a, const struc
 	if (a->n != b->n) {
 		return false;
 	}
+	/* Backwards, so that they come off the stack in order. */
 	for (uint32_t i = a->n; i > 0; i--) {
 		pairs_add(todo, a->items[i - 1], b->items[i - 1]);
 	}

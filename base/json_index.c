@@ -1,3 +1,5 @@
+/* Without it a client could send an object of 100,000 members and have each looked up: quadratic
+ * work for linear bytes. str_hash() is keyed, so nobody can choose names that collide either. */
 #include "base/json_index.h"
 
 /* Open addressing over member numbers plus one; 0 is free. Half of it stays free. */
@@ -20,6 +22,7 @@ static void index_put(const struct json *object, uint32_t member)
 {
 	uint32_t *slot = find_slot(object, object->index, object->members[member].name);
 	object->index->n_used += *slot == 0;
+	/* A later member of a name takes over its slot: the last one counts. */
 	*slot = member + 1;
 }
 

@@ -1,3 +1,8 @@
+/* One pass without recursion: depth costs heap within limits, never C stack. Go's encoding/json
+ * is what clients know, so errors have its words and its byte, found in syntax_text().
+ *
+ * The hot path is strings, skipped eight bytes at a time (json_scan.h). Only those with escapes
+ * are copied; all other text points into the request's body, which must live as long. */
 #include "base/json.h"
 
 #include "base/json_index.h"
@@ -5,6 +10,7 @@
 
 #include <stdio.h>
 
+/* What ordinary objects need: these never touch the heap. Beyond, json_limits bound both. */
 enum { OPEN_AT_ONCE = 32, MEMBERS_AT_ONCE = 128 };
 
 /* The values of all containers still open lie on one stack, innermost last; a container takes its own when it closes, as one array
@@ -107,6 +113,8 @@ static inline int place_node(struct parser *x, enum json_kind kind, struct json 
 	if (++x->n_values > x->limits.values) {
 		return JSON_E_VALUES;
 	}
+	/* Here and nowhere else: between two nodes a name and a text are allocated at most, both
+	 * no longer than the input. */
 	if (arena_is_full(x->arena)) {
 		return JSON_E_FULL;
 	}
@@ -541,6 +549,7 @@ static int parse_document(struct parser *x)
 
 int json_parse(struct json **ret, struct arena *a, struct str text, struct json_limits limits, size_t *ret_at)
 {
+	/* Lengths in nodes have 32 bits, which keeps nodes small. */
 	if (text.n > UINT32_MAX) {
 		*ret_at = 0;
 		return JSON_E_FULL;

@@ -1,3 +1,6 @@
+/* Three writers with one rule: what the client spelled stays spelled that way. Encoding walks
+ * trees and copies sources, compacting and indenting work on text alone and never parse. Escapes
+ * are those of Go's encoding/json with HTML escaping on, which kube-apiserver answers with. */
 #include "base/json.h"
 
 #include "base/json_scan.h"
@@ -62,6 +65,7 @@ static const char *encode_special(struct copier *c, const char *p, const char *e
 		return p + 1;
 	}
 	unsigned n = json_utf8_length(p, end);
+	/* Only text that was never parsed as JSON can have bytes that are no UTF-8. */
 	const char *instead = n == 0 ? "\\ufffd" : n == 3 ? line_separator(p) : NULL;
 	n = MAX(n, 1U);
 	if (instead) {
@@ -72,6 +76,7 @@ static const char *encode_special(struct copier *c, const char *p, const char *e
 
 bool json_encode_string(struct buf *b, struct str s)
 {
+	/* One allocation in the usual case: few strings grow by escaping. */
 	if (!buf_reserve(b, s.n + 2)) {
 		return false;
 	}
@@ -268,6 +273,7 @@ struct indenter {
 static void indent_line(struct indenter *in)
 {
 	buf_addc(in->out, '\n');
+	/* Stops at the ceiling: deep nesting makes blanks the square of the input's size. */
 	for (size_t n = (size_t)in->spaces * in->depth; n > 0 && !in->out->is_over; n--) {
 		buf_addc(in->out, ' ');
 	}

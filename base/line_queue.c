@@ -1,7 +1,13 @@
+/* Two buffers that are swapped, not a list of lines: appending is one copy under the lock, and
+ * the lock is never held during a write to disk. Memory is twice `max` at most.
+ *
+ * One lock, taken alone. The writer is woken for the first line and for the one that fills
+ * GATHER_BYTES; lines between need no system call. */
 #include "base/line_queue.h"
 
 #include "base/clock.h"
 
+/* As much as is worth one write(2): beyond it, waiting for more gains nothing. */
 enum { GATHER_BYTES = 256 * 1024 };
 
 bool line_queue_append(struct line_queue *q, struct str line)
@@ -33,12 +39,14 @@ static void gather(struct line_queue *q)
 static bool take(struct line_queue *q, struct buf *ret)
 {
 	pthread_mutex_lock(&q->lock);
+	/* Only here, back under the lock, are the lines of the last round known to be written. */
 	q->is_writing = false;
 	pthread_cond_broadcast(&q->idle);
 	while (q->queue.n == 0 && !q->is_closing) {
 		pthread_cond_wait(&q->wake, &q->lock);
 	}
 	gather(q);
+	/* The emptied buffer becomes the queue, with its memory. */
 	struct buf taken = q->queue;
 	q->queue = *ret;
 	*ret = taken;

@@ -1,3 +1,5 @@
+/* Each line is one write(2), so no lock is needed. There is no buffer that could be lost when
+ * the process dies: its last line is the one that matters. */
 #include "base/log.h"
 
 #include "base/buf.h"
@@ -12,6 +14,7 @@
 /* A longer message is cut: a log line must not be a way to make us hold or write much. */
 enum { LOG_LINE_MAX = 64 * 1024, LOG_MESSAGE_MAX = 2 * 1024, LOG_FIELD_TEXT_MAX = 512 };
 
+/* Relaxed atomics: set once at the start, and read by all threads. */
 static _Atomic enum log_level log_verbosity = LOG_INFO;
 static _Atomic enum log_format log_form = LOG_TEXT;
 
@@ -70,6 +73,8 @@ static void write_line(struct str line)
 	ssize_t written _unused_ = write(STDERR_FILENO, line.p, line.n);
 }
 
+/* What needs no quotes as a value behind '=': then a line is easy to read, and to split at
+ * blanks. */
 static bool is_bare(struct str s)
 {
 	for (size_t i = 0; i < s.n; i++) {

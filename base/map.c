@@ -1,3 +1,6 @@
+/* Linear probing over one array. The hash is kept beside the key, so that growing needs no
+ * hashing and probing few comparisons. `max` is given at birth since keys often come from
+ * clients. */
 #include "base/map.h"
 
 #include <assert.h>
@@ -75,6 +78,8 @@ static void map_make_room(struct map *m)
 	}
 
 	struct map old = *m;
+	/* When tombs alone fill the table, it is made anew at its size: coming and going must
+	 * not make it grow. */
 	m->cap = old.cap == 0 ? MAP_FIRST : (old.n + 1) * 2 <= old.cap ? old.cap : old.cap * 2;
 	m->entries = mem_array(m->cap, sizeof(*m->entries));
 	m->n_tombs = 0;

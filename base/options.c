@@ -1,3 +1,6 @@
+/* Why not getopt: flags are kube-apiserver's (pflag), whose values may be "--name value" or
+ * "--name=value", with its words in errors. Help, parsing and defaults read one table, so no
+ * flag can be undocumented. */
 #include "base/options.h"
 
 #include <assert.h>
@@ -254,6 +257,7 @@ static const char *take_value(struct cursor *c, const struct option *o, const ch
 	if (equals) {
 		return equals + 1;
 	}
+	/* As pflag: "--flag false" is a flag and an argument. */
 	if (o->type == OPTION_BOOL) {
 		return "true";
 	}

@@ -1,3 +1,5 @@
+/* Slices rather than C strings: nearly all text is a part of a request, an object or a key, and
+ * copying it for a NUL would cost more than the work. Nothing here allocates. */
 #include "base/str.h"
 
 #include "base/ids.h"
@@ -127,6 +129,7 @@ struct sip {
 };
 
 static uint64_t hash_key[2];
+/* Keyed on first use: tools and tests hash without any start-up. */
 static pthread_once_t hash_key_once = PTHREAD_ONCE_INIT;
 
 static void hash_key_init(void)
@@ -190,6 +193,7 @@ uint64_t str_hash(struct str s)
 	if (s.n > n_whole) {
 		memcpy(&last, s.p + n_whole, s.n - n_whole);
 	}
+	/* The length is part of what is hashed, as SipHash has it: "a" and "a\0" differ. */
 	sip_add(&sip, le64toh(last) | (uint64_t)s.n << 56);
 	return sip_finish(&sip);
 }

@@ -1,3 +1,5 @@
+/* Apart from base.c since it logs: whoever runs out of threads should read why, and which limit
+ * to raise. */
 #include "base/thread.h"
 
 #include "base/log.h"

@@ -1,3 +1,6 @@
+/* Objects hold whatever their authors wrote, and the kubectl plugin and doctor show it to
+ * administrators. A name with ESC could rewrite the screen, one with U+202E could read backwards
+ * ("Trojan Source", CVE-2021-42574). Escapes are JSON's, so that what is JSON stays so. */
 #include "base/visible.h"
 
 #include "base/json_scan.h"
@@ -79,6 +82,7 @@ static void add(struct buf *out, struct str text, bool keeps_lines)
 			return;
 		}
 		unsigned length = (unsigned char)*p < 0x80 ? 1 : json_utf8_length(p, end);
+		/* Each byte for itself: behind it valid text may begin again. */
 		if (length == 0) {
 			buf_printf(out, "\\x%02x", (unsigned char)*p);
 			p++;

@@ -1,3 +1,10 @@
+/* Looking rather than inotify: an event for a mounted secret names a link that is swapped, and a
+ * lost event would leave an old token in force. A look is one stat(2) a second, made by a thread
+ * that is at work anyway.
+ *
+ * The lock is only tried, never waited for: nobody waits for a disk because another is looking.
+ * It guards `seen` and keeps load() to one at a time; no other lock is taken before load() is
+ * called. */
 #include "base/watched_file.h"
 
 #include "base/clock.h"
@@ -7,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A second is as soon as an administrator notices. The ceiling is far beyond any file of tokens,
+ * and keeps a wrong path from being read into memory whole. */
 enum { LOOK_EVERY_MS = 1000, FILE_MAX = 4 * 1024 * 1024 };
 
 /* What is there is noted before it is read, by its name, whether it can be read or not: a change meanwhile is noticed at the next look. */
@@ -14,6 +23,8 @@ static int read_and_note(struct watched_file *f, struct buf *text)
 {
 	struct stat st;
 	file_stamp_look(f->path, &f->seen);
+	/* O_NONBLOCK: opening a FIFO would wait for its writer, on a thread that serves
+	 * requests. */
 	int fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0) {
 		return -errno;

@@ -1,3 +1,5 @@
+/* From libyaml's events to nodes. Its own document API is not used: it loads a whole document
+ * before anybody could count its nodes. Every node counts against the limits as it is made. */
 #include "base/yaml_node.h"
 
 #include "base/map.h"
@@ -72,6 +74,7 @@ static int add_node(struct loader *l, struct node **ret, enum node_kind kind, co
 	} else {
 		l->root = n;
 	}
+	/* A name may be given again: an alias means the nearest before it. */
 	if (anchor) {
 		map_set(&l->anchors, str_of((const char *)anchor), n, NULL);
 	}

@@ -1,3 +1,6 @@
+/* What `y`, `010`, `1_000` and `2006-01-02` are is decided here, after resolve.go of go-yaml v2
+ * and Go's strconv. A manifest would otherwise mean something else here than at kube-apiserver.
+ * Numbers keep an exact lexeme beside the double, for immutable data. */
 #include "base/yaml_scalar.h"
 
 #include "base/buf.h"
@@ -54,6 +57,7 @@ static const struct {
 	{"-.INF", {.kind = YAML_FLOAT, .number = -INFINITY}},
 };
 
+/* Most scalars are longer than any word, and end here. */
 enum { LONGEST_WORD = 5 };
 
 static bool resolve_word(struct yaml_scalar *ret, struct str text)
@@ -363,6 +367,7 @@ struct decimal {
 static void decimal_shortest(struct decimal *ret, double d, bool is_float32)
 {
 	char text[48];
+	/* So many digits always suffice to read the same number back. */
 	int longest = is_float32 ? 9 : 17;
 
 	for (int precision = 1; precision <= longest; precision++) {
@@ -448,5 +453,6 @@ struct str yaml_format_json_float(double d, struct arena *a)
 	struct decimal shortest;
 
 	decimal_shortest(&shortest, d, false);
+	/* encoding/json: an exponent below 1e-6 and from 1e21 on. */
 	return format_float(&shortest, d != 0 && (shortest.point < -5 || shortest.point > 21), 2, a);
 }

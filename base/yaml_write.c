@@ -1,3 +1,6 @@
+/* Answers in YAML and kubectl's edit buffers are compared with go-yaml's by people and tools, so
+ * order of keys, quoting and block style are its. libyaml does the emitting; what is here
+ * decides the order, and which strings must be quoted to stay strings. */
 #include "base/yaml.h"
 
 #include "base/visible.h"
