@@ -1,8 +1,13 @@
+/* Both forms of discovery are read, since servers before Kubernetes 1.30, and small ones, lack
+ * v2 of the aggregated one. A version that cannot be asked is a failure by itself, as in
+ * client-go: the garbage collector must tell "not served" from "not known". */
 #include "client/api_resources.h"
 
 #include "api/model/members.h"
 
 enum {
+	/* Ceilings against a server gone wrong: a large cluster's discovery has a few MiB, and
+	 * some thousand resources. */
 	DOCUMENTS_MAX = 256 << 20, /* bytes */
 	RESOURCES_MAX = 100 * 1000,
 	PATH_BYTES_MAX = 4096,
@@ -103,6 +108,7 @@ static void read_version(struct discovery *d, struct str group, const struct jso
 {
 	struct str version = member_text(v, "version");
 	const struct json *resources = json_gets(v, "resources");
+	/* The aggregator's word for a server that did not answer: what it lists may be gone. */
 	if (str_is(member_text(v, "freshness"), "Stale")) {
 		add_failure(d, group, version,
 			arena_printf(&d->arena, "stale GroupVersion discovery: " STR_FMT "%s" STR_FMT, STR_ARG(group),

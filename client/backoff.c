@@ -1,3 +1,5 @@
+/* Chance is added to the pause rather than taken from it: the first pause is the shortest that a
+ * server in trouble ever sees. */
 #include "client/backoff.h"
 
 #include "base/ids.h"

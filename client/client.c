@@ -1,3 +1,8 @@
+/* One thread and libcurl's multi interface, since a controller has dozens of watches that are
+ * idle nearly always. All that callbacks touch belongs to this thread and needs no lock.
+ *
+ * `lock` guards only what others hand over: new exchanges, tasks, cancellations. It is the only
+ * lock here, and no callback is ever called under it, so callers may hold locks of their own. */
 #include "client/client.h"
 
 #include "base/clock.h"
@@ -14,6 +19,7 @@
 enum {
 	CONNECT_MS = 10 * 1000,
 	KEEPALIVE_S = 20, /* of a connection nothing comes from: a watch whose server is gone is noticed within minutes */
+	/* A ceiling for libcurl's int; whoever has something to do wakes the thread. */
 	POLL_MAX_MS = 60 * 60 * 1000,
 };
 
@@ -27,6 +33,8 @@ struct client {
 	struct heap timers;          /* likewise */
 	pthread_mutex_t lock;        /* guards what follows, and is_cancelled of exchanges */
 	struct list starting, tasks;
+	/* has_cancelled spares a look at all exchanges in each round. is_over: the thread takes
+	 * nothing more, so whoever comes now must be told at once. */
 	bool has_cancelled, is_over;
 	pthread_cond_t stopped;
 };
@@ -148,10 +156,13 @@ static void add_header(struct exchange *x, const char *name, const char *value)
 
 static void set_headers(struct client *c, struct exchange *x)
 {
+	/* A webhook's server must never see the token that the cluster gave to us. */
 	struct str bearer = x->peer ? (struct str){0} : credentials_token(&c->credentials);
 	add_header(x, "Accept", x->accept ? x->accept : "application/json");
 	if (x->body.n) {
 		add_header(x, "Content-Type", x->content_type ? x->content_type : "application/json");
+		/* Otherwise libcurl announces larger bodies with "Expect: 100-continue", and
+		 * waits for the answer. */
 		x->headers = curl.slist_append(x->headers, "Expect:");
 	}
 	if (bearer.n) {
@@ -203,6 +214,7 @@ static void set_request(struct client *c, struct exchange *x)
 	curl.easy_setopt(x->easy, CURLOPT_URL, url);
 	curl.easy_setopt(x->easy, CURLOPT_CUSTOMREQUEST, x->method);
 	curl.easy_setopt(x->easy, CURLOPT_USERAGENT, c->config.user_agent);
+	/* Otherwise libcurl takes "." and ".." out of paths. */
 	curl.easy_setopt(x->easy, CURLOPT_PATH_AS_IS, 1L);
 	if (x->body.n) {
 		curl.easy_setopt(x->easy, CURLOPT_POSTFIELDS, x->body.p);
@@ -228,8 +240,10 @@ static void set_transport(struct client *c, struct exchange *x)
 	if (is_loopback(base_of(c, x))) {
 		curl.easy_setopt(x->easy, CURLOPT_PROXY, "");
 	}
+	/* The address comes from a file: it must not name a local file or another protocol. */
 	curl.easy_setopt(x->easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl.easy_setopt(x->easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	/* Otherwise look-ups of names may use SIGALRM, in a process with many threads. */
 	curl.easy_setopt(x->easy, CURLOPT_NOSIGNAL, 1L);
 	curl.easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MS);
 	curl.easy_setopt(x->easy, CURLOPT_TIMEOUT_MS, (long)x->timeout_ms);
@@ -386,6 +400,7 @@ static bool is_over(struct client *c)
 	return answer;
 }
 
+/* In rounds: what ends calls on_done, which may start another exchange or leave a task. */
 static void wind_up(struct client *c)
 {
 	do {
@@ -405,6 +420,8 @@ static void *drive(void *ctx)
 	while (!atomic_load(&c->is_stopping)) {
 		run_tasks(c);
 		timers_run(&c->timers);
+		/* In this order: an exchange that was cancelled before it began is found among
+		 * the running ones. */
 		begin_all(c);
 		end_cancelled(c);
 		curl.multi_perform(c->multi, &n_running);

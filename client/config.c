@@ -1,3 +1,6 @@
+/* kubeconfig as client-go's clientcmd reads it, without what would need a program to be run.
+ * What is not supported is refused rather than ignored: a client that left out "as" would act as
+ * somebody with more rights. */
 #include "client/config.h"
 
 #include "api/model/members.h"
@@ -10,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Far beyond a kubeconfig with its certificates: a wrong path is refused, not read into memory. */
 enum { FILE_MAX = 1 << 20, TREE_MAX = 16 << 20 };
 
 /* What is being read. */
@@ -136,6 +140,7 @@ static int read_cluster(struct reader *r, struct client_config *c, struct str na
 	if (error) {
 		return error;
 	}
+	/* Paths are appended to it, and begin with "/". */
 	while (str_ends(server, STR("/"))) {
 		server.n--;
 	}
@@ -154,6 +159,7 @@ static int read_user(struct reader *r, struct client_config *c, struct str name)
 	if (error) {
 		return error;
 	}
+	/* One without the other would connect as anonymous, and show as a puzzling 403. */
 	if (!c->cert != !c->key) {
 		return refuse(r, "client-certificate and client-key of user \"" STR_FMT "\" go together", STR_ARG(name));
 	}
@@ -261,6 +267,7 @@ int client_config_load_pod(struct client_config *ret, const char *folder, struct
 		client_config_done(&c);
 		return r;
 	}
+	/* An IPv6 address needs brackets. */
 	c.server = mem_printf(strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
 	c.token_file = mem_printf("%s/token", folder);
 	*ret = c;

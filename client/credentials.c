@@ -1,3 +1,5 @@
+/* libcurl's GnuTLS flavour of Debian 12 takes certificates as files only. A temporary file on a
+ * disk could be left behind with a key in it; memory with a name in /proc cannot. */
 #include "client/credentials.h"
 
 #include "base/clock.h"
@@ -10,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* A minute is client-go's: kubelet renews the tokens of pods long before they end. */
 enum { TOKEN_MAX = 64 * 1024, TOKEN_AGE_MS = 60 * 1000 };
 
 /* /proc/self/fd/N with a serial number spelled in its slashes: "/./" is a one, "/" a zero. */

@@ -1,3 +1,5 @@
+/* Why not into the store at once: a list of many pages may fail in the middle, and handlers must
+ * not hear of half a list. Until it is whole, the store stays as it was. */
 #include "client/gathering.h"
 
 #include "client/store.h"
@@ -39,6 +41,7 @@ bool gathering_add(struct gathering *g, struct item *item)
 		item_unref(item);
 		return false;
 	}
+	/* An object may change while initial events come, and come again: the later one counts. */
 	item_unref(old);
 	return true;
 }

@@ -1,8 +1,12 @@
+/* The reflector tells what the server says, this file what changed: it compares with the store.
+ * Handlers run with no lock held, so they may ask the store. `lock` guards the end alone, for
+ * which informer_free() waits. */
 #include "client/informer.h"
 
 #include "client/reflector.h"
 #include "client/store.h"
 
+/* Beyond what any cluster keeps of one kind: a ceiling against a server that sends without end. */
 enum { OBJECTS_MAX = 10 * 1000 * 1000, KEY_MAX = 4096 };
 
 struct informer {
@@ -58,6 +62,7 @@ static void take_in(struct informer *f, struct item *item)
 		on_problem(f, false, STR("more objects than can be kept"));
 	} else if (!old) {
 		tell_add(f, item, is_initial);
+	/* A relist brings mostly what is known: nobody needs to hear of it. */
 	} else if (old->version != item->version) {
 		tell_update(f, old, item);
 	}
@@ -185,6 +190,7 @@ struct informer *informer_new(const struct informer_options *options)
 
 static void wait_for_end(struct informer *f)
 {
+	/* The client's thread has ended: nothing can run any more. */
 	if (!client_post(f->options.client, &f->end)) {
 		return;
 	}

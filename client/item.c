@@ -1,3 +1,5 @@
+/* Parsed twice on purpose: once in scratch memory to learn the size, once into memory of just
+ * that size. An informer of 100,000 objects would otherwise hold the slack of as many arenas. */
 #include "client/item.h"
 
 enum {

@@ -1,3 +1,8 @@
+/* client-go's leaderelection with a thread of its own. Its blocking is harmless: nothing else
+ * runs there, and on_stopped() may wait for workers. Only the own monotonic clock decides; times
+ * in the Lease are for people.
+ *
+ * `lock` guards is_stopping alone and is never held during a request or a callback. */
 #include "client/leader.h"
 
 #include "base/clock.h"
@@ -204,6 +209,8 @@ static bool write_lease(struct leader *l, const struct wish *w, const char *doin
 	arena_done(&arena);
 	if (r == 0) {
 		see(l, &a, began_ms);
+		/* When it began, not when it ended: others count from the moment at which the
+		 * server wrote it. */
 		l->renewed_ms = began_ms;
 		l->has_told = false;
 	} else if (r != REST_STOPPED && !answer_is(&a, 409, NULL)) {
@@ -242,6 +249,8 @@ static bool is_held_by_another(const struct leader *l)
 static bool try_to_hold(struct leader *l)
 {
 	struct wish w = {.holder = l->identity, .lease_s = l->options.lease_ms / 1000};
+	/* client-go's fast path: a leader renews with what it wrote last, and reads only when
+	 * that fails. */
 	if (is_ours(l) && write_lease(l, &(struct wish){w.holder, w.lease_s, true, false}, "renew")) {
 		return true;
 	}
@@ -274,6 +283,7 @@ static void lead(struct leader *l)
 static void give_back(struct leader *l)
 {
 	if (is_ours(l)) {
+		/* client-go's release(): no holder, and a term of a second. */
 		write_lease(l, &(struct wish){.holder = "", .lease_s = 1}, "give back");
 	}
 }
@@ -286,6 +296,7 @@ static void *run(void *ctx)
 		if (try_to_hold(l)) {
 			lead(l);
 		} else {
+			/* client-go's JitterFactor of 1.2: candidates must not come all at once. */
 			pause_for(l, retry_ms + random_below(retry_ms * 6 / 5));
 		}
 	}

@@ -1,3 +1,5 @@
+/* Events end at a newline wherever TCP has cut them. Most pieces hold whole lines, which go on
+ * as they are; only the rest of a line is ever copied. */
 #include "client/lines.h"
 
 void lines_init(struct lines *l, size_t longest)

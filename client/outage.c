@@ -1,3 +1,5 @@
+/* No lock: all of it is on the client's thread, where informers and timers run too. A count
+ * suffices, since each watch tells its loss and its return exactly once. */
 #include "client/outage.h"
 
 enum {
@@ -15,6 +17,7 @@ struct outage {
 
 static void notice(struct outage *o, bool is_over, struct str text)
 {
+	/* Whoever stops a client breaks all its watches, which is no outage. */
 	if (!client_is_stopped(o->options.client)) {
 		o->options.on_notice(o->options.ctx, is_over, text);
 	}

@@ -1,3 +1,4 @@
+/* Its CA is opened once, not for each question: webhooks are asked with every write. */
 #include "client/peer.h"
 
 int peer_new(struct peer **ret, struct str base, const char *ca, struct buf *err)

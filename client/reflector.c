@@ -1,3 +1,9 @@
+/* The behaviour is client-go's Reflector, as a machine on the client's thread instead of a
+ * goroutine. Either an exchange or the retry timer is pending, and the callback of each decides
+ * what comes next.
+ *
+ * Answers come from a server that may be broken or hostile, so that each text, tree and count
+ * has a ceiling. They are far beyond what real lists have. */
 #include "client/reflector_private.h"
 
 #include "base/clock.h"
@@ -8,8 +14,11 @@ enum {
 	BACKOFF_FIRST_MS = 800, /* client-go's reflector */
 	BACKOFF_LAST_MS = 30 * 1000,
 	WATCH_MIN_S = 300, /* a watch lasts 5 to 10 minutes, so that connections move to new servers */
+	/* The server ends the watch; this is for one that has gone without a word. */
 	SLACK_S = 30,
 	LIST_TIMEOUT_MS = 60 * 1000,
+	/* client-go: a watch that ends within a second without an event is a failure, and is met
+	 * by back-off. */
 	SHORT_MS = 1000,
 	LINE_MAX_BYTES = 32 << 20,
 	PAGE_MAX_BYTES = 256 << 20,
@@ -215,6 +224,8 @@ static void on_settling(struct client_timer *t)
 	}
 }
 
+/* Some servers ignore sendInitialEvents and never send the bookmark that ends them. From then on
+ * pages are asked for. */
 static void on_impatience(struct client_timer *t)
 {
 	struct reflector *r = container_of(t, struct reflector, patience);
@@ -297,6 +308,7 @@ static void tell_refusal(struct reflector *r, const struct json *status)
 static bool is_unknown_to_server(const struct reflector *r)
 {
 	int code = r->x.code;
+	/* 422 is kube-apiserver's without the feature; the others are of servers that know less. */
 	return r->state == REFLECTOR_WATCH_LIST && (code == 400 || code == 405 || code == 406 || code == 422);
 }
 

@@ -1,3 +1,7 @@
+/* Requests for those who may block, built on exchanges: the caller's thread waits on a condition
+ * of its own call. Only 429 and 503 with Retry-After are tried again, since with both the server
+ * says that nothing was done. After a lost connection only the caller knows whether to write
+ * again. */
 #include "client/rest.h"
 
 #include "api/model/members.h"
@@ -11,6 +15,7 @@ enum {
 	DEPTH_MAX = 512,
 	TIMEOUT_MS = 30 * 1000,
 	COLLECTION_TIMEOUT_MS = 70 * 1000, /* beyond the minute that a server gives itself */
+	/* client-go's. */
 	TRIES_MAX = 10,
 	PAUSE_MAX_S = 60,
 	BODY_MAX = 16 << 20,
@@ -56,6 +61,7 @@ void answer_read_status(struct answer *a)
 struct call {
 	struct exchange x;
 	struct buf text;
+	/* Guards is_done alone, for one waiter and one on_done. */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool is_done;

@@ -1,3 +1,5 @@
+/* One mutex, since look-ups are short. It guards both maps and is the last lock to be taken;
+ * nothing is called under it but what store_each() was given. */
 #include "client/store.h"
 
 enum { KEY_MAX = 4096 };

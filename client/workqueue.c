@@ -1,3 +1,7 @@
+/* After k8s.io/client-go/util/workqueue, with its three layers (queue, delays, rate limits) in
+ * one. The worker that waits also watches the first delay, so there is no thread for timers.
+ *
+ * One lock for all of it; nothing is called while it is held. */
 #include "client/workqueue.h"
 
 #include "base/clock.h"
@@ -81,6 +85,7 @@ static void add_delayed(struct workqueue *q, struct entry *e, int64_t due_ms)
 		return;
 	}
 	heap_set(&q->delayed, &e->delay, due_ms);
+	/* Whoever waits has set the clock for a later one. */
 	if (heap_first(&q->delayed) == &e->delay) {
 		pthread_cond_signal(&q->wake);
 	}
@@ -134,6 +139,7 @@ struct workqueue *workqueue_new(const char *name, int64_t first_ms, int64_t last
 	*q = (struct workqueue){.name = name, .first_ms = first_ms, .last_ms = last_ms};
 	clock_cond_init(&q->wake);
 	pthread_mutex_init(&q->lock, NULL);
+	/* Losing a key would lose an object's change: what bounds it is the number of objects. */
 	map_init(&q->entries, SIZE_MAX);
 	list_init(&q->waiting);
 	return q;
