@@ -1,3 +1,6 @@
+/* A new controller is one row here. Names, aliases and the rules of --controllers are
+ * kube-controller-manager's: the first item that names a controller decides, "*" stands for all
+ * others. */
 #include "controllers/gc/gc.h"
 #include "controllers/kit/controller.h"
 

@@ -1,3 +1,9 @@
+/* Starts and stops controllers as a whole, with a client of their own: stopping that client ends
+ * every request at once, so that a leader which lost its Lease is silent before another begins.
+ * The election has a client of its own for the same reason.
+ *
+ * `lock` is there for metrics alone, which come from another thread; it is held while
+ * controllers start and stop, never while they work. */
 #include "controllers/runner.h"
 
 #include "base/exposition.h"
@@ -57,6 +63,8 @@ static int start_all(struct runner *r, struct buf *err)
 static void stop_all(struct runner *r)
 {
 	if (r->env.client) {
+		/* Before the lock: workers that wait for a server come back, and metrics need
+		 * not wait for them. */
 		client_stop(r->env.client);
 	}
 	pthread_mutex_lock(&r->lock);

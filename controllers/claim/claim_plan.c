@@ -1,3 +1,6 @@
+/* After k8s.io/kubernetes/pkg/controller/volume/pvcprotection. Pure, so that each way in which a
+ * pod can use a claim is a line of a test. A pod without a node does not count: kubelet starts
+ * none on a claim that is being deleted. */
 #include "controllers/claim/claim_plan.h"
 
 #include "api/model/members.h"
@@ -27,6 +30,8 @@ static struct str named_claim(const struct json *volume)
 	return member_text(json_gets(volume, "persistentVolumeClaim"), "claimName");
 }
 
+/* The name that the ephemeral volume controller gives: POD-VOLUME. The owner reference must
+ * agree, since somebody may have made a claim of that name by hand. */
 static struct str made_claim(const struct json *pod, const struct json *volume, struct arena *a)
 {
 	return arena_printf(

@@ -1,3 +1,6 @@
+/* What a ConfigMap made from Providers looks like, and how one tells that it is up to date,
+ * without any request. That it is complete is known by its annotation alone: there is no moment
+ * at which it is filled and not marked. */
 #include "controllers/dependents/configmap_plan.h"
 
 #include "api/model/members.h"
@@ -137,6 +140,8 @@ static struct json *marked(struct arena *a, const struct json *meta, struct str 
 	return with_member(a, with_member(a, meta, "labels", labels), "annotations", annotations);
 }
 
+/* Nothing is written that would change nothing: an informer would tell of it, and the controller
+ * look again. */
 static bool is_so(const struct json *configmap, const struct json *filled)
 {
 	return json_equal(json_gets(configmap, "data"), json_gets(filled, "data")) && !json_gets(configmap, "binaryData") &&

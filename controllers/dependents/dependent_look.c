@@ -1,3 +1,6 @@
+/* One look at one Dependent, from what is there to what should be, as requests to the server.
+ * Every look begins anew, so a crash at any place leaves nothing that the next look does not
+ * see. Seed 004 names the steps; their order is what keeps its promise. */
 #include "controllers/dependents/dependent_look.h"
 
 #include "base/clock.h"
@@ -74,6 +77,7 @@ static bool keep(struct look *l)
 		return true;
 	}
 	dependent_add_finalizer(&patch, l->dependent);
+	/* The answer is looked at: the deletion may have been faster than the patch. */
 	return !patch_itself(l, NULL, &patch) && dependent_has_finalizer(l->dependent) && !item_is_deleting(l->dependent);
 }
 
@@ -255,6 +259,8 @@ static enum outcome look(struct look *l)
 		return refused(l, "NameTaken", STR("something else has the name of its implementation"));
 	}
 	struct verdict v = verdict_by_cache(l);
+	/* One that is filled goes on to the server's word: it must not be undone for what a
+	 * cache has not seen yet. */
 	if (l->place.state != PLACE_FILLED && v.phase != DEPENDENT_IMPLEMENTED) {
 		return give_up(l, &v);
 	}

@@ -1,9 +1,12 @@
+/* What hinders a Dependent, and what its status says of it; pure. All hindrances of the worst
+ * sort are named at once, so that nobody mends one to learn of the next. */
 #include "controllers/dependents/dependent_plan.h"
 
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "controllers/kit/meta.h"
 
+/* MESSAGE_MAX: 32 references, each with a name of up to 253 characters, fit well. */
 enum { MESSAGE_MAX = 32 * 1024, SCRATCH_MAX = 64 << 20 };
 
 /* ---- may it be used ---- */
@@ -173,6 +176,7 @@ static struct json *implementation_json(struct arena *a, const struct item *depe
 	return j;
 }
 
+/* An equal status is not written again: each write is an event for all who watch Dependents. */
 static bool is_same(const struct json *old, const struct json *status)
 {
 	for (uint32_t i = 0; i < status->n; i++) {

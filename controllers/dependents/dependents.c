@@ -1,3 +1,6 @@
+/* An index beside the informer's store, since the question is asked the other way round: who
+ * refers to this? One lock guards both maps, which must agree. It is taken alone; work queues
+ * are called under it in dependents_each(). */
 #include "controllers/dependents/dependents.h"
 
 #include "client/store.h"
@@ -87,6 +90,7 @@ void dependents_put(struct dependents *d, struct item *dependent)
 	struct str key = store_key(&text, dependent->namespace, dependent->name);
 
 	pthread_mutex_lock(&d->lock);
+	/* The old one's references first: an update may name others. */
 	remove_key(d, key);
 	if (map_set(&d->by_name, key, dependent, NULL)) {
 		item_ref(dependent);

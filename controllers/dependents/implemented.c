@@ -1,3 +1,5 @@
+/* An optimization that must not weaken seed 004's promise: the header says why it does not.
+ * `lock` guards all of it and is never held during a request; what is returned is counted. */
 #include "controllers/dependents/implemented.h"
 
 #include "client/store.h"
@@ -68,6 +70,7 @@ void implemented_add(struct implemented *h, struct str provider_key, struct item
 	pthread_mutex_lock(&h->lock);
 	struct holding *g = map_get(&h->by_provided, provider_key);
 	g = g ? g : make(h, provider_key, object);
+	/* Workers read in any order: an older answer must not take the place of a newer one. */
 	take_newer(g, object);
 	map_set(&g->holders, key, g, NULL);
 	pthread_mutex_unlock(&h->lock);

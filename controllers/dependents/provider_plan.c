@@ -1,3 +1,6 @@
+/* Pure, because this is where a wrong optimization would hide: tests/broken puts one here and
+ * sees what it breaks. A cache can say "leave it"; only a list from the server can say "let it
+ * go". */
 #include "controllers/dependents/provider_plan.h"
 
 #include "api/model/members.h"
@@ -16,6 +19,7 @@ enum provider_step provider_next_by_list(const struct json *list)
 {
 	const struct json *items = json_gets(list, "items");
 	bool is_empty = json_is(items, JSON_NULL) || (json_is(items, JSON_ARRAY) && items->n == 0);
+	/* An empty page may have more behind it. */
 	bool is_whole = !member_text(json_gets(list, "metadata"), "continue").n;
 	return is_empty && is_whole ? PROVIDER_LET_GO : PROVIDER_LEAVE;
 }

@@ -1,3 +1,5 @@
+/* One row for each kind that may be named. Both controllers, their informers and the index read
+ * this table, so they cannot disagree on what a reference means. */
 #include "controllers/dependents/provider_references.h"
 
 #include "api/model/members.h"

@@ -1,3 +1,9 @@
+/* k8s.io/kubernetes/pkg/controller/garbagecollector, with its two queues. Informers feed the
+ * graph, the graph feeds the queues, workers ask the server before they delete anything. Nothing
+ * is deleted because of a cache alone.
+ *
+ * `lock` guards the discovering thread's wake-up only, and is never held together with
+ * gc_core's. */
 #include "controllers/gc/gc.h"
 
 #include "base/clock.h"
@@ -9,11 +15,15 @@
 enum {
 	DELETERS = 4, /* requests are answered in well under a millisecond; more would only queue up elsewhere */
 	ORPHANERS = 2,
+	/* kube's interval: a new resource is collected after half a minute at the latest. */
 	DISCOVER_MS = 30 * 1000,
 	DISCOVER_FIRST_MS = 1000, /* while nothing is known */
+	/* kube too goes on without informers that do not sync: one broken API service must not
+	 * stop all collection. */
 	SYNC_PATIENCE_MS = 60 * 1000,
 	BACKOFF_FIRST_MS = 5,
 	MESSAGE_MAX = 64 * 1024,
+	/* client-go's default rate limiter: 5 ms to 1000 s. */
 	BACKOFF_LAST_MS = 1000 * 1000,
 };
 

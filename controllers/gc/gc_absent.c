@@ -1,3 +1,6 @@
+/* kube's absentOwnerCache. Thousands of dependents may name the same owner that is gone; without
+ * this each would cost a request. A uid is never used again, so what is absent stays absent and
+ * entries need no time to live; `max` alone bounds them. */
 #include "controllers/gc/gc_absent.h"
 
 struct gc_absent_entry {

@@ -1,3 +1,5 @@
+/* One attempt: read the object, read its owners, decide, act. Deletions carry uid and
+ * resourceVersion as preconditions, so whoever changes the object in between wins. */
 #include "controllers/gc/gc_attempt.h"
 
 #include "controllers/gc/gc_live.h"
@@ -5,6 +7,7 @@
 #include "controllers/kit/meta.h"
 #include "controllers/kit/patch.h"
 
+/* An object that changes all the time is left to the queue's back-off. */
 enum { CONFLICTS_MAX = 5 };
 
 /* ---- one owner ---- */
@@ -13,6 +16,7 @@ static bool is_known_absent(struct gc_live *l, const struct gc_ref *owner)
 {
 	struct gc_ref unscoped = *owner;
 
+	/* An owner may be cluster-scoped: the reference alone does not say. */
 	unscoped.ns = (struct str){NULL, 0};
 	return gc_core_is_absent(l->core, &unscoped) || gc_core_is_absent(l->core, owner);
 }

@@ -1,9 +1,13 @@
+/* The one lock of the collector, around calls that are pure and short. It is never held during a
+ * request. Work queues and the recorder are called under it, and have locks of their own that
+ * are taken last. */
 #include "controllers/gc/gc_core.h"
 
 #include "controllers/gc/gc.h"
 
 enum {
 	NOTICE_MAX = 16 * 1024,
+	/* A ceiling on memory: beyond it new objects are not collected, which is told once. */
 	NODES_MAX = 20 * 1000 * 1000,
 	ABSENT_MAX = 500, /* as kube-controller-manager's */
 };
@@ -78,6 +82,7 @@ void gc_core_set_types(struct gc_core *c, struct gc_types *t)
 	c->types = t;
 	atomic_fetch_add(&t->refs, 1);
 	pthread_mutex_unlock(&c->lock);
+	/* Outside the lock: freeing what discovery said takes long. */
 	gc_types_unref(old);
 }
 

@@ -1,3 +1,6 @@
+/* kube's GraphBuilder, as a pure structure: events in, uids worth an attempt out. It never
+ * decides that something is garbage. That is why it may be wrong for a while, and why all its
+ * races end in an attempt too many, never in one too few. */
 #include "controllers/gc/gc_graph.h"
 
 #include "base/map.h"
@@ -226,6 +229,7 @@ static void set_state(struct gc_graph *g, struct gc_node *n, const struct gc_obj
 {
 	bool was_orphaning = n->is_orphaning, was_waiting = n->is_waiting;
 
+	/* A deletion is never taken back, whatever an older event says. */
 	n->is_deleting |= o->is_deleting;
 	n->is_orphaning = o->is_deleting && o->has_orphan_finalizer;
 	n->is_waiting = o->is_deleting && o->has_foreground_finalizer;
@@ -241,6 +245,8 @@ int gc_graph_observe(struct gc_graph *g, const struct gc_object *o)
 {
 	struct gc_node *n = graph_find(g, o->ref.uid);
 
+	/* Informers of two groups show the same object: the slower one must not bring back its
+	 * old owners. */
 	if (n && o->version && o->version < n->version) {
 		return 0;
 	}

@@ -1,3 +1,6 @@
+/* All requests of the collector, and what their answers prove. The trap is the 404: only one
+ * that names the object says that it is absent. One for a whole resource may come from an API
+ * service that is away for a moment, and must delete nothing. */
 #include "controllers/gc/gc_live.h"
 
 #include "controllers/kit/patch.h"

@@ -1,8 +1,12 @@
+/* Which informers there should be follows discovery, like resyncMonitors upstream. A group that
+ * could not be asked keeps its informers: without them its objects would look as if they were
+ * gone. Only metadata is watched, of the preferred version. */
 #include "controllers/gc/gc_monitors.h"
 
 #include "client/informer.h"
 #include "controllers/kit/meta.h"
 
+/* The owners of nearly all objects fit, so that an event allocates nothing. */
 enum { OWNERS_SCRATCH = 4096 };
 
 struct monitor {
@@ -45,6 +49,8 @@ static void on_add(void *ctx, struct item *item, bool is_initial _unused_)
 static void on_update(void *ctx, struct item *old, struct item *item)
 {
 	if (!str_eq(old->uid, item->uid)) {
+		/* One name, another uid: the deletion of the first was not seen, and is no
+		 * proof. */
 		on_delete(ctx, old, true);
 	}
 	on_change(ctx, item);

@@ -1,3 +1,7 @@
+/* Owners are uids, but references may give one uid different names: by mistake, or by intent to
+ * have an innocent object deleted. So each reference keeps its own coordinates, and one owner is
+ * tried by all names that are given before it counts as absent (kube's
+ * getAlternateOwnerIdentity). */
 #include "controllers/gc/gc_node.h"
 
 #include <stdlib.h>
@@ -37,6 +41,7 @@ struct gc_edge *gc_edges_new(struct gc_node *dependent, const struct gc_owner *o
 		edges[i].dependent = dependent;
 		edges[i].place = i;
 	}
+	/* By uid, so that old and new references can be compared in one walk. */
 	qsort(edges, n, sizeof(*edges), edge_cmp);
 	for (size_t i = 0; i < n; i++) {
 		list_init(&edges[i].link); /* only now that they stay where they are */

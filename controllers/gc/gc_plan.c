@@ -1,3 +1,6 @@
+/* attemptToDeleteItem of kube's garbage collector as a table of cases: one solid owner keeps the
+ * object. An owner that waits for this object in the foreground asks for a foreground deletion,
+ * so that its dependents go first too. */
 #include "controllers/gc/gc_plan.h"
 
 /* What was asked for before, by finalizers that are there, stays asked for. */

@@ -1,3 +1,5 @@
+/* Controllers count what a test or an administrator asks about, such as requests that a cache
+ * spared. Relaxed atomics: each number stands for itself. */
 #include "controllers/kit/counters.h"
 
 #include "base/exposition.h"

@@ -1,3 +1,5 @@
+/* Reads metadata as informers show it, tolerant of anything: members of the wrong type count as
+ * absent. A single malformed object must not stop a controller for all others. */
 #include "controllers/kit/meta.h"
 
 #include "api/model/members.h"

@@ -1,3 +1,9 @@
+/* Patches name the uid, so that they can never meet another object that took over the name.
+ * Those made from a version that was read name it too, and fail with 409 when it has changed.
+ *
+ * References are removed by strategic merge where the server has it, which leaves those that
+ * others add meanwhile; kinds without a schema take merge patches only, which replace the whole
+ * list. */
 #include "controllers/kit/patch.h"
 
 #define ARENA_MAX (64 * 1024 * 1024)

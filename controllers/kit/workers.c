@@ -1,3 +1,5 @@
+/* A queue never gives one key to two workers, so controllers need no lock for an object. Fewer
+ * threads than asked for are enough to go on with: more only save time. */
 #include "controllers/kit/workers.h"
 
 static void *run(void *ctx)

@@ -1,3 +1,6 @@
+/* After k8s.io/kubernetes/pkg/controller/namespace/deletion, pure: steps, conditions with kube's
+ * reasons and sentences, and times. People and `kubectl wait` read these conditions, so they are
+ * word for word upstream's. */
 #include "controllers/namespace/namespace_plan.h"
 
 #include "api/model/members.h"
@@ -6,6 +9,8 @@
 #include <stdlib.h>
 
 enum {
+	/* Content without finalizers is gone within milliseconds, and `kubectl delete namespace`
+	 * waits for it. */
 	FIRST_LOOK_MS = 100,
 	MESSAGE_MAX = 32 * 1024, /* a condition that tells of thousands of resources helps nobody */
 };
