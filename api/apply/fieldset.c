@@ -1,3 +1,7 @@
+/* sigs.k8s.io/structured-merge-diff/fieldpath: sets of paths, and their form fieldsV1. Sorted
+ * arrays rather than maps: union, difference and comparison are walks through both, and the
+ * order is the one in which upstream writes them. Shared parts are never changed, so the sets of
+ * many managers cost little. */
 #include "api/apply/fieldset.h"
 
 #include <assert.h>
@@ -249,6 +253,7 @@ static uint32_t lower_bound(const struct field_set *s, struct path_element e, bo
 {
 	uint32_t low = 0, high = s->n;
 	*ret_found = false;
+	/* Paths mostly come in order: appending needs no search. */
 	if (s->n && path_element_cmp(s->v[s->n - 1].element, e) < 0) {
 		return s->n;
 	}
@@ -545,6 +550,7 @@ static bool index_from_text(struct path_element *ret, struct str text, struct ar
 	return true;
 }
 
+/* Unknown letters are skipped, as upstream does, so that a later Kubernetes may add some. */
 enum parsed { PARSED_BAD, PARSED_UNKNOWN, PARSED };
 
 static enum parsed element_from_text(struct path_element *ret, struct str text, struct arena *a)

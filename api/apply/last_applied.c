@@ -1,3 +1,6 @@
+/* kubectl's way from client-side to server-side apply (csaupgrade in
+ * k8s.io/apimachinery/pkg/util/managedfields). Without it the first `kubectl apply
+ * --server-side` would conflict with the user's own earlier applies. */
 #include "api/apply/last_applied.h"
 
 #include "api/rules/validate.h"
@@ -74,6 +77,8 @@ void last_applied_renew(struct meta *m, const struct json *applied, struct arena
 	}
 	struct json *annotations = json_copy(a, m->annotations);
 	json_set(a, annotations, STR(ANNOTATION), json_string(a, print_applied(applied, a)));
+	/* The annotation holds the object once more: it must not make a write fail that would
+	 * otherwise fit. */
 	if (!validate_annotations_fit(annotations)) {
 		json_remove(annotations, STR(ANNOTATION));
 	}

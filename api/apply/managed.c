@@ -1,3 +1,6 @@
+/* Who owns which field after a create or update: k8s.io/apimachinery/pkg/util/managedfields.
+ * Managers of different versions are compared at their own door each, since a field may have
+ * another name or place there. */
 #include "api/apply/managed.h"
 
 #include "api/apply/managers.h"
@@ -5,6 +8,8 @@
 #include <stdlib.h>
 
 enum {
+	/* Upstream's DefaultMaxUpdateManagers: controllers with changing names would fill each
+	 * object. */
 	UPDATERS_MAX = 10,
 	ENTRIES_MAX = 1000,     /* more cannot come about by honest work: each costs a comparison on every write */
 	MANAGER_NAME_MAX = 128, /* bytes */
@@ -243,6 +248,7 @@ void transition_init(struct transition *t, const struct kind *kind, const struct
 const struct door_change *transition_at(struct transition *t, const struct door *door)
 {
 	struct door_change *change = &t->by_door[door - t->kind->doors];
+	/* Computed once for each door, whatever the number of managers. */
 	if (!change->is_known) {
 		struct comparison c;
 		typed_compare(&c, door_type(t->kind, door), door_convert(t->door, door, t->before, t->arena),
@@ -260,6 +266,7 @@ struct field_set **managers_conflicts(struct managers *m, struct transition *t, 
 	*ret_any = false;
 	for (size_t i = 0; i < m->n; i++) {
 		const struct door *door = kind_door(t->kind, m->v[i].api_version);
+		/* A manager of a version that is not served here cannot conflict. */
 		if (&m->v[i] == except || !door) {
 			continue;
 		}

@@ -1,8 +1,12 @@
+/* sigs.k8s.io/structured-merge-diff/typed over this server's schemas: compare, merge, remove and
+ * validate with one notion of what a leaf is (shape_of). Depth is that of the schema, so
+ * recursion is bounded by the code and not by what clients send. */
 #include "api/apply/typed.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
+/* How ownership sees a value: as one thing, or part by part. */
 enum shape {
 	SHAPE_LEAF,
 	SHAPE_OBJECT,

@@ -1,3 +1,6 @@
+/* Go's spellings, since messages quote what clients sent and tools match messages. The table
+ * stands for unicode.IsPrint: exact data would be many kilobytes, for code points that nobody
+ * has seen in a manifest. */
 #include "api/model/gotext.h"
 
 #include "base/buf.h"

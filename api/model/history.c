@@ -1,3 +1,5 @@
+/* The digest that an object shows is taken as it is: hashing a megabyte again for each look-up
+ * would cost more than the look-up. Whether it is right is checked when it is written. */
 #include "api/model/history.h"
 
 #include "api/model/digest.h"

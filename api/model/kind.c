@@ -1,3 +1,6 @@
+/* The registry that constructors fill before main(), so that adding a kind touches one file and
+ * no list. It is never written afterwards and needs no lock. Mistakes in a declaration abort at
+ * the start of any program, so no test can miss them. */
 #include "api/model/kind.h"
 
 #include "base/clock.h"
@@ -85,6 +88,7 @@ static void check(const struct kind *k)
 	if (k->n_doors > KIND_DOORS_MAX) {
 		die(k, "too many doors");
 	}
+	/* The cache holds hub forms, and serves them at the first door without parsing. */
 	if (k->doors[0].type || k->doors[0].from_hub) {
 		die(k, "the first door must show the hub form");
 	}

@@ -1,3 +1,6 @@
+/* From bodies to objects and back. The refusals are those of k8s.io/apimachinery/pkg/runtime,
+ * word for word and in its order: kubectl and controllers show them to people, and parity tests
+ * compare them. */
 #include "api/model/object.h"
 
 #include "api/model/kind.h"
@@ -340,6 +343,7 @@ static int claim_check(
 		*ret_error = arena_printf(a, "unexpected GroupVersion string: " STR_FMT, STR_ARG(c->api_version));
 		return OBJECT_UNRECOGNIZED;
 	}
+	/* kube knows the version and says which one the path wants (surprises.md 16). */
 	if (is_kind && (kind_door(kind, c->api_version) || is_listed(kind->retired_versions, c->api_version))) {
 		*ret_error = arena_printf(a,
 			"the API version in the data (" STR_FMT ") does not match the expected API version (" STR_FMT ")",
@@ -510,6 +514,8 @@ bool object_equal(const struct object *a, const struct object *b)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(meta_rows); i++) {
 		size_t offset = meta_rows[i].offset;
+		/* A version differs always, and managedFields differ in their times only
+		 * (surprises.md 26). */
 		bool is_compared =
 			offset != offsetof(struct meta, resource_version) && offset != offsetof(struct meta, managed_fields);
 		if (is_compared && !meta_row_equal(&a->meta, &b->meta, &meta_rows[i])) {

@@ -1,3 +1,5 @@
+/* v1.ObjectReference, here and not in a kind: events and others share it. It is atomic for field
+ * ownership, as upstream. */
 #include "api/model/object_reference.h"
 
 static const struct type type_uid = {.kind = TYPE_STRING, .go_type = "types.UID"};

@@ -1,3 +1,7 @@
+/* Typed clients (client-go of built-in kinds) send protobuf and never fall back to JSON, so
+ * bodies are read; answers are JSON always (docs/deviations.md). The schema's numbers are
+ * enough: there is no generated code for each kind. Sentences of errors are those of Go's
+ * generated code. */
 #include "api/model/protobuf.h"
 
 #include "api/model/object.h"
@@ -474,6 +478,7 @@ int protobuf_decode(
 
 	struct str claimed = json_text(json_gets(claim, "kind"));
 	*ret = claim;
+	/* Its fields mean something else: only the claim is of use, for the refusal. */
 	if (claimed.n && !str_is(claimed, kind)) {
 		return 0;
 	}

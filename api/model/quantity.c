@@ -1,3 +1,7 @@
+/* k8s.io/apimachinery/pkg/api/resource.Quantity. Canonical form matters because objects are
+ * compared as text: what upstream would write back otherwise is written so here. Odd rules
+ * below, such as spellings that stay, are upstream's shortcuts for small numbers, observed case
+ * by case. */
 #include "api/model/quantity.h"
 
 #define FORMAT_WRONG "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"

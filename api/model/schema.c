@@ -1,3 +1,7 @@
+/* What encoding/json and sigs.k8s.io/json do with a Go struct, driven by tables instead of
+ * types: which members are known, which null clears, what is left out when it is written. The
+ * first error and all strict findings come in Go's order and words. Depth is bounded by the
+ * schema. */
 #include "api/model/schema.h"
 
 #include "api/model/quantity.h"

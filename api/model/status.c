@@ -1,3 +1,6 @@
+/* All refusals of this server end here. Go's constructors are followed to the byte, since
+ * clients match reasons, and people search the web for messages. Texts of clients are cut before
+ * they are quoted: an answer must not be many times as large as the request. */
 #include "api/model/status.h"
 
 #include "base/map.h"
@@ -416,6 +419,8 @@ static size_t print_errors(struct buf *out, const struct field_errors *errors)
 		buf_add_str(&text, errors->v[i].path);
 		buf_adds(&text, ": ");
 		print_error_body(&text, &errors->v[i]);
+		/* Validation of an update finds what validation of the object has found before
+		 * (surprises.md 13). */
 		if (!map_get(&seen, buf_str(&text))) {
 			buf_adds(out, seen.n ? ", " : "");
 			buf_add_str(out, buf_str(&text));

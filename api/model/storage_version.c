@@ -1,3 +1,6 @@
+/* Which version a kind is stored in is set by flags here; what is written follows
+ * storage/agreement, since all replicas must read it. Names are upstream's GroupResource, so
+ * that flags, metrics and objects call a kind alike. */
 #include "api/model/storage_version.h"
 
 #include "base/base64.h"

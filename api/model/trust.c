@@ -1,3 +1,5 @@
+/* A copy into one arena: whoever follows the cluster's configuration can then swap all of it at
+ * once. */
 #include "api/model/trust.h"
 
 static const struct str *copy_all(const struct str *from, size_t n, struct arena *a)

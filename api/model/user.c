@@ -1,3 +1,5 @@
+/* Keys of extra may repeat as rows, in the order in which headers brought them. In JSON they are
+ * gathered, as upstream's UserInfo has them. */
 #include "api/model/user.h"
 
 static struct json *groups_json(const struct user *u, struct arena *a)

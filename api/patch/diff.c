@@ -1,3 +1,7 @@
+/* Differences are written for people (kubectl) and applied by programs, so both forms must give
+ * back exactly `to`. Where a form cannot say it, the caller is told, or the whole is replaced.
+ * Lists are compared at both ends only: a true longest common subsequence would cost the product
+ * of their lengths. */
 #include "api/patch/diff.h"
 
 #include "api/model/patch_tree.h"

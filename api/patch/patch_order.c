@@ -1,3 +1,6 @@
+/* normalizeElementOrder of k8s.io/apimachinery/pkg/util/strategicpatch, with sorted keys instead
+ * of its loops within loops. Upstream's cost is the square of a list's length, and lists are the
+ * client's. */
 #include "api/patch/patch_order.h"
 
 #include <stdlib.h>

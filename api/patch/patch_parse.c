@@ -1,3 +1,6 @@
+/* What can be refused about a patch before there is an object: media type, JSON, shapes,
+ * repeated members. Order and words are those of kube-apiserver's patch handler (surprises.md 40
+ * to 44). */
 #include "api/patch/patch.h"
 
 #include "api/model/gotext.h"
@@ -46,6 +49,7 @@ bool patch_type_of(struct str content_type, enum patch_type *ret)
 {
 	struct str name, parameters;
 	str_cut(content_type, ';', &name, &parameters);
+	/* Case counts for PATCH, unlike for POST (surprises.md 44). */
 	name = str_trim(name);
 	for (size_t i = 0; i < ARRAY_SIZE(media_types); i++) {
 		if (str_is(name, media_types[i].name)) {

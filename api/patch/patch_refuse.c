@@ -1,3 +1,5 @@
+/* One place for the two refusals that say nothing about the operation that failed:
+ * kube-apiserver says nothing either. */
 #include "api/patch/patch_refuse.h"
 
 void patch_refuse(struct status *st)

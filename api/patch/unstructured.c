@@ -1,3 +1,6 @@
+/* kube-apiserver patches and applies objects as maps of any values, and converts them to structs
+ * afterwards. What that conversion forgives, refuses or rounds shows in answers, and is done
+ * here for the same effect. */
 #include "api/patch/unstructured.h"
 
 #include "api/model/gotext.h"
@@ -8,6 +11,8 @@
 
 static const struct json *settle(const struct json *in, const struct type *t, struct arena *a);
 
+/* Go's conversion of a float to int64, which is not defined beyond its range: this is what amd64
+ * makes of it. */
 static const struct json *settle_number(const struct json *in, struct arena *a)
 {
 	int64_t n;

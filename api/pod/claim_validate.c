@@ -1,3 +1,5 @@
+/* ValidatePersistentVolumeClaim and its kin of k8s.io/kubernetes/pkg/apis/core/validation: same
+ * rules, order and sentences. The tests compare them with a real kube-apiserver's. */
 #include "api/pod/claim_validate.h"
 
 #include "api/model/members.h"

@@ -1,5 +1,9 @@
+/* github.com/distribution/reference by hand: only the default of imagePullPolicy depends on it.
+ * A name that cannot be parsed is not refused here, just never "latest", as upstream's
+ * defaulting has it. */
 #include "api/pod/image.h"
 
+/* The library's limits. 64 hexadecimal digits are an identifier, which it takes for no name. */
 enum { NAME_MAX_LENGTH = 255, TAG_MAX_LENGTH = 128, ID_LENGTH = 64 };
 
 static bool is_lower(char c)

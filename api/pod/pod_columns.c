@@ -1,3 +1,6 @@
+/* printPod of k8s.io/kubernetes/pkg/printers/internalversion: the STATUS column is computed from
+ * all container statuses in an order of precedence that people have learnt to read. Each cell
+ * computes the summary anew; a table of pods is rare here, and nothing has to be kept. */
 #include "api/pod/pod_columns.h"
 
 #include "api/model/members.h"
@@ -139,6 +142,7 @@ static void summarize_containers(struct summary *s)
 	bool has_running = false;
 	struct str error = {0};
 	const struct json *statuses = items_of(s->status, "containerStatuses", &n);
+	/* From the last to the first, as upstream: the first container's reason wins. */
 	for (uint32_t i = n; i-- > 0;) {
 		const struct json *c = statuses->items[i], *terminated = state_of(c, "terminated");
 		struct str waiting = member_text(state_of(c, "waiting"), "reason");
@@ -196,6 +200,7 @@ static void summarize(struct summary *s, const struct object *o, struct arena *a
 	summarize_deletion(s, &o->meta);
 }
 
+/* Of short texts such as "Init:ExitCode:1": no malloc in nearly all cases. */
 enum { SCRATCH = 2048, SCRATCH_CEILING = 1 << 20 };
 
 static void write_ready(const struct object *o, int64_t now_s, struct buf *out)

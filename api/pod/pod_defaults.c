@@ -1,3 +1,5 @@
+/* SetDefaults_PodSpec and its kin of k8s.io/kubernetes/pkg/apis/core/v1, as far as schemas
+ * cannot say it. Ownership of fields sees what is set here, so it happens while decoding. */
 #include "api/pod/pod_defaults.h"
 
 #include "api/pod/image.h"

@@ -1,3 +1,6 @@
+/* registry/core/pod/strategy.go and the admission plugins that no cluster is without
+ * (DefaultTolerationSeconds, Priority). Clients and `kubectl diff` expect what these fill in,
+ * although nothing here runs pods. */
 #include "api/pod/pod_rules.h"
 
 #include "api/model/members.h"
@@ -179,6 +182,7 @@ static bool tolerates(const struct json *tolerations, struct str key)
 
 static struct json *default_toleration(struct str key, struct arena *a)
 {
+	/* The plugin's default. */
 	enum { TOLERATED_S = 300 };
 	struct json *t = json_object(a);
 	json_add(a, t, STR("key"), json_string(a, key));

@@ -1,3 +1,6 @@
+/* k8s.io/api/authorization/v1 and authentication/v1: reviews are answered, never stored, but are
+ * decoded and validated like any object. The four access reviews share types and rules, so that
+ * they cannot come to differ. */
 #include "api/review/review_schema.h"
 
 #include "api/pod/pod_schema.h"
@@ -273,6 +276,7 @@ struct json *shown_nonresource(const struct json *attributes, struct arena *a)
 	return shown;
 }
 
+/* Exactly one: upstream's message names the field in its own Go form, hence shown_nonresource(). */
 static void validate_choice(const struct object *o, struct field_errors *errors)
 {
 	const struct json *resource = json_gets(spec(o), "resourceAttributes");

@@ -1,8 +1,12 @@
+/* metav1.Condition with ValidateConditions of k8s.io/apimachinery/pkg/apis/meta/v1/validation.
+ * Conditions are keyed by type, so that several controllers can own one each by server-side
+ * apply. */
 #include "api/rules/condition.h"
 
 #include "api/model/members.h"
 #include "api/rules/validate.h"
 
+/* The limits of the generated CRD schema of metav1.Condition. */
 enum { REASON_MAX = 1024, MESSAGE_MAX = 32768 };
 
 const struct type type_condition = {

@@ -1,3 +1,6 @@
+/* One stored form for events of both groups: core's v1 is the hub, events.k8s.io/v1 is
+ * converted. As upstream, the strict rules hold only for what is written in the newer form; old
+ * clients go on writing old events. */
 #include "api/rules/event_form.h"
 
 #include "api/model/object_reference.h"

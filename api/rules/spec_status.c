@@ -1,3 +1,6 @@
+/* The rule of nearly all kinds with a status: the resource itself never changes the status, the
+ * subresource never changes anything else but metadata. Kinds point to these functions rather
+ * than write them again. */
 #include "api/rules/spec_status.h"
 
 const char *const resets_status[] = {"status", NULL};

@@ -1,3 +1,8 @@
+/* k8s.io/apimachinery/pkg/api/validation for metadata, and rest.BeforeCreate and BeforeUpdate
+ * for what the server owns. Regular expressions are hand-written loops: names are checked with
+ * each write, and a regex engine could be led into long matches.
+ *
+ * Order and repetitions of errors are upstream's (surprises.md 11 to 13, 19 to 21). */
 #include "api/rules/validate.h"
 
 #include "base/clock.h"
@@ -30,6 +35,8 @@
 	")?')"
 
 enum {
+	/* RFC 1123 and Kubernetes' own limits; a generated name must still be a label of 63
+	 * characters. */
 	SUBDOMAIN_MAX = 253,
 	LABEL_MAX = 63,
 	GENERATED_PREFIX_MAX = 58,
@@ -192,6 +199,7 @@ static struct str mask_trailing_dash(struct str s, struct arena *a)
 	if (s.n < 2 || s.p[s.n - 1] != '-') {
 		return s;
 	}
+	/* maskTrailingDash upstream, which drops one character more than it must. */
 	return arena_printf(a, "%.*sa", (int)(s.n - 2), s.p);
 }
 
@@ -600,10 +608,12 @@ void meta_prepare_update(struct object *o, const struct object *old, struct aren
 {
 	struct meta *m = &o->meta;
 	const struct meta *before = &old->meta;
+	/* The kind's prepare_update bumps it, not the client. */
 	m->generation = before->generation;
 	if (!m->uid.n) {
 		m->uid = before->uid;
 	}
+	/* Changes are ignored, not refused (surprises.md 25). */
 	if (before->creation_timestamp.n) {
 		m->creation_timestamp = before->creation_timestamp;
 	}

@@ -1,3 +1,5 @@
+/* Shared by ConfigMaps and Secrets, which differ in their values alone. Keys become names of
+ * files in volumes, so nothing may climb out of the folder. */
 #include "api/rules/validate.h"
 
 enum { DATA_KEY_MAX = 253 };

@@ -1,3 +1,6 @@
+/* Paths are chains on the stack, printed only when something is wrong. Most objects are right,
+ * and a pod has hundreds of fields: printing each path beforehand would cost more than all
+ * checks. */
 #include "api/rules/where.h"
 
 #include "api/model/members.h"

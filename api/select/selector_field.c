@@ -1,3 +1,6 @@
+/* k8s.io/apimachinery/pkg/fields. Only declared fields can be selected by: the cache keeps their
+ * values parsed, so that selecting never reads an object. Computed fields (spec.providers.NAME)
+ * are this server's own; seed 004 proposes them. */
 #include "api/select/selector.h"
 
 #include "api/model/gotext.h"

@@ -1,3 +1,6 @@
+/* k8s.io/apimachinery/pkg/labels: its lexer and parser, with its messages. What looks odd is
+ * kept on purpose, since `in ()`, `app=` and NULs mean something to clients by now (surprises.md
+ * 30). */
 #include "api/select/selector.h"
 
 #include "api/model/gotext.h"
@@ -106,6 +109,7 @@ static struct token scan_name(struct str *rest)
 		n++;
 	}
 	struct token token = {TOKEN_NAME, cut_off(rest, n)};
+	/* Keys may be called "in", so words become names again where a name is expected. */
 	for (size_t i = 0; i < ARRAY_SIZE(keywords); i++) {
 		if (str_is(token.text, keywords[i].text)) {
 			token.kind = keywords[i].kind;
@@ -400,6 +404,7 @@ int label_selector_parse(struct label_selector *ret, struct str text, struct are
 		return 1;
 	}
 	if (p.selector.n > 1) {
+		/* By key, as upstream: errors and printed selectors come in this order. */
 		qsort(p.selector.v, p.selector.n, sizeof(*p.selector.v), compare_keys);
 	}
 	*ret = p.selector;

@@ -1,3 +1,5 @@
+/* LabelSelectorAsSelector of k8s.io/apimachinery/pkg/apis/meta/v1: webhooks and policies have
+ * selectors as objects. Both forms become one struct, so there is one matcher. */
 #include "api/select/selector.h"
 
 #include "api/model/gotext.h"

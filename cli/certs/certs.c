@@ -1,3 +1,6 @@
+/* Certificates are made again rather than kept for years: nobody has to remember an end. What is
+ * there is judged first, so that running it twice changes nothing. A CA's key stays when its
+ * certificate is renewed, or everybody who trusts it would have to be given the new one. */
 #include "cli/certs/certs.h"
 
 #include <errno.h>
@@ -6,6 +9,7 @@
 enum {
 	DAY_S = 24 * 60 * 60,
 	CA_DAYS = 3650,
+	/* A certificate with a long chain has some KiB. */
 	PEM_MAX = 64 * 1024,
 	HOST_NAME_SIZE = 256,
 };
@@ -88,6 +92,8 @@ static int read_pem(const struct datadir *d, const struct cert *c, const char *s
 /* ---- judging ---- */
 
 /* What is there of a pair, and what is wrong with it. */
+/* OLD keeps a CA's key. OTHER (another signer or names) and BROKEN must not: the key may not be
+ * ours. */
 enum verdict { FOUND_GOOD, FOUND_OLD, FOUND_OTHER, FOUND_BROKEN, FOUND_NOTHING };
 
 static int64_t renew_s(const struct making *m, const struct cert *c, const struct key_pair *p)

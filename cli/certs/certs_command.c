@@ -1,3 +1,6 @@
+/* What a deployment needs, named so that the manifests of deploy/ fit. Everything is checked
+ * before the first file is written, and reports go to stderr where manifests are printed:
+ * `annals certs | kubectl apply -f -` must work. */
 #include "api/rules/validate.h"
 #include "base/clock.h"
 #include "cli/certs/certs.h"
@@ -8,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+/* 64 names make a certificate of some KiB, which every handshake carries. */
 enum { NAMES_MAX = 64, CERTS_MAX = 6, MANIFESTS_MAX = 4 * 1024 * 1024 };
 
 struct certs_flags {
@@ -195,6 +199,7 @@ static void collect_names(struct wanted *w, const struct certs_flags *f)
 	add_local(&w->serving);
 	add_given(&w->serving, f);
 	add_service(&w->etcd_server, "", f->service, "-etcd", f->ns);
+	/* Members of a StatefulSet have names of their own below the Service's. */
 	add_service(&w->etcd_server, "*.", f->service, "-etcd", f->ns);
 	add_local(&w->etcd_server);
 	add_given(&w->etcd_server, f);

@@ -1,3 +1,5 @@
+/* Text and not objects: people read it, and keep it in a repository. Values come from files that
+ * this program made and from labels that were checked, so nothing has to be quoted. */
 #include "cli/certs/certs_manifests.h"
 
 #include "api/model/kind.h"

@@ -1,3 +1,5 @@
+/* Everything is embedded, so the file can be copied to another machine. It is written only when
+ * it would change: kubectl's own edits of other contexts are in other files. */
 #include "cli/certs/kubeconfig.h"
 
 enum { FILE_MAX = 256 * 1024 };

@@ -1,3 +1,6 @@
+/* The header says which defect of GnuTLS this works around; it can go when its PKCS #8 export
+ * pads the private value. All lengths are constant for P-256, so a template with three numbers
+ * is simpler and safer than an ASN.1 writer. */
 #include "cli/certs/private_key.h"
 
 enum {
@@ -39,6 +42,7 @@ static bool put_number(unsigned char *out, const gnutls_datum_t *number)
 	return true;
 }
 
+/* Private values do not stay in freed memory. */
 static void wipe(gnutls_datum_t *d)
 {
 	if (d->data) {

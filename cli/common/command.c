@@ -1,3 +1,6 @@
+/* Flags that several servers share are one table, with kube-apiserver's names and defaults
+ * wherever it has the same thing. Checks that look at several flags are apart from parsing, so
+ * that each can say which two do not go together. */
 #include "cli/common/command.h"
 
 #include "base/visible.h"
@@ -94,6 +97,8 @@ void common_flags_init(struct common_flags *f)
 {
 	*f = (struct common_flags){
 		.anonymous_auth = true,
+		/* kube-apiserver's defaults; the limits in MiB are ours, since a number of
+		 * requests bounds no memory. */
 		.max_requests_inflight = 400,
 		.max_mutating_requests_inflight = 200,
 		.max_requests_inflight_mib = 64,

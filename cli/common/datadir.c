@@ -1,3 +1,6 @@
+/* Private keys are kept here, so the folder must be its owner's alone, and two processes must
+ * not write at once. flock() rather than a file with a pid: the kernel gives the lock back
+ * however the process ends. */
 #include "cli/common/datadir.h"
 
 #include "base/base64.h"
@@ -170,6 +173,7 @@ char *datadir_file(const struct datadir *d, const char *name)
 
 int datadir_read(const struct datadir *d, const char *name, struct buf *out)
 {
+	/* Through the open folder, and no links: what was checked is what is read. */
 	int fd = openat(d->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		return -errno;

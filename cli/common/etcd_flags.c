@@ -1,3 +1,5 @@
+/* The server, fsck and doctor talk to the same etcd: the same flags, with kube-apiserver's
+ * names. */
 #include "cli/common/etcd_flags.h"
 
 #include "cli/common/command.h"

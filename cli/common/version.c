@@ -1,3 +1,5 @@
+/* Two versions are named because clients care about the second: which Kubernetes' behaviour this
+ * is. */
 #include "cli/common/command.h"
 
 #include <stdio.h>

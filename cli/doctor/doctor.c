@@ -1,3 +1,6 @@
+/* Each part is looked at only when its place is told, and what is not looked at is said: a
+ * report without findings must not look like health. It only reads, so it can be run by whoever
+ * is nervous. */
 #include "base/clock.h"
 #include "cli/common/command.h"
 #include "cli/common/etcd_flags.h"

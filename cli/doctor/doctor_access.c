@@ -1,3 +1,6 @@
+/* Asked by SubjectAccessReviews about the user that annals runs as, not found out by reading
+ * roles: what counts is what the cluster's authorizers say, whichever they are. The mends are
+ * commands that serve also where something of that name exists. */
 #include "cli/doctor/doctor_access.h"
 
 #include "api/model/members.h"

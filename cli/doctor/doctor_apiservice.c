@@ -1,3 +1,5 @@
+/* Judging is apart from asking: these functions take objects, so each finding is a test without
+ * a cluster. Values that come from the cluster go into commands only when quoted for a shell. */
 #include "cli/doctor/doctor_apiservice.h"
 
 #include "api/model/members.h"
@@ -5,8 +7,10 @@
 
 enum {
 	HTTPS = 443,
+	/* Third-party groups' usual value, below all of Kubernetes' own. */
 	GROUP_PRIORITY = 1000,
 	APPS_PRIORITY = 17800, /* of kube-apiserver's own group, which has controllerrevisions, too */
+	/* With room for a version in between. */
 	VERSION_PRIORITY = 80,
 	RANK_STEP = 10,
 };
