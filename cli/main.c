@@ -1,3 +1,5 @@
+/* One program for all parts, so that they are always of one version. mem_init() comes first,
+ * before any thread has made an arena of malloc's. */
 #include "cli/common/command.h"
 
 #include <stdio.h>

@@ -1,3 +1,7 @@
+/* Certificates are read into plain structs, so what is judged can be tested without files.
+ * Chains are verified without looking at times: how long a certificate lives is a finding of its
+ * own. The common name never counts as a server's name, because Go's crypto/x509 takes only
+ * subjectAltName. */
 #include "cli/doctor/doctor_cert.h"
 
 #include "base/clock.h"

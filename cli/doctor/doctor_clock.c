@@ -1,3 +1,5 @@
+/* The Date of HTTP has whole seconds, and the request itself takes time. So a clock is only
+ * called wrong by what neither of these can explain. */
 #include "cli/doctor/doctor_clock.h"
 
 #include <time.h>

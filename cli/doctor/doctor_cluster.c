@@ -1,3 +1,6 @@
+/* Trust, services, access and policies, in this order: causes come before what follows from
+ * them. If kube-apiserver itself does not answer, nothing more is asked, since all else would
+ * only repeat that. */
 #include "cli/doctor/doctor_cluster.h"
 
 #include "api/model/members.h"

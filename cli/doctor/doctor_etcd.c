@@ -1,3 +1,7 @@
+/* Every endpoint is asked by itself: one client for all would hide a dead member behind the
+ * living ones. TLS is tried by hand first, because gRPC shows a certificate that is not trusted
+ * only as a request that times out. Keys of the prefix are counted once, for members hold the
+ * same. */
 #include "cli/doctor/doctor_etcd.h"
 
 #include "cli/doctor/doctor_clock.h"
@@ -11,7 +15,7 @@
 
 enum { TIMEOUT_MS = 5000, PREFIXES_MAX = 16, ENDPOINTS_MAX = 64, HOST_MAX = 256 };
 
-/* The files that are shown and believed, read once. */
+/* The files that are shown and believed, read once. The key is wiped before its memory is given back. */
 struct pems {
 	struct buf ca, cert, key;
 };

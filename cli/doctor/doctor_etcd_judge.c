@@ -1,3 +1,5 @@
+/* Judgements only, of what doctor_etcd.c has asked: no etcd is needed to test them. The table of
+ * versions follows etcd's changelogs and names the defects that concern annals. */
 #include "cli/doctor/doctor_etcd.h"
 
 #include <stdio.h>
@@ -9,6 +11,7 @@ enum {
 	SLOW_SYNC_MS = 25, /* etcd's own advice: the 99th percentile under 10 ms */
 	VERSION_TEXT = 64,
 };
+/* What etcd itself uses where --quota-backend-bytes is not given. */
 #define QUOTA_DEFAULT ((int64_t)2048 * MIB)
 
 struct str etcdctl_command(struct arena *a, const struct doctor_etcd *e, const char *endpoint)

@@ -1,3 +1,5 @@
+/* An exchange by hand instead of rest_do(): its answers may be no JSON (/readyz,
+ * /metrics). The header Date is wanted too, with the times between which it was written. */
 #include "cli/doctor/doctor_fetch.h"
 
 #include "base/clock.h"
@@ -11,6 +13,7 @@ enum { BODY_MAX = 16 << 20, TIMEOUT_MS = 10 * 1000 };
 struct fetch {
 	struct exchange exchange;
 	struct doctor_fetched *to;
+	/* Guards is_over alone: all else is the client's thread's until that is true. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool is_over;

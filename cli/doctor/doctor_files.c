@@ -1,3 +1,6 @@
+/* The files are read as the server reads them, before any of it runs. The trap looked for first
+ * is a CA that signs users and front proxies alike: any user could then pass for a proxy and
+ * name whom he likes. */
 #include "cli/doctor/doctor_files.h"
 
 #include "base/file.h"

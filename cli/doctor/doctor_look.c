@@ -1,3 +1,6 @@
+/* One way to ask for all checks, so that all judge refusals alike. A 404 is an answer. A 401 or
+ * 403 tells of the caller's rights and not of the deployment, so the check counts as skipped and
+ * not as failed. */
 #include "cli/doctor/doctor_cluster.h"
 
 #include "api/model/kind.h"

@@ -1,3 +1,6 @@
+/* A handshake of its own, without the HTTP client and without gRPC: these end at a chain that
+ * they do not trust. Here nothing is verified, since that very chain is what is to be seen and
+ * judged. */
 #include "cli/doctor/doctor_probe.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* Findings are kept until all is asked, because counts go with them and JSON is one document.
+ * What came from the cluster is escaped for the terminal; commands that mend are not cut or
+ * changed, since they are pasted. */
 #include "cli/doctor/doctor_report.h"
 
 #include "base/json.h"

@@ -1,3 +1,6 @@
+/* Judgements of a Service, its EndpointSlices and the certificate shown, without a cluster. An
+ * endpoint without `ready` counts as ready: discovery.k8s.io/v1 says that unknown is to be taken
+ * so. */
 #include "cli/doctor/doctor_service.h"
 
 #include "api/model/members.h"

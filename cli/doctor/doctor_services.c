@@ -1,3 +1,6 @@
+/* Follows the way that kube-aggregator takes: APIService, Service, EndpointSlices, then the
+ * certificate that is shown. What may be a cause is told before what follows from it. Versions
+ * of one group share a backend, which is looked at once. */
 #include "api/model/members.h"
 #include "cli/doctor/doctor_apiservice.h"
 #include "cli/doctor/doctor_probe.h"

@@ -1,3 +1,6 @@
+/* The ConfigMap extension-apiserver-authentication is where every aggregated server learns whom
+ * to believe (k8s.io/apiserver, pkg/server/options). Its lists are JSON within strings, which
+ * nobody checks when somebody edits it by hand. */
 #include "cli/doctor/doctor_trust.h"
 
 #include "api/model/members.h"

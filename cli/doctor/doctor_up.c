@@ -1,3 +1,6 @@
+/* The directory of `annals up` holds everything to be known about it, so no flags are needed.
+ * Whether it runs is seen without taking its lock, which would keep an `annals up` from
+ * starting. */
 #include "cli/doctor/doctor_up.h"
 
 #include "cli/common/etcd_flags.h"

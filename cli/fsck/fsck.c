@@ -1,3 +1,6 @@
+/* All is read at one revision, so what servers write meanwhile cannot look like a fault. Objects
+ * are never touched: --repair changes indexes only, which follow from objects and can be made
+ * again. */
 #include "cli/common/command.h"
 #include "cli/common/etcd_flags.h"
 #include "cli/fsck/fsck_store.h"

@@ -1,8 +1,15 @@
+/* Questions about other keys are gathered and asked together, since one round trip for each
+ * would make the walk as slow as the network. They are asked at the walk's revision, or an
+ * answer could be newer than the question.
+ *
+ * The lock guards n_under_way alone: the answers' callbacks run on the storage's thread. It is
+ * static because a process runs one fsck. */
 #include "cli/fsck/fsck_private.h"
 
 #include <errno.h>
 #include <pthread.h>
 
+/* Bounds the memory of answers, each of which may be a whole object. */
 enum { QUESTIONS_AT_ONCE = 128 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

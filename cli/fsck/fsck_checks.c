@@ -1,3 +1,5 @@
+/* Millions of uids must fit into memory, and a uid in etcd may be text of any length. So digests
+ * are compared, which have one size and need no pointers. */
 #include "cli/fsck/fsck_private.h"
 
 #include "base/sha256.h"

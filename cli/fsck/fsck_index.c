@@ -1,3 +1,6 @@
+/* Both directions are asked: each object for its entries, each entry for its object. One alone
+ * would miss the entries that are missing, or those that are too many. A repair is a transaction
+ * guarded by the revisions of both keys, so it is safe while servers write. */
 #include "cli/fsck/fsck_private.h"
 
 #include <errno.h>

@@ -1,3 +1,5 @@
+/* Findings are printed when they are found: a store may have more of them than memory has room
+ * for. Keys and values in etcd may be any bytes, so nothing is printed as it is. */
 #include "cli/fsck/fsck_report.h"
 
 #include "api/model/storage_version.h"

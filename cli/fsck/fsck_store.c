@@ -1,3 +1,6 @@
+/* The etcd of `annals up` listens on a socket of its directory only. If it runs it is joined
+ * there. If not, it is started here under the directory's lock, so no `annals up` can begin
+ * meanwhile. */
 #include "cli/fsck/fsck_store.h"
 
 #include "base/clock.h"
@@ -9,6 +12,7 @@
 #include <unistd.h>
 
 enum {
+	/* etcd replays its log before it answers, which takes long on a slow disk. */
 	START_MS = 60 * 1000,
 	STOP_MS = 10 * 1000,
 	TRY_MS = 50,

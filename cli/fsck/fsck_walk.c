@@ -1,3 +1,6 @@
+/* One pass over all keys, page by page. How large values are is not known beforehand, so each
+ * page is sized by the bytes of the one before: answers stay small. A key that
+ * annals does not write is a finding too: somebody else uses this prefix. */
 #include "cli/fsck/fsck_walk.h"
 
 #include "api/model/storage_version.h"

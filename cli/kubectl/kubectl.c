@@ -1,3 +1,6 @@
+/* Output is gathered and printed only when the command has succeeded, so an error never follows
+ * half a table. Flags and kubeconfigs mean what they mean to kubectl, as the commands are used
+ * as its plugin. */
 #include "cli/kubectl/kubectl.h"
 
 #include "cli/common/command.h"

@@ -1,3 +1,6 @@
+/* Names of types as kubectl takes them: plural, singular, short name or kind, with group and
+ * version behind dots. k8s.io/apimachinery's schema.ParseResourceArg and the RESTMapper behave
+ * so. */
 #include "cli/kubectl/kubectl.h"
 
 static bool is_named(const struct api_resource *r, struct str name)

@@ -1,3 +1,6 @@
+/* Whether a revision is live is asked of Pods by their label, and of Dependents where annals
+ * keeps the revisions. Who may read revisions may still not read Pods: then the column says so
+ * and the command does not fail. */
 #include "api/model/members.h"
 #include "cli/kubectl/kubectl.h"
 

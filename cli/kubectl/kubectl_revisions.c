@@ -1,3 +1,5 @@
+/* A field selector on controller.uid lets annals answer from its index. For apps/v1 there is
+ * none, so the namespace's revisions are all read and sifted here. */
 #include "api/model/members.h"
 #include "cli/kubectl/kubectl.h"
 

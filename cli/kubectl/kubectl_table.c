@@ -1,8 +1,11 @@
+/* Widths are measured after cells are escaped, or a name with control characters would shift its
+ * row. */
 #include "api/model/members.h"
 #include "base/clock.h"
 #include "base/visible.h"
 #include "cli/kubectl/kubectl.h"
 
+/* As kubectl's tables (k8s.io/cli-runtime/pkg/printers: tabwriter's padding). */
 enum { GAP = 3, CELL_MAX = 4 << 20 };
 
 struct str *text_table_row(struct text_table *t)

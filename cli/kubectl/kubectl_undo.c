@@ -1,3 +1,5 @@
+/* Sends a revision's data as a strategic merge patch, as kubectl rollout undo does for
+ * StatefulSets and DaemonSets. Custom resources answer that with 415, and get a merge patch. */
 #include "api/model/members.h"
 #include "cli/kubectl/kubectl.h"
 #include "cli/kubectl/undo_patch.h"

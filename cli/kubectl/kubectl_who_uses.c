@@ -1,3 +1,6 @@
+/* What hinders a deletion is not worked out here: a DELETE with dryRun=All has the server say
+ * it. So its answer holds whatever rules that server has. Users are found by computed field
+ * selectors, which the server answers without reading all Dependents to us. */
 #include "api/model/members.h"
 #include "cli/kubectl/kubectl.h"
 

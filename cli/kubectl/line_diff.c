@@ -1,7 +1,11 @@
+/* Longest common subsequence by the plain table, with the texts' common head and tail cut off
+ * first: revisions differ in few lines. Output is as of diff -u, which people and tools read
+ * already. */
 #include "cli/kubectl/line_diff.h"
 
 enum {
 	CONTEXT = 3,
+	/* Time and memory grow with the product of both lengths. */
 	CELLS_MAX = 4 << 20, /* of the table of common subsequences */
 };
 

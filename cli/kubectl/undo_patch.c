@@ -1,3 +1,5 @@
+/* A revision's data replaces by "$patch": "replace", which only strategic merge patches know.
+ * RFC 7396 merges, so what is there and not wanted must be set to null by name. */
 #include "cli/kubectl/undo_patch.h"
 
 #include "api/model/members.h"

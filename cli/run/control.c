@@ -1,3 +1,7 @@
+/* Within `annals up` controllers are clients like any other: over TLS, with a certificate of
+ * their own and rights of their own. Nothing they do could not be done from outside, so `annals
+ * controllers` is the same code. They read their files once and are started anew when
+ * certificates are renewed. */
 #include "cli/run/control.h"
 
 #include "base/log.h"

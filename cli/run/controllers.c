@@ -1,3 +1,5 @@
+/* Controllers alone, against any API server that has the kinds. Names, defaults and rules of the
+ * leader election's flags are those of k8s.io/client-go and k8s.io/component-base. */
 #include "base/ids.h"
 #include "cli/common/command.h"
 #include "cli/run/control.h"

@@ -1,3 +1,5 @@
+/* A thread and not alarm(2) alone: the log shall say why the process ended. It calls _exit(),
+ * because whatever hangs might hold what exit() waits for. */
 #include "cli/run/deadline.h"
 
 #include "base/clock.h"
@@ -7,6 +9,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+/* The thread's argument; static, since the thread outlives the call that starts it. */
 static int64_t allowed_ms;
 
 static void *keep_deadline(void *arg _unused_)

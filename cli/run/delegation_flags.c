@@ -1,7 +1,10 @@
+/* Names and defaults are those of k8s.io/apiserver's DelegatingAuthenticationOptions and
+ * DelegatingAuthorizationOptions, so manifests of other aggregated servers can be taken over. */
 #include "cli/run/delegation_flags.h"
 
 #include <errno.h>
 
+/* k8s.io/apiserver's default. What is revoked meanwhile still counts so long. */
 enum { TTL_MS = 10 * 1000 };
 
 static const char *const default_paths[] = {"/healthz", "/readyz", "/livez"};

@@ -1,3 +1,7 @@
+/* An etcd that belongs to one `annals up`: nobody else can reach it, as it listens on Unix
+ * sockets in the private directory only. It must not outlive us, or the next start would find
+ * its files in use. Its usual failures are told in words of what to do, since its own log is no
+ * reading for most. */
 #include "cli/run/etcd_child.h"
 
 #include <errno.h>

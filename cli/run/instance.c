@@ -1,3 +1,9 @@
+/* Puts a server's parts together in the order of what needs what, and takes them apart in
+ * reverse. Two things wait, each on a thread of its own. The raiser makes the first namespaces
+ * once the cache is ready. The drainer waits for requests, so that main goes on hearing signals.
+ *
+ * The lock is held while the migrator is told or measured, so that it cannot be freed meanwhile.
+ * Nothing else is called under it. */
 #include "cli/run/instance.h"
 
 #include "base/clock.h"
@@ -13,6 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* Trying again is cheap, and somebody waits for the start. */
 enum { RETRY_MS = 250, WARN_AFTER_MS = 5000, FLUSH_MS = 5000 };
 
 struct instance {

@@ -1,3 +1,5 @@
+/* Signals are blocked and read from a descriptor by main alone. So no handler ever runs, and
+ * nothing needs to be safe within one. */
 #include "cli/run/loop.h"
 
 #include "base/clock.h"
@@ -9,6 +11,8 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+/* timeout(1) signals the process and then its group: two that come together are one wish to
+ * stop. */
 enum { AT_ONCE_MS = 300 };
 
 static const struct {

@@ -1,3 +1,5 @@
+/* Controllers have no API of their own, so their metrics get a port: plain HTTP, but on loopback
+ * only, without certificates to manage. */
 #include "cli/run/metrics_port.h"
 
 #include "server/http/http.h"

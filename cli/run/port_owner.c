@@ -1,3 +1,5 @@
+/* Only for a better message than "address in use". /proc hides other users' processes, so it may
+ * find nothing; that is no error. */
 #include "cli/run/port_owner.h"
 
 #include <ctype.h>

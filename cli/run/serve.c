@@ -1,3 +1,6 @@
+/* One command for both modes, behind kube-aggregator or --standalone, so both start and stop
+ * alike. Flags that manifests of other servers bring, and that are missing here, are refused
+ * with a reason: ignored, they would promise what is not done. */
 #include "cli/common/command.h"
 #include "cli/common/etcd_flags.h"
 #include "cli/run/deadline.h"

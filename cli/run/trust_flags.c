@@ -1,3 +1,4 @@
+/* Names and defaults are those of k8s.io/apiserver's RequestHeaderAuthenticationOptions. */
 #include "cli/run/trust_flags.h"
 
 #include <errno.h>

@@ -1,3 +1,6 @@
+/* Everything, from etcd to controllers, in one process tree and without any flag. Main only
+ * waits and decides; what takes long runs elsewhere. It must also be main that starts etcd: the
+ * kernel ends a child (PR_SET_PDEATHSIG) with the thread that forked it. */
 #include "base/clock.h"
 #include "cli/certs/certs.h"
 #include "cli/certs/kubeconfig.h"
@@ -15,6 +18,8 @@
 #include <unistd.h>
 
 enum {
+	/* An etcd that cannot start must not spin, and one that was killed once should be back
+	 * soon. */
 	BACKOFF_FIRST_MS = 100,
 	BACKOFF_LAST_MS = 5000,
 	STEADY_MS = 10 * 1000,      /* an etcd that has run so long is no failing start */
