@@ -1,3 +1,6 @@
+/* From the HTTP front end's calls to the phases of a request. The same functions are called again
+ * after each wait: `next` says where a request goes on, and the state that it needs is in the
+ * request. Everything that must happen once, however a request ends, is in request_on_done(). */
 #include "server/dispatch.h"
 
 #include "base/clock.h"

@@ -1,3 +1,6 @@
+/* The parts are made in an order in which each finds what it needs, and freed in reverse; HTTP goes
+ * first, because its threads use all the others. HTTP must listen before the documents are made,
+ * for they tell its port: requests that come in between wait at the gate. */
 #include "server/server.h"
 
 #include "api/rules/validate.h"
@@ -12,6 +15,7 @@
 #include "server/write/write_queue.h"
 #include "storage/keys.h"
 
+/* kube-apiserver's --max-requests-inflight and --max-mutating-requests-inflight. */
 #define READS_DEFAULT 400
 #define WRITES_DEFAULT 200
 #define WATCHES_DEFAULT 16384

@@ -1,3 +1,7 @@
+/* The members of a policy are rows: a name, a type, a place in the struct. So a name that no row
+ * has is noticed, and a line with a misspelt condition is refused instead of allowing more than it
+ * says. Matching follows kube's pkg/auth/authorizer/abac, where "readonly" and "nonResourcePath"
+ * have meanings of their own. */
 #include "server/access/abac.h"
 
 #include <errno.h>
@@ -182,6 +186,7 @@ static bool subject_matches(const struct policy *p, const struct user *u)
 	return has_user || has_group;
 }
 
+/* What "readonly" lets through, for resources and for paths alike. */
 static bool is_read(struct str verb)
 {
 	return str_is(verb, "get") || str_is(verb, "list") || str_is(verb, "watch");

@@ -1,3 +1,7 @@
+/* Each way of authentication says what it has found, and only the end decides, as upstream's union
+ * does: a credential that is wrong for one way may be right for a later one. Clients take a 401 as
+ * final. So what nobody could look at is answered otherwise: 503 while the cluster's authorities
+ * are not read yet, 429 for a token about which nobody may ask now. */
 #include "server/access/authn.h"
 
 #include "server/access/front_proxy.h"
@@ -43,6 +47,7 @@ static int load_tokens(void *ctx, struct str text, struct buf *err)
 	}
 
 	pthread_rwlock_wrlock(&authn->lock);
+	/* The old ones are freed behind the lock: whoever read them has copied what it needs. */
 	old = authn->tokens;
 	authn->tokens = fresh;
 	pthread_rwlock_unlock(&authn->lock);
@@ -249,6 +254,8 @@ static bool must_come_again(const struct credentials *c)
 
 typedef enum answer (*authn_way)(struct authn *authn, const struct credentials *c, struct user **ret);
 
+/* Upstream's order. A front proxy is asked for first: its certificate may be a user's as well, but
+ * whom it speaks for is who asks. */
 static const authn_way ways[] = {ask_front_proxy, ask_certificate, ask_token};
 
 int authn_request(struct authn *authn, struct http_exchange *x, struct questions *questions, struct user **ret, struct arena *a,
@@ -262,6 +269,7 @@ int authn_request(struct authn *authn, struct http_exchange *x, struct questions
 			http_vouch(x);
 			return 0;
 		}
+		/* Nothing is remembered of the ways before: they are cheap, and are asked again. */
 		if (answer == ANSWER_LATER) {
 			return ASK_FIRST;
 		}

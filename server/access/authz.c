@@ -1,3 +1,7 @@
+/* Standalone mode has no RBAC, so what kube's bootstrap roles give to everybody stands in two
+ * tables here. A SelfSubjectRulesReview is answered from the same tables: what is told and what is
+ * allowed cannot differ. Nothing forbids: each source can only allow, and a request is refused when
+ * none does. */
 #include "server/access/authz.h"
 
 #include "server/access/abac.h"
@@ -231,6 +235,8 @@ static void forbid(const struct authz_attributes *at, struct str reason, struct 
 
 /* ---- asking the cluster ---- */
 
+/* Not asked of the cluster, as upstream's --authorization-always-allow-paths: health must be told
+ * also while the cluster does not answer. system:masters comes first in upstream's chain, too. */
 static bool is_always_allowed(const struct authz *authz, const struct authz_attributes *at)
 {
 	if (user_in_group(at->user, STR("system:masters"))) {
@@ -255,6 +261,7 @@ static int check_cluster(const struct authz *authz, const struct authz_attribute
 	if (!q) {
 		return ASK_FIRST;
 	}
+	/* Not a 403: nobody has said that this user may not. */
 	if (q->base.is_turned_away) {
 		verdict->is_turned_away = true;
 		return 1;

@@ -1,5 +1,10 @@
+/* HTTP does not keep the case of a header's name, and a name cannot hold every byte. So upstream
+ * lower-cases keys and takes %-escapes in them. A key that is badly escaped is kept as it came, as
+ * upstream keeps it (unescapeExtraKey): an extra value that vanished would make its user look like
+ * another. */
 #include "server/access/extra_key.h"
 
+/* Lower case only: the key has been lower-cased before. */
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9') {

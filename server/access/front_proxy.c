@@ -1,3 +1,7 @@
+/* The lists of headers come from flags or from a ConfigMap of the cluster. The first header that
+ * names a user decides, but the groups of all group headers are put together, and so are extra
+ * values: as upstream's headerrequest reads them. No allowed names at all means any name
+ * (--requestheader-allowed-names). */
 #include "server/access/front_proxy.h"
 
 #include "server/access/extra_key.h"
@@ -34,6 +38,8 @@ static struct str first_of(const struct http_header *headers, size_t n, const st
 
 static void read_groups(const struct trust *t, const struct http_header *headers, size_t n, struct arena *a, struct user *ret)
 {
+	/* A header may be listed twice, and then counts twice: so there is room for each in
+	 * each. */
 	struct str *groups = arena_array(a, struct str, n * t->n_group_headers);
 	for (size_t i = 0; i < t->n_group_headers; i++) {
 		for (size_t k = 0; k < n; k++) {

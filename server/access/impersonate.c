@@ -1,3 +1,7 @@
+/* Each part of the identity that is asked for is a permission of its own, asked in upstream's
+ * order; the first refusal ends it. Behind a cluster each may be a question that has to wait. Then
+ * all of this runs again from its start, so the user is exchanged only when every permission is
+ * there. */
 #include "server/access/impersonate.h"
 
 #include "server/access/extra_key.h"
@@ -146,6 +150,8 @@ static void wanted_ensure_group(struct wanted *w, struct str group)
 static void wanted_complete(struct wanted *w, struct arena *a)
 {
 	struct str ns, account;
+	/* Who asks for groups gets those: upstream adds a service account's only where none are
+	 * asked for. */
 	if (w->n_groups == 0 && split_service_account(w->name, &ns, &account)) {
 		w->groups[w->n_groups++] = STR("system:serviceaccounts");
 		w->groups[w->n_groups++] = arena_printf(a, "system:serviceaccounts:" STR_FMT, STR_ARG(ns));

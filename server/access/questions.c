@@ -1,7 +1,11 @@
+/* A step that has to wait runs again from its start and asks the same again: so an answer is found
+ * by what was asked. Rights are compared member by member. What webhooks are asked is compared as
+ * JSON text, because the object is decoded anew for each attempt and has another address then. */
 #include "server/access/questions.h"
 
 #include "base/clock.h"
 
+/* As upstream's delegating authentication and authorization wait for the cluster. */
 #define QUESTION_MS 10000
 #define WEBHOOKS_MS 60000 /* they have time limits of their own, within that of the request */
 #define OBJECT_TEXT_MAX ((size_t)64 << 20)
@@ -15,6 +19,8 @@ static void note(
 	q->done = a->done;
 	q->ctx = a->ctx;
 	q->deadline_ms = MIN(a->deadline_ms, clock_mono_ms() + at_most_ms);
+	/* One at a time: the caller unwinds now, and what comes behind may depend on this
+	 * answer. */
 	a->noted = q;
 	a->start = start;
 }
@@ -170,6 +176,8 @@ const struct webhook_question *questions_webhooks(struct questions *a, const str
 	if (before && str_eq(before->object, buf_str(&object)) && str_eq(before->old, buf_str(&old))) {
 		return is_answered(a, &before->q.base) ? &before->q : NULL;
 	}
+	/* The object is another than before. What was answered about that one goes, so rounds do
+	 * not add up. */
 	arena_clear(arena);
 	fresh = arena_new(arena, struct questions_webhooks);
 	*fresh = (struct questions_webhooks){

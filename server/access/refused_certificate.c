@@ -1,3 +1,6 @@
+/* A 401 does not say why, here as upstream: the client may be an attacker. Without this the
+ * operator had nothing to look at, and a wrong CA looks like a wrong name. One atomic time is the
+ * whole limit: threads race to move it on, and who loses says nothing. */
 #include "server/access/refused_certificate.h"
 
 #include "base/clock.h"
@@ -21,6 +24,7 @@ static void write_reason(struct buf *out, const struct http_peer *peer)
 	}
 }
 
+/* True for one of all threads in PAUSE_MS. */
 static bool is_time(struct refused_certificate *r)
 {
 	int64_t now = clock_mono_ms(), next = atomic_load_explicit(&r->next_ms, memory_order_relaxed);

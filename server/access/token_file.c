@@ -1,3 +1,6 @@
+/* The file means what it means to kube-apiserver, which reads it with Go's encoding/csv: quotes,
+ * empty lines and CR LF are read as that does. Look-ups search among digests, sorted. So no byte of
+ * a token that was sent is ever compared with one of the file's, and no token stays in memory. */
 #include "server/access/token_file.h"
 
 #include "base/arena.h"
@@ -200,6 +203,7 @@ static void tokens_sort(struct tokens *t)
 static int tokens_read(struct tokens *t, struct csv *c)
 {
 	while (c->rest.n > 0) {
+		/* encoding/csv skips empty lines. */
 		if (csv_at_newline(c)) {
 			csv_skip_newline(c);
 			continue;
@@ -209,6 +213,7 @@ static int tokens_read(struct tokens *t, struct csv *c)
 		if (r) {
 			return r;
 		}
+		/* kube-apiserver skips an empty token, too. */
 		if (record.fields[0].n > 0) {
 			tokens_add(t, &record);
 		}

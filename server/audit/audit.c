@@ -1,3 +1,6 @@
+/* Upstream audits nothing unless it has both a policy and a log. So there is no struct audit then,
+ * and whoever has something to tell asks one pointer. Counters are atomic, and the log has its own
+ * queue: threads of requests take no lock here. */
 #include "server/audit/audit.h"
 
 #include "base/exposition.h"
@@ -8,6 +11,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+/* Bytes. LINE_USUAL: of an event without bodies, so that a buffer need not grow. */
 enum { POLICY_FILE_MAX = 1024 * 1024, LINE_USUAL = 1024 };
 
 struct audit {
@@ -149,6 +153,7 @@ static bool event_hand_over(struct audit *a, const struct audit_event *e, size_t
 
 	buf_init(&line, max);
 	buf_reserve(&line, MIN(max, LINE_USUAL + e->request_object.n + e->response_object.n));
+	/* Control bytes are escaped: a terminal that shows the log must not obey a client. */
 	return audit_event_encode(&line, e) && json_escape_controls(&line, 0) && audit_log_append(a->log, buf_str(&line));
 }
 
@@ -161,6 +166,7 @@ void audit_write(struct audit *a, const struct audit_event *e)
 	if (event_hand_over(a, e, has_bodies ? a->max_event : AUDIT_EVENT_MAX)) {
 		return;
 	}
+	/* Who did what is worth more than the bodies: so it is tried once more without them. */
 	bare.request_object = bare.response_object = STR("");
 	if (has_bodies) {
 		audit_event_annotate(&bare, AUDIT_TRUNCATED, STR("true"));

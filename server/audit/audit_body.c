@@ -1,3 +1,5 @@
+/* Trees of requests and answers are shared with those who still use them. So what is shown without
+ * some members is copied, but only along the path to what changes (base/json.h). */
 #include "server/audit/audit_body.h"
 
 #include "base/yaml.h"

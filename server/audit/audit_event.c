@@ -1,3 +1,7 @@
+/* An event is written as text straight away, with no tree of it: its members come in the order of
+ * the Go struct, and it is made for every audited request. The second half is what Go's libraries
+ * make of addresses and targets, so that logs of annals and of kube-apiserver can be compared line
+ * by line. */
 #include "server/audit/audit_event.h"
 
 #include "base/clock.h"
@@ -203,6 +207,8 @@ void audit_event_annotate(struct audit_event *e, const char *key, struct str val
 
 /* ---- what a request says about itself ---- */
 
+/* X-Forwarded-For is the client's: a head of 31 KiB could name thousands. ADDRESS_MAX: more than
+ * any address has in text. */
 enum { SOURCE_IPS_MAX = 64, ADDRESS_MAX = 64 };
 
 struct sources {
@@ -304,6 +310,8 @@ size_t audit_source_ips(const struct str **ret, struct str forwarded_for, struct
 		sources_add(&s, ip);
 	}
 	ip = parse_ip(host_of(peer), a);
+	/* The peer is always told, beyond the ceiling too: it is the one address that nobody
+	 * chose. */
 	if (ip.n > 0 && (s.n == 0 || !str_eq(s.v[s.n - 1], ip))) {
 		s.v[s.n++] = ip;
 	}

@@ -1,3 +1,7 @@
+/* Names and clean-up are those of lumberjack, with which kube-apiserver rotates: what collects its
+ * files finds these, too. Only whole lines are written, and half a line is cut off again, so that
+ * each file can be read by itself. A file that cannot be set aside goes on to grow, because an
+ * event that is lost is worse. */
 #include "server/audit/audit_file.h"
 
 #include "base/clock.h"
@@ -12,6 +16,8 @@
 #include <unistd.h>
 
 #define STAMP_FORMAT "%Y-%m-%dT%H-%M-%S"
+/* Names of old files are kept in memory while the oldest are looked for: a folder may hold
+ * anything. */
 enum { STAMP_SIZE = 24, BACKUPS_SEEN_MAX = 100000 }; /* "2006-01-02T15-04-05.000" and a NUL */
 
 struct audit_file {
@@ -72,6 +78,7 @@ struct backups {
 
 static int newest_first(const void *a, const void *b)
 {
+	/* The time stands in the name, most significant first. */
 	return strcmp(*(char *const *)b, *(char *const *)a);
 }
 
@@ -221,6 +228,7 @@ static int rotate(struct audit_file *f)
 	}
 	close(f->fd);
 	f->fd = -1;
+	/* Also where it fails: then fd is -1, and the next write tries again. */
 	r = open_regular(f);
 	remove_old(f);
 	return r;

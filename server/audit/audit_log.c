@@ -1,3 +1,6 @@
+/* Bytes are counted here and not by the queue alone. The queue is empty as soon as its writer has
+ * taken all of it, and a disk that hangs would make room for as much again. So what is being
+ * written counts as waiting until it is written. */
 #include "server/audit/audit_log.h"
 
 #include "base/clock.h"
@@ -6,7 +9,8 @@
 #include <stdatomic.h>
 
 enum {
-	GATHER_MS = 20,
+	GATHER_MS = 20, /* one write for what comes together */
+	/* A full disk fails every write, and the log of notices may be on that disk. */
 	NOTICE_EVERY_MS = 60 * 1000,
 };
 

@@ -1,3 +1,7 @@
+/* A policy is read by tables of its members into structs, then validated in upstream's words. Types
+ * are checked first, and everything that is wrong is told at once. Unlike upstream, unknown members
+ * are refused and not warned about: a policy is read once, at the start, when somebody is there to
+ * see it. */
 #include "server/audit/audit_policy.h"
 
 #include "api/model/status.h"
@@ -42,6 +46,8 @@ struct audit_policy {
 
 /* ---- from JSON to structs ---- */
 
+/* RESOURCES and RULES are lists of objects with tables of their own. ANYTHING: known, and of no use
+ * here. */
 enum read_kind { READ_TEXT, READ_TEXTS, READ_BOOL, READ_RESOURCES, READ_RULES, READ_ANYTHING };
 
 /* A member of an object, and where it goes. */

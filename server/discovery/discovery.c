@@ -1,3 +1,6 @@
+/* Documents are made once and served as bytes; a change of a storage version makes all of them
+ * anew. They are written as text, not as trees, so members come in upstream's order at no cost.
+ * Groups and versions come in the order in which kubectl resolves bare names. */
 #include "server/discovery/discovery.h"
 
 #include "base/buf.h"
@@ -8,6 +11,7 @@
 #include <stdlib.h>
 
 enum {
+	/* Bytes. It grows with the kinds of this program alone, so none comes near. */
 	DOCUMENT_MAX = 16 << 20,
 	ETAG_SIZE = 2 * SHA256_SIZE + 3,
 };

@@ -1,3 +1,6 @@
+/* Documents are made when somebody first asks for them: no start waits for them, and many servers
+ * are never asked. They are made under the lock, so two who come at once make them once. Afterwards
+ * they never change, and a client that asks by their hash may keep them for good. */
 #include "server/discovery/openapi.h"
 
 #include "base/clock.h"

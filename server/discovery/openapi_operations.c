@@ -1,3 +1,6 @@
+/* Both versions of OpenAPI describe the same operations, so these are tables here: verbs by level
+ * of a path, parameters by what takes them. Names of operations are upstream's, because generated
+ * clients have functions of these names. */
 #include "server/discovery/openapi_build.h"
 
 #include <ctype.h>

@@ -1,3 +1,7 @@
+/* Schemas of both versions of OpenAPI are made here from the types that decode and validate
+ * objects: a document cannot promise what the server does not take. A definition is claimed before
+ * it is filled in, so types may contain themselves. Members are sorted at the end, once, which
+ * gives equal documents equal hashes. */
 #include "server/discovery/openapi_build.h"
 
 #include <stdlib.h>

@@ -1,3 +1,7 @@
+/* Names are asked of GnuTLS one by one, and whatever cannot be read makes the certificate nobody's.
+ * Half of its organizations, or half a name, would be another user, who may have other rights.
+ * Kubernetes' uid has no name in GnuTLS: it comes as DER, of which only the string types are taken
+ * that are text as they stand. */
 #include "server/http/certificate.h"
 
 /* What Kubernetes has for itself below its enterprise number (k8s.io/apiserver asn1util.X509UID). */

@@ -1,3 +1,6 @@
+/* Sources are compared as text, so one network must have one spelling: inet_ntop() writes it anew.
+ * A link-local address comes with the name of an interface behind it, which inet_pton() does not
+ * take. */
 #include "server/http/client_source.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,7 @@
+/* Users and front proxies are two halves, each from its file or else from what the cluster tells. A
+ * change of either makes a new verifier of both, so no request sees the authorities of one moment
+ * with the names of another. Whoever judges a certificate compares an atomic pointer with the one
+ * of its verdict; the lock is taken only when they differ. */
 #include "server/http/client_trust.h"
 
 #include "api/model/trust.h"
@@ -7,6 +11,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
+/* Bytes of PEM: a bundle of all public authorities has a fiftieth of it. */
 enum { TRUST_CEILING = 16 << 20 };
 
 /* A file with authorities, and what it says. */
@@ -212,6 +217,7 @@ void client_trust_judge(
 	}
 	const gnutls_datum_t *chain = gnutls_certificate_get_peers(session, &n);
 	peer->has_certificate = chain && n > 0;
+	/* None will come: TLS asks for it in the handshake alone. */
 	v->is_final = !peer->has_certificate;
 	if (peer->has_certificate) {
 		pass_verdict(t, v, chain, n, now_s, a, peer);

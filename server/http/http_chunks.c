@@ -1,9 +1,13 @@
+/* One byte is one step of a machine whose states are RFC 9112's grammar: whatever a state does not
+ * name is refused. Chunk data takes no steps: its caller copies it in pieces. What is dropped is
+ * counted over the whole body, since a client could send extensions without end and never a byte of
+ * data. */
 #include "server/http/http_chunks.h"
 
 #include <assert.h>
 
 enum {
-	MAX_DIGITS = 16,
+	MAX_DIGITS = 16,        /* of a size: 64 bits */
 	MAX_DROPPED = 16 << 10, /* extensions and trailers of a whole body */
 };
 

@@ -1,3 +1,7 @@
+/* Reading takes two passes. The scan looks for the end as bytes come and remembers how far it is,
+ * so a head that comes byte by byte costs no more than one that comes at once. Only a whole head is
+ * parsed, once. The head for libmicrohttpd is written anew from what was understood: what was not
+ * understood cannot reach it. */
 #include "server/http/http_head.h"
 
 #include <stdio.h>
@@ -215,6 +219,7 @@ static const struct {
 	struct str name;
 	struct problem (*on_value)(struct reading *r, struct str value);
 } special_fields[] = {
+	/* Those that decide where a body ends, and what becomes of the connection. */
 	{NAME("Host"), on_host},
 	{NAME("Content-Length"), on_content_length},
 	{NAME("Transfer-Encoding"), on_transfer_encoding},
@@ -257,6 +262,7 @@ static size_t count_lines(struct str text)
 static struct problem read_fields(struct reading *r, struct arena *a, struct str rest, size_t room)
 {
 	size_t n = count_lines(rest) - 1;
+	/* Checked before memory is taken: a head of empty fields is many structs. */
 	if (n > room / HTTP_FIELD_COST) {
 		return REFUSE(431, "the request's head is too large");
 	}

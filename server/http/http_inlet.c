@@ -1,3 +1,6 @@
+/* Bytes are read into a buffer of the thread, and nothing stays there between two calls: what
+ * cannot be used yet goes to `held`. So an idle connection has no buffer. Of a body of known length
+ * nothing is copied: it is read straight into libmicrohttpd's buffer. */
 #include "server/http/http_inlet.h"
 
 #include <gnutls/gnutls.h>
@@ -19,6 +22,7 @@ struct outlet {
 void inlet_init(struct inlet *in, const struct inlet_ops *ops, size_t max_head)
 {
 	*in = (struct inlet){.ops = ops, .max_head = max_head};
+	/* A head is held until it is too long by a piece; behind a body there may be another. */
 	buf_init(&in->held, max_head + 2 * PIECE);
 }
 
@@ -66,6 +70,8 @@ static void begin(struct inlet *in, struct outlet *out, struct str text, unsigne
 	char head[HTTP_HEAD_CANONICAL_MAX];
 	bool is_taken = in->ops->begin(in, text, status, problem, &framing);
 	if (!is_taken) {
+		/* A refused head has a body of unknown length: libmicrohttpd is shown a request
+		 * without one. */
 		framing = (struct http_framing){.is_head_request = framing.is_head_request, .wants_close = true};
 	}
 	in->scan = (struct http_head_scan){0};
@@ -261,6 +267,7 @@ ssize_t inlet_read(struct inlet *in, char *p, size_t n)
 		if (in->state == INLET_SHUT) {
 			return GNUTLS_E_AGAIN;
 		}
+		/* A pipelined head is here, and its turn has not come. */
 		if (in->is_busy && in->state == INLET_HEAD && in->held.n) {
 			return GNUTLS_E_INTERRUPTED;
 		}

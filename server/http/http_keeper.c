@@ -1,3 +1,7 @@
+/* One thread and one epoll for all that waits for a socket and is not libmicrohttpd's. It blocks in
+ * epoll_wait() alone: sockets are peeked at, and cut with shutdown(), which makes any other thread
+ * that waits for them wake. Of the two locks nobody holds both. A connection is freed by its HTTP
+ * thread, which takes it off its ring under the lock: what is on a ring may be touched there. */
 #include "server/http/http_keeper.h"
 
 #include "base/clock.h"
@@ -16,13 +20,16 @@
 
 enum {
 	MAX_EVENTS = 256,
+	/* A sweep looks at every connection: once a second it costs little, and deadlines are
+	 * seconds. */
 	TICK_MS = 1000,
 	SWEEP_MIN_MS = 50,
+	/* At a time: other events must have their turn in a flood. */
 	ACCEPT_BATCH = 64,
-	ACCEPT_PAUSE_MS = 200,
-	FULL_PAUSE_MS = 50,
-	SAMPLE = 256,        /* connections looked at for one that may give way */
-	PROBE_SLACK_MS = 20, /* the kernel's clock for received data ticks every 4-10 ms */
+	ACCEPT_PAUSE_MS = 200, /* when descriptors have run out */
+	FULL_PAUSE_MS = 50,    /* until the oldest stranger may have had its time */
+	SAMPLE = 256,          /* connections looked at for one that may give way */
+	PROBE_SLACK_MS = 20,   /* the kernel's clock for received data ticks every 4-10 ms */
 	LINGER_MS = 2000,
 	LINGER_MAX = 256, /* at a time */
 	LINGER_BYTES = 8 << 20,
@@ -331,6 +338,7 @@ static void dismiss(struct keeper *k, struct guest *g)
 	epoll_ctl(k->epoll, EPOLL_CTL_DEL, g->fd, NULL);
 	g->fd = -1;
 	list_remove(&g->link);
+	/* epoll may have an event for it in hand already. */
 	list_append(&k->gone_guests, &g->link);
 	k->n_guests--;
 	announce_if_empty(k);

@@ -1,3 +1,7 @@
+/* The probe's requests go the whole way of a client's: TLS, inlet, transport, libmicrohttpd, a
+ * suspension and a wake. They are chosen so that another answer comes where any of these is not as
+ * expected: arguments that would be parsed, two requests in one write, a body in chunks. If our
+ * functions did not stand in for GnuTLS', the very first answer would differ. */
 #include "server/http/http_probe.h"
 
 #include "base/clock.h"

@@ -1,3 +1,7 @@
+/* A stream is touched by its own thread alone, but for the wake: a flag, and a push on a lock-free
+ * stack. The flag says that the stream is on the stack, so it is pushed once however often it is
+ * woken, and is not freed while it is there. Sockets are registered once, edge-triggered: to block
+ * and to go on costs no system call. */
 #include "server/http/http_pump.h"
 
 #include "base/clock.h"
@@ -41,6 +45,7 @@ struct pump {
 	struct pump_thread threads[];
 };
 
+/* SENT_BLOCKED: what is left is kept in `rest`. SENT_BROKEN: the client has gone. */
 enum sent { SENT, SENT_BLOCKED, SENT_BROKEN };
 
 static void wake_thread(struct pump_thread *t)

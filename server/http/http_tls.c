@@ -1,3 +1,7 @@
+/* Whoever renews a certificate replaces two files, one after the other. A look in between finds a
+ * key that does not fit: the pair before stays in force, and the next change of a file is another
+ * try. The chain that was read is kept, because other authorities need new credentials: those that
+ * sessions use must not change. */
 #include "server/http/http_tls.h"
 
 #include "base/clock.h"

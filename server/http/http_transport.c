@@ -1,3 +1,6 @@
+/* GnuTLS' functions are looked up behind ours (RTLD_NEXT), so whatever the program links they are
+ * found. A session has two pointers for its owner. One is the connection's; the other is meant for
+ * a cache of sessions, which there is none of, so the transport has it. */
 #include "server/http/http_transport.h"
 
 #include <dlfcn.h>

@@ -1,3 +1,6 @@
+/* Each certificate is judged by both sets of authorities, since it may be a user's and a front
+ * proxy's at once: which of both counts is for authn.c to say. An authority that is garbage is left
+ * out rather than kept as it was: who changes a CA means it (docs/deviations.md). */
 #include "server/http/verifier.h"
 
 #include "api/model/trust.h"
@@ -7,6 +10,7 @@
 #include <stdatomic.h>
 
 enum {
+	/* A stranger's, and each costs a signature. */
 	MAX_CHAIN = 16, /* certificates */
 	TRUST_CEILING = 16 << 20,
 };
@@ -236,6 +240,7 @@ static int64_t judge_chain(
 	int r = chain_read(&c, der, n);
 	if (r < 0) {
 		set_problem(ret, a, gnutls_strerror(r));
+		/* It cannot be read at any other time either. */
 		return next_s;
 	}
 

@@ -1,3 +1,6 @@
+/* Lines are made by the threads of requests and written by another one, so no request waits for a
+ * disk. Unlike the audit log this one may lose lines, and says how many: it is there to look at,
+ * not to prove anything. */
 #include "server/metrics/accesslog.h"
 
 #include "base/clock.h"
@@ -14,8 +17,8 @@ enum {
 	TEXT_MAX = 512,          /* bytes of one value: clients choose them */
 	LINE_WORST = 32 * 1024,  /* bytes of a line with every value full of what must be escaped */
 	QUEUE_MAX = 1024 * 1024, /* bytes waiting to be written */
-	LINE_USUAL = 512,
-	GATHER_MS = 50,
+	LINE_USUAL = 512,        /* so that a buffer need not grow */
+	GATHER_MS = 50,          /* one write for what comes together */
 };
 
 struct accesslog {

@@ -1,3 +1,6 @@
+/* Requests are counted by atomic additions alone; the one lock is for the list of sources. Order
+ * between counters does not matter to anybody, so all of them are relaxed. Of user names only a few
+ * are told apart, as upstream does: a label for each user would be a series for each. */
 #include "server/metrics/metrics_series.h"
 
 #include "base/exposition.h"

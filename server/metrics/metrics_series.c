@@ -1,3 +1,7 @@
+/* A slot of the table changes once, from NULL to a series that stays: so nobody needs a lock,
+ * neither to count nor to write. Of two threads that bring the same labels the loser frees its own.
+ * Half of the slots stay free, which keeps searches short; labels beyond that count in one series
+ * for the rest. */
 #include "server/metrics/metrics_series.h"
 
 #include "base/exposition.h"
@@ -125,6 +129,7 @@ void series_count_code(struct series *s, unsigned code)
 				&c->code, &there, code, memory_order_relaxed, memory_order_relaxed)) {
 			there = code;
 		}
+		/* A code takes a free place for good, as labels take a slot. */
 		if (there == code || i == CODES_MAX - 1) {
 			atomic_fetch_add_explicit(&c->n, 1, memory_order_relaxed);
 			return;

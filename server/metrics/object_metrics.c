@@ -1,3 +1,5 @@
+/* The cache counts as objects come and go, so a scrape asks etcd nothing. kube-apiserver's help
+ * texts are kept as they are, for dashboards; what they say of errors cannot happen here. */
 #include "server/metrics/object_metrics.h"
 
 #include "api/model/storage_version.h"

@@ -1,3 +1,5 @@
+/* Asked of the kernel at each scrape, with the names and texts of Prometheus' own client for Go:
+ * its dashboards know no others. */
 #include "server/metrics/process_metrics.h"
 
 #include "base/clock.h"

@@ -1,3 +1,7 @@
+/* A token is the client's when it comes back, so it is read as strictly as anything else: its start
+ * is a key, and a key with ".." in it would lead out of what is listed. Mistakes are told in the
+ * words of Go's decoders, as far as one can see them through the API. C's library has no base64,
+ * least of all one that names the place of an error. */
 #include "server/parse/continue.h"
 
 #include "base/json.h"
@@ -142,6 +146,7 @@ static bool is_clean(struct str path)
 	return true;
 }
 
+/* kube's tokens of some lists begin with "/", and may be shown to us. */
 static struct str without_slash(struct str start)
 {
 	return start.n > 0 && start.p[0] == '/' ? (struct str){start.p + 1, start.n - 1} : start;

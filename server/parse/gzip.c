@@ -1,3 +1,5 @@
+/* For answers that are made once and thrown away. Lists, which are asked for again and again, have
+ * a way of their own (server/request/gzip_list.h). */
 #include "server/parse/gzip.h"
 
 #include <assert.h>
@@ -5,6 +7,7 @@
 
 #define GZIP_LEVEL 1
 #define GZIP_WINDOW (15 + 16) /* the largest window, with gzip's header */
+/* zlib counts what it is given in 32 bits. */
 #define PIECE_MAX ((size_t)1 << 30)
 
 static void add_input(z_stream *z, struct str *in)

@@ -1,3 +1,5 @@
+/* The order matters twice: messages name the types in it, and a wildcard in Accept gets the
+ * first. */
 #include "server/parse/media_types.h"
 
 const struct media_type media_types[N_BODY_TYPES] = {

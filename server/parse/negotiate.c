@@ -1,3 +1,7 @@
+/* Accept is read twice, because upstream reads it twice. First go-restful's router looks, which
+ * knows no parameters and no wildcard behind "application". Then the clauses decide, as
+ * goautoneg has them. What passes the one may fail the other, with another text, and clients see
+ * both (surprises.md 57). So the two are kept apart here rather than made one good parser. */
 #include "server/parse/media_types.h"
 #include "server/parse/negotiate.h"
 
@@ -357,6 +361,7 @@ static bool wants_gzip(struct str accept_encoding)
 	return false;
 }
 
+/* YAML has one form, and a parameter of Accept counts as well as one of the query. */
 static void finish(struct media *m, struct str accept_encoding, struct str user_agent, struct str pretty_param)
 {
 	m->pretty = m->format == MEDIA_JSON && (m->pretty || wants_pretty(user_agent, pretty_param));

@@ -1,3 +1,6 @@
+/* Bodies of POST and PUT are typed by Go's mime.ParseMediaType, those of PATCH by go-restful's
+ * router: so case matters to the one and not to the other, and the refusals differ (surprises.md
+ * 44). YAML is turned into JSON text, so that there is one decoder behind this. */
 #include "api/model/protobuf.h"
 #include "base/yaml.h"
 #include "server/parse/media_types.h"
@@ -78,6 +81,7 @@ static bool cut_mime_parameter(struct str *s, struct mime_parameter *ret)
 	return s->n > 0 && s->p[0] == '"' ? cut_quoted(s, &ret->value) : cut_token(s, &ret->value);
 }
 
+/* Each is compared with all before it; more of them make the type unknown. */
 enum { MIME_PARAMETERS_MAX = 16 };
 
 /* Nobody needs the parameters, but a malformed or contradictory one makes the whole type unknown. */
@@ -210,6 +214,7 @@ static bool is_json(struct json **ret, struct str body, struct arena *a)
 {
 	size_t at;
 
+	/* Repeated keys are an error in YAML, and in JSON the last one counts. */
 	return json_parse(ret, a, body, JSON_LIMITS_DEFAULT, &at) == 0 && !has_repeated_keys(*ret);
 }
 

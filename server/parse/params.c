@@ -1,3 +1,7 @@
+/* Go converts a query into an options struct, then validates that: so types are complained of one
+ * at a time with 400, and rules all together with 422. DeleteOptions may come as a body instead,
+ * which then counts alone. The query is made into such a body here, and both are read by the same
+ * code. */
 #include "server/parse/params.h"
 
 #include "api/rules/validate.h"
@@ -55,6 +59,8 @@ static bool param_parse(struct param *ret, struct str pair, struct arena *a)
 {
 	struct str name, value;
 
+	/* Go has refused this separator since 1.17, for proxies that do not know it read the query
+	 * otherwise. */
 	if (memchr(pair.p, ';', pair.n)) {
 		return false;
 	}

@@ -1,7 +1,11 @@
+/* In two steps, so that a refusal tells nothing that its reader may not know. route_parse() finds
+ * the names that rights are about, whether or not there is such a resource. route_resolve() finds
+ * out whether there is one, and is believed only once the user is known: 403 comes before 404. */
 #include "server/parse/route.h"
 
 #include "api/rules/validate.h"
 
+/* The longest path of a resource, an old watch of a subresource, has nine. */
 #define SEGMENTS_MAX 16
 
 struct segments {

@@ -1,3 +1,6 @@
+/* The first pass takes texts whole. When their sum is too long everything begins again, cut: as
+ * upstream does it, where that decides which warnings a client sees. Characters are counted as Go
+ * counts them, so bytes have a ceiling besides. */
 #include "server/parse/warnings.h"
 
 #include "base/json.h"

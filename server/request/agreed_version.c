@@ -1,3 +1,7 @@
+/* Whether the kind may be written, whether it can be read, and which version is shown are asked at
+ * other moments of a request. Each time the agreement is asked anew, since it may have changed.
+ * Only a ticket is kept: it is a guard of the very transaction, so etcd refuses what rests on one
+ * that has gone out of date. */
 #include "server/request/agreed_version.h"
 
 #include "server/request/respond.h"
@@ -138,6 +142,7 @@ struct discovery *agreed_version_discovery(struct server *s)
 {
 	const struct door *common[KIND_COUNT_MAX] = {NULL};
 
+	/* Taken before the agreement's own lock, never behind it. */
 	pthread_mutex_lock(&s->discovery_lock);
 	read_common(s, common); /* under the lock: what is shown never goes back to what was read before */
 	if (!s->discovery || !discovery_shows(s->discovery, common)) {

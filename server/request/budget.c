@@ -1,3 +1,6 @@
+/* Bytes are granted or refused at once: a request that waited for memory would hold what it has.
+ * The thread is there because malloc_trim() walks the whole heap. It is called without the lock, so
+ * nobody who charges waits for that. */
 #include "server/request/budget.h"
 
 #include "base/clock.h"

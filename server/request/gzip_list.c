@@ -1,3 +1,7 @@
+/* Runs are compressed without a look at what is before them, and end at a byte (Z_SYNC_FLUSH): so
+ * they can be put one behind the other in any list, and crc32_combine() makes the checksum of the
+ * whole from theirs. A hash of an object's name ends a run, as in content-defined chunking: a write
+ * moves no ends but its own run's. */
 #include "server/request/gzip_list.h"
 
 #include "api/model/kind.h"
@@ -40,6 +44,7 @@ struct run {
 };
 
 struct gzip_runs {
+	/* Guards all that follows, and is held for look-ups only: nobody compresses under it. */
 	pthread_mutex_t lock;
 	struct map by_id;
 	struct list used; /* longest ago first */
@@ -210,6 +215,7 @@ static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 
 		id->hash = hash_add(id->hash, o, name_hash);
 		id->text_n += item_opening(i).n + o->body.n;
+		/* By the name, which stays when the object changes. */
 		is_end = id->text_n >= RUN_MAX || (id->text_n >= RUN_MIN && name_hash % RUN_CUT == 0);
 		i++;
 	}

@@ -1,3 +1,7 @@
+/* Steps in a table, and a counter in the request. A step that must ask the cluster is called again
+ * once the answer is there; those before it are not. What is wrong with the route or the form is
+ * found first, but told last: whoever may not know whether a resource exists must get the same 401
+ * or 403 as for any other. */
 #include "server/request/head.h"
 
 #include "base/clock.h"
@@ -8,6 +12,7 @@
 #include "server/request/request_metrics.h"
 #include "server/request/respond.h"
 
+/* kube's default of --request-timeout. */
 #define REQUEST_TIMEOUT_MS 60000
 
 /* --request-timeout, or less where the client says so: ?timeout=30s, as kubectl --request-timeout sends it. */

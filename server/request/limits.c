@@ -1,3 +1,7 @@
+/* Classes are limited apart, so that lists cannot keep writes out, nor either of them watches.
+ * Unlike upstream, watches are limited as well, and so is system:masters: the limits bound memory,
+ * and an administrator's request takes as much. Counting adds first and takes back afterwards, so
+ * there is no lock; at worst a request is refused that had just fitted. */
 #include "server/request/limits.h"
 
 #include "server/request/request_metrics.h"

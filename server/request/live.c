@@ -1,3 +1,6 @@
+/* Every look is answered by an index of the cache, so it costs what it finds. LIVE_UNKNOWN is an
+ * answer of its own: where some objects cannot be read, or pods are kept elsewhere, nothing may be
+ * taken for unused. */
 #include "server/request/live.h"
 
 enum { PATH_MAX_BYTES = 4096 }; /* of a computed field */

@@ -1,3 +1,5 @@
+/* Facts about a request are derived from its route each time they are asked for. None of them is
+ * stored beside it, so none can be out of step with it. */
 #include "server/request/request.h"
 
 #include "api/apply/managed.h"
@@ -102,6 +104,7 @@ struct str request_now(struct request *q)
 {
 	char text[TIME_RFC3339_SIZE];
 
+	/* Once: a write that is decided again must make the same object. */
 	if (q->now.n == 0) {
 		time_format_rfc3339(text, clock_wall_s());
 		q->now = arena_dup(http_arena(q->x), str_of(text));

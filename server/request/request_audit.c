@@ -1,3 +1,7 @@
+/* What goes into an event comes at different moments from different phases, and the last of them is
+ * sending. So it is gathered in memory that lives as long as the exchange. Bodies are gathered only
+ * at levels that show them, and at most as much as one event may have: auditing a list of a
+ * gigabyte must not take another one. */
 
 #include "server/request/request_audit.h"
 
@@ -269,6 +273,8 @@ static void request_audit_strip_answer(struct request_audit *e)
 	}
 	arena_init(&a, STRIP_MAX);
 	buf_init(&out, AUDIT_EVENT_MAX);
+	/* An answer nests deeper than what is stored in it: a list, or a table's row, is around
+	 * it. */
 	const struct json_limits limits = {.depth = JSON_LIMITS_DEFAULT.depth * 2, .values = STRIP_VALUES_MAX};
 	if (json_parse(&j, &a, buf_str(&e->answered), limits, &at) == 0) {
 		json_encode(&out, audit_without_managed_fields(&a, j));

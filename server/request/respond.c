@@ -1,3 +1,7 @@
+/* Nearly every answer is bytes that are there already, behind the kind and apiVersion of the
+ * door: that way is as short as can be. Every other form (tables, YAML, indented, other doors)
+ * is made as JSON text in memory first, and charged to the budget of reads before it waits for a
+ * slow client. */
 #include "server/request/respond.h"
 
 #include "server/parse/gzip.h"

@@ -1,3 +1,6 @@
+/* Rows are written as text while objects are decoded one after the other, in scratch memory that
+ * the caller clears: so a table of a long list holds one decoded object at a time. Columns are the
+ * kind's own rows (api/kinds), but for the two that look at other objects. */
 #include "server/request/table.h"
 
 #include "base/clock.h"

@@ -1,3 +1,6 @@
+/* A clock's value for each phase is all that a request pays. Only one that was slow makes words of
+ * them, and never more than ten lines a second: a server that is slow for everybody must not be
+ * busy saying so. */
 #include "server/request/request.h"
 
 #include "base/clock.h"

@@ -1,3 +1,7 @@
+/* The order is the same everywhere: fill in the operation, suspend the exchange, start the
+ * operation. Started first, it could be over before the exchange sleeps, and its wake would come to
+ * one that runs. Nothing of the request may be touched behind the start: another thread may have it
+ * already. */
 #include "server/request/wait.h"
 
 #include "base/clock.h"
@@ -102,10 +106,12 @@ void request_storage_failed(struct request *q, enum storage_result r, const char
 			is_unknown ? "; the outcome of the write is unknown: it may or may not have been carried out" : "");
 		q->st.has_details = true;
 	} else if (r == STORAGE_TOO_LARGE) {
+		/* As upstream: 500 with the storage's own text (surprises.md 18). */
 		status_set(&q->st, 500, NULL, "%s", message);
 	} else {
 		status_internal(&q->st, "storage: %s: %s", storage_result_name(r), message);
 	}
+	/* Who may have written must look before trying again. */
 	if (q->st.code != 500 && !is_unknown) {
 		q->st.retry_after_s = RETRY_AFTER_S;
 	}

@@ -1,3 +1,6 @@
+/* Upstream's rules say when an object is to be gone, not who removes it. Whoever stops what it
+ * stands for deletes it once more with no time left, and that removes it. So this only moves a
+ * time, and only forward. */
 #include "server/verbs/delete_grace.h"
 
 #include "api/model/kind.h"

@@ -1,3 +1,6 @@
+/* A review is a question in the clothes of an object. It is validated as one and answered from the
+ * same functions that decide requests, so what is told is what would happen. Nothing is stored:
+ * what a server would own in its metadata is dropped. */
 #include "server/verbs/reviews.h"
 
 #include "api/apply/managed.h"

@@ -1,3 +1,7 @@
+/* One transaction does what a controller needs many for. It runs on the engine of writes with one
+ * object as its aim, and everything else as guards and steps beside it. Each decision is made anew
+ * from the cache's history: nothing is kept from a round that lost, but the names that earlier
+ * transactions have trimmed. */
 #include "server/verbs/snapshot.h"
 
 #include "api/model/digest.h"

@@ -1,7 +1,11 @@
+/* The order of history is by number, then by birth: upstream's door lets two revisions have one
+ * number. The target is never trimmed, nor counted: the limit is for what is not current, as in
+ * upstream's revisionHistoryLimit. */
 #include "server/verbs/snapshot_plan.h"
 
 #include <stdlib.h>
 
+/* kubectl takes --to-revision=0 for "the one before". */
 enum { FIRST_NUMBER = 1 };
 
 static int past_cmp(const void *a, const void *b)

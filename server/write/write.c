@@ -1,3 +1,7 @@
+/* A write is a loop: decide, one transaction, and from the start again if a guard failed. Each
+ * round begins with what made the last one fail, and the request's deadline ends them all. A
+ * success needs no fresh read, since its transaction proves what it rests on. A refusal has no
+ * transaction and the cache may be late: so it is decided once more behind a read index. */
 #include "server/write/write.h"
 
 #include "base/clock.h"
@@ -10,6 +14,7 @@
 #include "storage/keys.h"
 
 enum {
+	/* Bytes. Far beyond what etcd takes: its answer tells the client more than ours would. */
 	STORED_CEILING = 64 << 20,
 	ARENA_CEILING = 128 << 20,
 	WAIT_FOR_CACHE_MS = 10000,

@@ -1,3 +1,6 @@
+/* What a client sent is decoded in upstream's order, which decides what it is told first: media
+ * type, syntax, kind, types, then fields, then the names in the path. Strict decoding gathers
+ * everything odd; only fieldValidation says whether that is an error, warnings, or nothing. */
 #include "server/write/write_body.h"
 
 #include "api/model/protobuf.h"

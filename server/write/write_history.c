@@ -1,3 +1,7 @@
+/* The index is changed in the transaction that changes the revision: so it is never behind, and a
+ * guard on it is a guard on the history. That a directory must be empty is asked twice, as a guard
+ * and as a look of the failure branch. Only the look can say who is there, and the answer names
+ * that one. */
 #include "server/write/write_history.h"
 
 #include "storage/keys.h"

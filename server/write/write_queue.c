@@ -1,3 +1,7 @@
+/* One list for each hash of a key holds all its writers in the order they came: the first that was
+ * not passed by has the turn. There is one lock, and none of it is held when somebody is woken,
+ * because a wake may run anything. The thread only looks after those who sleep; without sleepers it
+ * sleeps, too. */
 #include "server/write/write_queue.h"
 
 #include "base/clock.h"
@@ -5,6 +9,8 @@
 
 #include <pthread.h>
 
+/* Writes under way are 200 by default, so lists are short. LOOK_MS: how late it may be noticed that
+ * a client has gone. */
 enum { BUCKETS = 64, LOOK_MS = 1000, PATIENCE_MS = 2000 };
 
 struct write_queue {

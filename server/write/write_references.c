@@ -1,8 +1,13 @@
+/* Three things may happen to references, and each has its own proof. Who refers appears: it writes
+ * the key of each that it refers to. Who is referred to goes: that key must not have been written
+ * since the cache was looked at. Who needs others appears: their versions are guards. Nothing is
+ * asked of etcd beforehand. */
 #include "server/write/write_references.h"
 
 #include "server/request/agreed_version.h"
 #include "storage/keys.h"
 
+/* In a message for people; more are "and others". */
 enum { BLOCKERS_NAMED_MAX = 20 };
 
 #define REASON_IN_USE "InUse"

@@ -1,3 +1,7 @@
+/* Webhooks are shown what upstream shows them at this place of the chain, which is not what will be
+ * stored: a new object has no uid yet, and a generated name is not told. What comes back is decoded
+ * like a client's body, and then what is the server's is put back: a webhook has no rights that a
+ * client lacks. */
 #include "server/write/write_webhooks.h"
 
 #include "server/request/request_audit.h"
