@@ -51,6 +51,7 @@ static void validate(const struct object *o, struct field_errors *errors)
 	validate_distinct(o, errors);
 	validate_data_keys(binary_data(o), "binaryData", errors);
 	if (data_text_size(data(o)) + data_bytes_size(binary_data(o)) > DATA_MAX) {
+		/* So Go writes the path of field.NewPath(""), which upstream gives. */
 		field_too_long(errors, STR("[]"), DATA_MAX);
 	}
 }

@@ -27,6 +27,8 @@ static void protect(struct object *o, struct arena *a)
 	}
 }
 
+/* Of one without a controller there is no history to be in: numbers count among one owner's
+ * revisions. */
 static bool find_place(const struct object *o, struct history_place *ret)
 {
 	struct owner_reference owner;

@@ -284,6 +284,7 @@ static void validate_references(const struct json *list, struct field_errors *er
 	if (n == 0) {
 		field_required(errors, STR("spec.providers"), "a Dependent names at least one object that it needs");
 	}
+	/* Before the loop, which compares each with all before it. */
 	if (n > REFERENCES_MAX) {
 		field_forbidden(errors, STR("spec.providers"), "must have at most %d items", REFERENCES_MAX);
 		return;

@@ -4,6 +4,7 @@
 #include "api/rules/validate.h"
 
 enum {
+	/* Upstream's limits, of pkg/apis/core/validation/events.go. */
 	TEXT_LIMIT = 128, /* of reportingInstance, action, reason */
 	MESSAGE_LIMIT = 1024,
 };

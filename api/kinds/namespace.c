@@ -117,6 +117,8 @@ static void set_label(struct object *o, struct arena *a, struct str key, struct 
 	o->meta.labels = sorted;
 }
 
+/* So that selectors of namespaces can mean one by its name; upstream sets it on every write,
+ * too. */
 static void label_with_name(struct object *o, struct arena *a)
 {
 	if (o->meta.name.n) {
@@ -150,6 +152,8 @@ static void prepare_create(struct object *o, struct arena *a)
 	json_set(a, o->fields, STR("status"), status);
 
 	const struct json *given = spec_finalizers(o);
+	/* Removed by the namespace controller when all is gone: without it nothing would wait
+	 * for the contents. */
 	if (!has_finalizer(given, STR("kubernetes"))) {
 		struct json *spec = json_copy(a, json_gets(o->fields, "spec"));
 		struct json *finalizers = given ? json_copy(a, given) : json_array(a);
@@ -159,6 +163,7 @@ static void prepare_create(struct object *o, struct arena *a)
 	}
 }
 
+/* Who could change finalizers by a plain update would need no right to the subresource finalize. */
 static void prepare_update(struct object *o, const struct object *old, struct arena *a)
 {
 	json_set(a, o->fields, STR("spec"), json_gets(old->fields, "spec"));
@@ -191,6 +196,7 @@ static void validate_status(const struct object *o, const struct object *old, st
 	(void)old;
 	bool is_deleting = meta_is_deleting(&o->meta);
 	if (!str_is(phase(o), is_deleting ? "Terminating" : "Active")) {
+		/* The capital letter is upstream's. */
 		field_invalid_str(errors, STR("status.Phase"), phase(o), "may only be '%s' if `deletionTimestamp` is %s",
 			is_deleting ? "Terminating" : "Active", is_deleting ? "not empty" : "empty");
 	}

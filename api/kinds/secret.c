@@ -141,6 +141,7 @@ static void validate_docker_config(const struct object *o, struct field_errors *
 	require_json(o, ".dockerconfigjson", errors);
 }
 
+/* One of the two is enough; without both, kube asks for both. */
 static void validate_basic_auth(const struct object *o, struct field_errors *errors)
 {
 	if (!json_gets(data(o), "username") && !json_gets(data(o), "password")) {

@@ -41,6 +41,8 @@ static struct json *name_alone(const struct json *reference, struct arena *a)
 	return kept;
 }
 
+/* cleanSecretReferences: all but the name is dropped, as these secrets are always of the
+ * account's own namespace. */
 static void prepare_create(struct object *o, struct arena *a)
 {
 	const struct json *secrets = json_gets(o->fields, "secrets");

@@ -9,6 +9,8 @@
 #include <errno.h>
 
 enum {
+	/* As k8s.io/apiserver's discovery.StorageVersionHash: the beginning of a SHA-256, in
+	 * base64. */
 	HASHED_BYTES = 8,
 	HASHED_TEXT_MAX = 4096,
 };

@@ -25,6 +25,8 @@ static bool is_port_text(struct str s)
 	return s.n > 0;
 }
 
+/* IsValidPortName of k8s.io/apimachinery/pkg/util/validation: IANA's service names, with these
+ * messages. */
 size_t validate_port_name(struct str s, const char **ret)
 {
 	size_t n = 0;
@@ -46,6 +48,8 @@ size_t validate_port_name(struct str s, const char **ret)
 	return n;
 }
 
+/* IsRelaxedEnvVarName: what was once a C identifier may be nearly anything since
+ * RelaxedEnvironmentVariableValidation. */
 static size_t validate_env_name(struct str s, const char **ret)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -117,6 +121,8 @@ static void check_host_ports(const struct pod_check *c, const struct where *at, 
 	}
 }
 
+/* validateConfigMapKeySelector and validateSecretKeySelector, which differ in nothing that is
+ * checked here. */
 static void check_key_ref(const struct pod_check *c, const struct where *at, const struct json *ref)
 {
 	struct str key = member_text(ref, "key");
@@ -128,6 +134,8 @@ static void check_key_ref(const struct pod_check *c, const struct where *at, con
 	}
 }
 
+/* validateEnvVarValueFrom: sources are checked one by one before they are counted, so errors
+ * come in this order. */
 static void check_value_from(const struct pod_check *c, const struct where *at, const struct json *env)
 {
 	const struct json *from = json_gets(env, "valueFrom");
@@ -227,6 +235,7 @@ static void check_mount(const struct pod_check *c, const struct where *at, const
 	}
 }
 
+/* As with the modes, kube names the list; only where both are given does it name the item. */
 static void check_sub_paths(
 	const struct pod_check *c, const struct where *at, const struct where *item, const struct json *mount)
 {
@@ -256,6 +265,7 @@ static void check_mounts(const struct pod_check *c, const struct where *at, cons
 	map_done(&paths);
 }
 
+/* ValidateVolumeDevices: only claims can be handed out as block devices. */
 static void check_devices(const struct pod_check *c, const struct where *at, const struct json *devices)
 {
 	const struct json *device;
@@ -320,6 +330,7 @@ static void check_restart_rules(const struct pod_check *c, const struct where *a
 	}
 }
 
+/* validateContainerCommon, in its order, so that errors come in kube's. */
 static void check_container(const struct pod_check *c, const struct where *at, const struct json *container)
 {
 	static const char *const messages[] = {"File", "FallbackToLogsOnError", NULL};

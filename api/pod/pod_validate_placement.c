@@ -27,6 +27,7 @@ static void check_node_values(const struct pod_check *c, const struct where *at,
 	}
 }
 
+/* Values of preferred terms go unchecked, as in kube. */
 static void check_node_expressions(
 	const struct pod_check *c, const struct where *at, const struct json *expressions, bool checks_values)
 {
@@ -70,6 +71,7 @@ static void check_pod_term(const struct pod_check *c, const struct where *at, co
 	check_label_selector(c->errors, WHERE(at, "labelSelector"), json_gets(term, "labelSelector"));
 	check_label_selector(c->errors, WHERE(at, "namespaceSelector"), json_gets(term, "namespaceSelector"));
 	for (uint32_t i = 0; (name = list_item(namespaces, i)); i++) {
+		/* kube says `namespace` of each, without its index. */
 		check_text(c->errors, WHERE(at, "namespace"), json_text(name), validate_dns_label);
 	}
 	if (!key.n) {
@@ -100,6 +102,7 @@ void check_affinity(const struct pod_check *c, const struct where *at)
 	check_pod_affinity(c, WHERE(at, "podAntiAffinity"), json_gets(affinity, "podAntiAffinity"));
 }
 
+/* kube blames the operator for a bad value. */
 static void check_toleration_value(const struct pod_check *c, const struct where *at, const struct json *toleration)
 {
 	static const char *const operators[] = {"Equal", "Exists", NULL};

@@ -52,6 +52,7 @@ static void check_socket(const struct pod_check *c, const struct where *at, cons
 	check_port(c, WHERE(at, "port"), json_gets(socket, "port"));
 }
 
+/* The message says "less than", but kube takes the whole grace period too. */
 static void check_sleep(const struct pod_check *c, const struct where *at, const struct json *sleep)
 {
 	int64_t grace_s = member_int(c->spec, "terminationGracePeriodSeconds"), seconds = member_int(sleep, "seconds");
@@ -61,6 +62,7 @@ static void check_sleep(const struct pod_check *c, const struct where *at, const
 	}
 }
 
+/* validateHandler: the first kind counts and is checked; each further one is only forbidden. */
 void check_handler(const struct pod_check *c, const struct where *at, const struct json *handler)
 {
 	static const struct {
@@ -140,6 +142,8 @@ static bool cut_subscript(struct str path, struct str *ret_head, struct str *ret
 	return true;
 }
 
+/* kube converts the path first (ConvertDownwardAPIFieldLabel), which knows more paths than
+ * either place takes. So there are two lists and two messages. */
 void check_field_ref(const struct pod_check *c, const struct where *at, const struct json *ref, bool is_volume)
 {
 	static const char *const known[] = {"metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace",
@@ -186,6 +190,7 @@ static bool is_huge_pages(struct str name)
 	return str_starts(name, STR("hugepages-"));
 }
 
+/* IsNativeResource and IsPrefixedNativeResource of pkg/apis/core/v1/helper. */
 static bool is_native(struct str name)
 {
 	return !memchr(name.p, '/', name.n) || str_contains(name, STR("kubernetes.io/"));
@@ -218,6 +223,8 @@ static void check_amounts(const struct pod_check *c, const struct where *at, con
 	}
 }
 
+/* Only native resources but huge pages can be overcommitted (IsOvercommitAllowed): of all
+ * others, request and limit must be the same. */
 static void check_request(
 	const struct pod_check *c, const struct where *at, const struct json_member *request, const struct json *limit)
 {

@@ -135,6 +135,7 @@ static void check_nfs(const struct pod_check *c, const struct where *at, const s
 	}
 }
 
+/* kube checks the limit like any amount, but tells its own message of it, whatever was wrong. */
 static void check_empty_dir(const struct pod_check *c, const struct where *at, const struct json *v)
 {
 	struct field_errors found;
@@ -157,6 +158,7 @@ static void check_ephemeral(const struct pod_check *c, const struct where *at, c
 	claim_template_validate(WHERE(at, "volumeClaimTemplate"), template, c->errors);
 }
 
+/* A template may leave the reference to whoever makes Pods from it; a Pod may not. */
 static void check_image(const struct pod_check *c, const struct where *at, const struct json *v)
 {
 	if (c->is_pod) {
