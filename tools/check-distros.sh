@@ -96,10 +96,10 @@ stranger() {
 		command -v kubectl || echo "no kubectl"
 		if [ -z "${SKIP_CLANG:-}" ]; then
 			echo "-- clang"
-			tools/install-deps.sh fuzz >clang.log 2>&1
-			CC=clang meson setup build-clang >>clang.log
+			tools/install-deps.sh fuzz >packages.log 2>&1 || { tail -n 40 packages.log; exit 1; }
+			CC=clang meson setup build-clang >clang.log
 			time ninja -C build-clang >>clang.log || { tail -n 40 clang.log; exit 1; }
-			! grep 'warning:' clang.log
+			! grep 'warning:' clang.log || exit 1
 			clang --version | head -n 1
 			rm -rf build-clang
 		fi
