@@ -189,6 +189,9 @@ def test_table_of_one_and_of_many(annals, path, door):
     names = [column["name"] for column in many["columnDefinitions"]]
     assert names == ["Name", "Controller", "Revision"] + (["Live", "Size"] if door == ANNALS else []) + ["Age"]
     assert (one["kind"], one["apiVersion"]) == ("Table", "meta.k8s.io/v1")
+    # Each answer tells the age at its own moment.
+    ages = [table["rows"][0]["cells"].pop() for table in (one, many)]
+    assert all(re.fullmatch(r"\d+s|\d+m(\d+s)?", age) for age in ages)
     assert one["rows"][0] == many["rows"][0]
     assert many["rows"][0]["cells"][:3] == ["a", "<none>", 3]
     assert many["rows"][0]["object"]["kind"] == "PartialObjectMetadata"
