@@ -94,6 +94,8 @@ static void try_once(struct client *c, struct call *call)
 	pthread_mutex_unlock(&call->lock);
 }
 
+/* Only with Retry-After does a server say that it has done nothing, so that any verb may be sent
+ * again. client-go does so, too. */
 static bool is_turned_away(const struct exchange *x)
 {
 	return x->result == EXCHANGE_OK && (x->code == 429 || x->code == 503) && x->retry_after_s >= 0;
@@ -116,6 +118,7 @@ static int read_body(struct answer *a, struct str text)
 /* What a server says that speaks no Status: a proxy, a bare 404. */
 static void read_text(struct answer *a, struct str text)
 {
+	/* An error page of a proxy may be long; a message wants its first words. */
 	enum { SHOWN = 200 };
 	struct str shown = {text.p, MIN(text.n, (size_t)SHOWN)};
 	a->body = NULL;
@@ -350,6 +353,7 @@ int rest_delete(struct client *c, const struct target *t, const struct delete_op
 		&(struct rest_call){.method = "DELETE",
 			.path = path.p,
 			.body = buf_str(&body),
+			/* A collection is deleted object by object before the answer comes. */
 			.timeout_ms = t->name.n ? 0 : COLLECTION_TIMEOUT_MS},
 		ret);
 }
@@ -365,6 +369,8 @@ static bool list_path(struct buf *path, const struct target *t, const struct lis
 	if (o->continue_token.n) {
 		return query_add(path, "continue", o->continue_token);
 	}
+	/* Not beside a continue token, which has a version of its own: servers refuse both
+	 * together. */
 	query_add(path, "resourceVersion", o->resource_version);
 	return query_add(path, "resourceVersionMatch", o->resource_version_match);
 }

@@ -64,6 +64,8 @@ static void entry_settle(struct workqueue *q, struct entry *e)
 	}
 }
 
+/* A key that is being worked on does not wait in the list, or two workers would have it.
+ * workqueue_done() puts it there. */
 static void add_now(struct workqueue *q, struct entry *e)
 {
 	heap_remove(&q->delayed, &e->delay);
@@ -79,6 +81,8 @@ static void add_now(struct workqueue *q, struct entry *e)
 	}
 }
 
+/* The earliest time counts, as in client-go's delaying queue: a later wish must not put off a
+ * sooner one. */
 static void add_delayed(struct workqueue *q, struct entry *e, int64_t due_ms)
 {
 	if (e->is_waiting || (heap_has(&e->delay) && e->delay.due <= due_ms)) {
@@ -91,6 +95,8 @@ static void add_delayed(struct workqueue *q, struct entry *e, int64_t due_ms)
 	}
 }
 
+/* client-go's ItemExponentialFailureRateLimiter: by key, so that one object that always fails
+ * slows down nobody else. */
 static int64_t backoff_ms(const struct workqueue *q, unsigned failures)
 {
 	int64_t ms = q->first_ms;
@@ -221,6 +227,7 @@ char *workqueue_get(struct workqueue *q)
 		if (list_is_empty(&q->waiting)) {
 			wait(q);
 		} else {
+			/* A copy, for who works with it holds no lock. */
 			key = mem_strdup(take_first(q)->key);
 		}
 	}

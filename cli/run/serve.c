@@ -125,6 +125,7 @@ static int parse_flags(const struct command *command, struct serve_flags *f, int
 
 	_cleanup_(buf_done) struct buf err;
 	buf_init(&err, 4096);
+	/* Before flags are parsed, which would only call them unknown. */
 	if (refuse_flags(argc, argv, &err)) {
 		return command_misuse(command, &err);
 	}

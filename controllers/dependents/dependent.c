@@ -41,6 +41,7 @@ static void work(void *ctx, struct str key)
 {
 	struct dependents_state *s = ctx;
 	struct str ns, name;
+	/* Before all is known, what is missing might only not have been read yet. */
 	if (has_synced(s) && str_cut(key, '/', &ns, &name) && dependent_look(s, ns, name)) {
 		workqueue_forget(s->queue, key);
 	} else {
@@ -69,6 +70,7 @@ static void on_dependent_update(void *ctx, struct item *old, struct item *depend
 {
 	struct dependents_state *s = ctx;
 	dependents_put(&s->index, dependent);
+	/* Another one of that name: the watch did not see the first one go. */
 	if (!str_eq(old->uid, dependent->uid)) {
 		implemented_release(&s->implemented, old);
 	}

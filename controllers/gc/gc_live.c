@@ -61,6 +61,7 @@ static enum gc_found get(struct gc_live *l, const struct gc_ref *r, const struct
 		gc_live_complain(l, r, "cannot get", answer);
 		return GC_UNKNOWN;
 	}
+	/* Another object of that name is not the one that was meant. */
 	return str_eq(json_text(json_gets(json_gets(answer->body, "metadata"), "uid")), r->uid) ? GC_FOUND : GC_ABSENT;
 }
 
@@ -98,6 +99,8 @@ int gc_live_delete(
 	struct target t;
 	int error = find_or_fail(l, r, &t, answer);
 
+	/* Preconditions: between look and deletion the object may have been replaced, or given
+	 * another owner. */
 	options.uid = r->uid;
 	options.resource_version = version;
 	options.propagation = propagation;
