@@ -68,7 +68,7 @@ def roll(watched, build, resources):
 
 
 def test_rolling_upgrade_and_back_under_load(folder, certificates):
-    with Builds(folder, certificates, n_servers=3, start=OLD) as builds:
+    with Builds(folder, certificates, n_servers=3, start=OLD, lease_s=LONG_LEASE_S) as builds:
         watched = fleet.Watched(builds, n_names=8, kinds=[*keepers.KEEPERS, keepers.CrateKeeper])
         with watched.at_work():
             builds.wait_stored(OLD, STORES[OLD])
