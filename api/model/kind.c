@@ -123,6 +123,11 @@ bool door_is_visible(const struct door *d, bool is_standalone)
 	return is_standalone || !d->standalone_only;
 }
 
+bool door_is_own(const struct door *d, const struct kind *k)
+{
+	return strcmp(d->group, k->doors[0].group) == 0;
+}
+
 static const struct door *find_door(const struct kind *k, struct str group, struct str version)
 {
 	for (size_t i = 0; i < k->n_doors; i++) {
@@ -184,7 +189,7 @@ const struct subresource *kind_subresource(const struct kind *k, struct str name
 
 bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct door *d)
 {
-	return !s->annals_only || strcmp(d->group, k->doors[0].group) == 0;
+	return !s->annals_only || door_is_own(d, k);
 }
 
 const struct type *door_type(const struct kind *k, const struct door *d)

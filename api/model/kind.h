@@ -193,6 +193,7 @@ const struct reference_field *kind_reference_to(
 const struct subresource *kind_subresource(const struct kind *k, struct str name);
 bool subresource_is_visible(const struct subresource *s, const struct kind *k, const struct door *d);
 bool door_is_visible(const struct door *d, bool is_standalone);
+bool door_is_own(const struct door *d, const struct kind *k); /* of the hub's group, rather than of upstream's */
 const struct type *door_type(const struct kind *k, const struct door *d);
 /* The kind's door of that API version ("apps/v1"), or NULL. */
 const struct door *kind_door(const struct kind *k, struct str api_version);

@@ -141,7 +141,7 @@ static bool is_everything(const struct field_term *term)
 /* Upstream's doors show only upstream's fields. */
 static bool is_selectable(const struct parser *p, const struct selectable_field *f)
 {
-	return !f->annals_only || strcmp(p->door->group, p->kind->doors[0].group) == 0;
+	return !f->annals_only || door_is_own(p->door, p->kind);
 }
 
 static bool has_own_fields(const struct parser *p)

@@ -48,7 +48,7 @@ static struct str number_directory(struct request *q, const struct history_place
 /* Controllers of upstream number and name their revisions themselves, and find their way out of collisions: their door stays as it is. */
 static bool is_unique(const struct request *q, const struct object *o)
 {
-	return strcmp(q->route.door->group, o->kind->doors[0].group) == 0 && !history_allows_duplicates(o);
+	return door_is_own(q->route.door, o->kind) && !history_allows_duplicates(o);
 }
 
 void history_note(struct request *q, struct write *w)
