@@ -18,6 +18,13 @@ struct history_place {
 };
 
 struct str history_digest(const struct object *o, struct arena *a);
+/* Doors of the kind's own group show the digest of every object. What was created through another door is stored without, and stays so: that
+ * door is to show what upstream's would. */
+bool history_hides_digest(const struct object *o); /* is it one of those? */
+/* The object as the door shows it: itself, or a copy with its digest. */
+const struct object *history_shown(const struct object *o, const struct door *d, struct arena *a);
+/* Takes back what history_shown() has put into `from`, of which a client has made o. */
+void history_take_back(struct object *o, const struct object *from, const struct door *d, struct arena *a);
 bool history_allows_duplicates(const struct object *o);
 
 #endif

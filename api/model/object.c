@@ -4,6 +4,7 @@
 #include "api/model/object.h"
 
 #include "api/model/kind.h"
+#include "api/model/patch_tree.h"
 
 #include <assert.h>
 
@@ -186,6 +187,12 @@ void meta_remove_finalizer(struct meta *m, struct arena *a, struct str name)
 		}
 	}
 	m->finalizers = kept->n ? kept : NULL;
+}
+
+void meta_set_annotation(struct meta *m, struct arena *a, struct str name, struct json *value)
+{
+	m->annotations = m->annotations ? open_copy(a, m->annotations) : json_object(a);
+	open_set(a, m->annotations, name, value);
 }
 
 /* Whole objects. */

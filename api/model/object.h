@@ -50,6 +50,7 @@ bool meta_controller(const struct meta *m, struct owner_reference *ret); /* the 
 bool meta_has_finalizer(const struct meta *m, struct str name);
 void meta_add_finalizer(struct meta *m, struct arena *a, struct str name); /* appends unless there */
 void meta_remove_finalizer(struct meta *m, struct arena *a, struct str name);
+void meta_set_annotation(struct meta *m, struct arena *a, struct str name, struct json *value);
 
 enum object_error {
 	OBJECT_UNRECOGNIZED = 1, /* not even kind and apiVersion can be read */

@@ -94,16 +94,17 @@ void webhook_patch(
 			STR_ARG(go_quote(a, c->answer.patch_type)));
 		return;
 	}
-	struct json *before = object_to_json(object, c->door, a);
-	if (apply(&after, c, before, operations, a)) {
+	struct json *shown = object_to_json(history_shown(object, c->door, a), c->door, a);
+	if (apply(&after, c, shown, operations, a)) {
 		return;
 	}
 	if (object_decode(&decoded, q->kind, c->door, after, object, a, NULL, &reason)) {
 		refuse(c, a, STR_FMT, STR_ARG(reason));
 		return;
 	}
+	history_take_back(decoded, object, c->door, a);
 	decoded->mod_revision = object->mod_revision;
 	ret->object = decoded;
 	ret->operations = shown_operations(operations, a);
-	ret->has_changed = !json_equal(before, object_to_json(decoded, c->door, a));
+	ret->has_changed = !json_equal(object_to_json(object, c->door, a), object_to_json(decoded, c->door, a));
 }

@@ -17,7 +17,7 @@ static struct json *name_door(const struct door *door, const char *last, const c
 
 static struct json *shown(const struct object *o, const struct door *door, struct arena *a)
 {
-	return o ? object_to_json(o, door, a) : json_null(a);
+	return o ? object_to_json(history_shown(o, door, a), door, a) : json_null(a);
 }
 
 static struct json *request_of(const struct webhook_question *q, const struct door *door, const struct object *object,

@@ -25,7 +25,8 @@ enum {
 
 /* ---- runs ---- */
 
-/* Objects are immutable, and one of a kind at one revision of one history under one name is one object. Collisions (2^-64, seeded) are not looked for. */
+/* Objects are immutable, and one of a kind at one revision of one history under one name is one object, which doors show at different lengths if
+ * not as the same. Collisions (2^-64, seeded) are not looked for. */
 struct run_id {
 	uint64_t hash;
 	uint64_t text_n;
@@ -175,14 +176,22 @@ static void packer_begin(struct packer *p, size_t text_n)
 	p->z.avail_out = (uInt)p->out_size;
 }
 
-static void packer_add(struct packer *p, struct str text, int flush, struct packed *to)
+static void packer_deflate(struct packer *p, struct str text, int flush)
 {
 	p->z.next_in = (Bytef *)(uintptr_t)text.p;
 	p->z.avail_in = (uInt)text.n;
-	to->crc = crc32_z(to->crc, (const Bytef *)text.p, text.n);
 	int r = deflate(&p->z, flush);
 	assert(r == Z_OK && p->z.avail_in == 0 && p->z.avail_out > 0);
 	(void)r;
+}
+
+/* zlib takes a call without anything to do for a mistake. */
+static void packer_add(struct packer *p, struct str text, struct packed *to)
+{
+	if (text.n > 0) {
+		to->crc = crc32_z(to->crc, (const Bytef *)text.p, text.n);
+		packer_deflate(p, text, Z_NO_FLUSH);
+	}
 }
 
 /* ---- which items are a run ---- */
@@ -192,9 +201,9 @@ static struct str item_opening(size_t i)
 	return i == 0 ? STR("{") : STR(",{");
 }
 
-static uint64_t hash_add(uint64_t hash, const struct cached *o, uint64_t name_hash)
+static uint64_t hash_add(uint64_t hash, const struct cached *o, uint64_t name_hash, size_t n)
 {
-	uint64_t parts[] = {hash, name_hash, (uint64_t)o->revision, o->epoch, o->body.n};
+	uint64_t parts[] = {hash, name_hash, (uint64_t)o->revision, o->epoch, n};
 
 	return str_hash((struct str){(const char *)parts, sizeof(parts)});
 }
@@ -212,9 +221,10 @@ static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 	while (i < g->n_items && !is_end && str_eq(g->items[i]->ns, ns)) {
 		const struct cached *o = g->items[i];
 		uint64_t name_hash = str_hash(o->name);
+		size_t n = cached_shown_size(o, g->door);
 
-		id->hash = hash_add(id->hash, o, name_hash);
-		id->text_n += item_opening(i).n + o->body.n;
+		id->hash = hash_add(id->hash, o, name_hash, n);
+		id->text_n += item_opening(i).n + n;
 		/* By the name, which stays when the object changes. */
 		is_end = id->text_n >= RUN_MAX || (id->text_n >= RUN_MIN && name_hash % RUN_CUT == 0);
 		i++;
@@ -231,9 +241,12 @@ static struct packed run_pack(struct gzip_list *g, size_t end, size_t text_n)
 	}
 	packer_begin(g->packer, text_n);
 	for (size_t i = g->item; i < end; i++) {
-		packer_add(g->packer, item_opening(i), Z_NO_FLUSH, &packed);
-		packer_add(g->packer, g->items[i]->body, i + 1 < end ? Z_NO_FLUSH : Z_SYNC_FLUSH, &packed);
+		packer_add(g->packer, item_opening(i), &packed);
+		for (size_t k = 0; k < CACHED_PIECES; k++) {
+			packer_add(g->packer, cached_piece(g->items[i], g->door, k), &packed);
+		}
 	}
+	packer_deflate(g->packer, STR(""), Z_SYNC_FLUSH);
 	packed.bytes = bytes_dup((struct str){g->packer->out, g->packer->out_size - g->packer->z.avail_out});
 	return packed;
 }

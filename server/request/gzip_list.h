@@ -13,11 +13,12 @@ struct gzip_runs *gzip_runs_new(size_t max_bytes);
 struct gzip_runs *gzip_runs_free(struct gzip_runs *r);
 void gzip_runs_stats(struct gzip_runs *r, size_t *ret_n_bytes, uint64_t *ret_n_found, uint64_t *ret_n_made);
 
-/* HEAD {item},{item}... TAIL, where an item is the body of an object. What it points to must outlive it; head and tail are at most
+/* HEAD {item},{item}... TAIL, where an item is the body of an object as the door shows it. What it points to must outlive it; head and tail are at most
  * 65,535 bytes each. */
 struct gzip_list {
 	struct gzip_runs *runs;
 	struct str head, tail;
+	const struct door *door;
 	const struct cached *const *items;
 	size_t n_items;
 	/* private */

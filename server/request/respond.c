@@ -162,6 +162,23 @@ struct table_world request_table_world(const struct request *q)
 	return (struct table_world){.cache = q->server->options.cache, .pods = are_ours ? pods : NULL};
 }
 
+/* A copy only where there is more than one piece. */
+static struct str join_pieces(const struct cached *o, const struct door *d, struct arena *a)
+{
+	size_t n = cached_shown_size(o, d);
+
+	if (n == o->body.n) {
+		return o->body;
+	}
+	char *text = arena_text(a, n), *end = text;
+	for (size_t i = 0; i < CACHED_PIECES; i++) {
+		struct str piece = cached_piece(o, d, i);
+		memcpy(end, piece.p, piece.n);
+		end += piece.n;
+	}
+	return (struct str){text, n};
+}
+
 struct str show_body(const struct cached *o, const struct door *d, struct arena *a)
 {
 	struct json *hub, *shown;
@@ -169,7 +186,7 @@ struct str show_body(const struct cached *o, const struct door *d, struct arena 
 	size_t at;
 
 	if (!d->from_hub) {
-		return o->body;
+		return join_pieces(o, d, a);
 	}
 	if (json_parse(&hub, a, cached_text(o, a), BODY_JSON_LIMITS, &at)) {
 		return o->body;
@@ -199,19 +216,19 @@ bool show_object(struct buf *out, struct request *q, const struct cached *o, enu
 		return show_table(out, q, o, include);
 	}
 	if (q->media.as == AS_PARTIAL) {
-		return partial_object(out, &q->media, o);
+		return partial_object(out, &q->media, o, q->route.door);
 	}
 	return buf_add_str(out, show_type(q->route.kind, q->route.door, q->a)) &&
 	       buf_add_str(out, show_body(o, q->route.door, q->a));
 }
 
 /* The common case: nothing is parsed or formatted, bytes that are there already are copied once behind their kind and apiVersion. */
-static bool is_plain(const struct request *q, struct str body)
+static bool is_plain(const struct request *q, size_t n)
 {
 	const struct media *m = &q->media;
 
 	return m->as == AS_OBJECT && m->format == MEDIA_JSON && !m->pretty && !q->route.door->from_hub &&
-		!(m->accepts_gzip && body.n >= GZIP_MIN_BYTES);
+		!(m->accepts_gzip && n >= GZIP_MIN_BYTES);
 }
 
 static void reply_plain(struct request *q, unsigned code, struct str shown)
@@ -237,8 +254,8 @@ void reply_cached(struct request *q, unsigned code, const struct cached *o)
 	enum include_object include = INCLUDE_METADATA;
 	struct buf text;
 
-	if (is_plain(q, o->body)) {
-		reply_plain(q, code, o->body);
+	if (is_plain(q, cached_shown_size(o, q->route.door))) {
+		reply_plain(q, code, show_body(o, q->route.door, q->a));
 		return;
 	}
 	if (m->as == AS_TABLE && include_object_parse(&include, params_get(&q->route.params, "includeObject"), &q->st)) {
@@ -273,7 +290,7 @@ void reply_object(struct request *q, unsigned code, const struct object *o)
 bool reply_stored(struct request *q, unsigned code, struct str stored, int64_t revision)
 {
 	struct str body = cached_body_of(q->route.kind, stored, revision, q->a);
-	bool is_at_hand = body.n > 0 && is_plain(q, body);
+	bool is_at_hand = body.n > 0 && is_plain(q, body.n) && !cached_body_hides_digest(q->route.kind, body, q->route.door);
 
 	if (is_at_hand) {
 		reply_plain(q, code, body);

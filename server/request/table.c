@@ -150,7 +150,7 @@ static void add_object(struct buf *out, const struct kind *kind, const struct do
 {
 	switch (include) {
 	case INCLUDE_METADATA:
-		partial_object(out, m, o);
+		partial_object(out, m, o, door);
 		break;
 	case INCLUDE_NONE:
 		BUF_LITERAL(out, "null");
@@ -188,8 +188,23 @@ bool table_end(struct buf *out)
 	return BUF_LITERAL(out, "]}");
 }
 
-bool partial_object(struct buf *out, const struct media *m, const struct cached *o)
+/* What is no part of the body is part of its metadata. */
+static void add_metadata(struct buf *out, const struct cached *o, const struct door *door)
+{
+	size_t skip = (size_t)(o->metadata.p - o->body.p), left = o->metadata.n + cached_shown_size(o, door) - o->body.n;
+
+	for (size_t i = 0; i < CACHED_PIECES && left > 0; i++) {
+		struct str piece = cached_piece(o, door, i);
+		size_t first = MIN(skip, piece.n), n = MIN(left, piece.n - first);
+		buf_add(out, piece.p + first, n);
+		skip -= first;
+		left -= n;
+	}
+}
+
+bool partial_object(struct buf *out, const struct media *m, const struct cached *o, const struct door *door)
 {
 	buf_printf(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"%s\",\"metadata\":", meta_version(m));
-	return buf_add_str(out, o->metadata) && buf_addc(out, '}');
+	add_metadata(out, o, door);
+	return buf_addc(out, '}');
 }

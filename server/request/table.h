@@ -26,6 +26,6 @@ bool table_row_of(struct buf *out, const struct kind *kind, const struct door *d
 	struct str object_json, bool is_first);
 bool table_end(struct buf *out); /* ]} */
 /* {"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{...}} */
-bool partial_object(struct buf *out, const struct media *m, const struct cached *o);
+bool partial_object(struct buf *out, const struct media *m, const struct cached *o, const struct door *door);
 
 #endif

@@ -265,6 +265,7 @@ void listing_run(struct request *q, struct listing *l, void (*next)(struct reque
 
 struct list_stream {
 	struct listing listing;
+	const struct door *door;
 	struct str head;             /* up to and including `"items":[` */
 	size_t piece;                /* which piece is being written */
 	struct str rest;             /* of it */
@@ -292,16 +293,18 @@ static struct str list_metadata(struct request *q, const struct listing *l)
 			    STR_ARG(token), STR_ARG(remaining));
 }
 
-/* Pieces: 0 the head; then two for each item, `{` or `,{` and its body; last the tail. */
+enum { ITEM_PIECES = 1 + CACHED_PIECES };
+
+/* Pieces: 0 the head; then of each item `{` or `,{` and its body's; last the tail. */
 static bool list_piece(const struct list_stream *s, size_t i, struct str *ret)
 {
-	size_t item = (i - 1) / 2;
+	size_t item = (i - 1) / ITEM_PIECES, part = (i - 1) % ITEM_PIECES;
 
 	if (i == 0) {
 		*ret = s->head;
 	} else if (item < s->listing.n_items) {
-		*ret = i % 2 == 0 ? s->listing.items[item]->body : item == 0 ? STR("{") : STR(",{");
-	} else if (i == 2 * s->listing.n_items + 1) {
+		*ret = part > 0 ? cached_piece(s->listing.items[item], s->door, part - 1) : item == 0 ? STR("{") : STR(",{");
+	} else if (i == ITEM_PIECES * s->listing.n_items + 1) {
 		*ret = LIST_TAIL;
 	} else {
 		return false;
@@ -311,11 +314,11 @@ static bool list_piece(const struct list_stream *s, size_t i, struct str *ret)
 
 static uint64_t list_length(const struct list_stream *s)
 {
-	uint64_t n = 0;
-	struct str piece;
+	const struct listing *l = &s->listing;
+	uint64_t n = s->head.n + LIST_TAIL.n + (l->n_items > 0 ? 2 * l->n_items - 1 : 0);
 
-	for (size_t i = 0; list_piece(s, i, &piece); i++) {
-		n += piece.n;
+	for (size_t i = 0; i < l->n_items; i++) {
+		n += cached_shown_size(l->items[i], s->door);
 	}
 	return n;
 }
@@ -390,6 +393,7 @@ static void reply_list_stream(struct request *q, struct list_stream *s, uint64_t
 			.runs = q->server->gzip_runs,
 			.head = s->head,
 			.tail = LIST_TAIL,
+			.door = s->door,
 			.items = s->listing.items,
 			.n_items = s->listing.n_items,
 		};
@@ -418,6 +422,7 @@ static void reply_list_plain(struct request *q, struct listing *l)
 	uint64_t length;
 
 	s->listing = *l;
+	s->door = q->route.door;
 	s->head = arena_printf(q->a, "{\"kind\":\"%s\",\"apiVersion\":\"" STR_FMT "\",\"metadata\":" STR_FMT ",\"items\":[",
 			       q->route.kind->list_kind, STR_ARG(version), STR_ARG(meta));
 	length = list_length(s);
@@ -439,7 +444,7 @@ static bool list_items_partial(struct buf *out, struct request *q, const struct 
 	}
 	for (size_t i = 0; i < l->n_items; i++) {
 		buf_addc(out, i == 0 ? '[' : ',');
-		partial_object(out, &q->media, l->items[i]);
+		partial_object(out, &q->media, l->items[i], q->route.door);
 	}
 	return BUF_LITERAL(out, "]}");
 }

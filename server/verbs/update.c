@@ -307,7 +307,7 @@ static int patch_make(struct request *q, struct update *u, struct object **ret)
 {
 	const struct route *r = &q->route;
 	struct decode_report report = {0};
-	struct json *doc = object_to_json(u->write.present, r->door, q->a), *patched;
+	struct json *doc = object_to_json(history_shown(u->write.present, r->door, q->a), r->door, q->a), *patched;
 	struct str reason;
 
 	u->before = doc;

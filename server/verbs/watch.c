@@ -14,7 +14,7 @@
 #define BOOKMARK_EVERY_MS 60000
 #define BOOKMARK_BEFORE_END_MS 2000
 #define DEFAULT_MIN_S 1800 /* kube's --min-request-timeout: without timeoutSeconds, between this and twice this */
-#define PIECES_MAX 5
+#define PIECES_MAX (4 + CACHED_PIECES)
 
 struct watching {
 	struct request *q;
@@ -62,11 +62,15 @@ static void watching_count(struct watching *w)
 	}
 }
 
-static void watching_show_plain(struct watching *w, enum watch_type type, struct str body)
+static void watching_show_plain(struct watching *w, enum watch_type type, const struct cached *o)
 {
-	const struct str pieces[] = {STR("{\"type\":\""), str_of(watch_type_name(type)), STR("\",\"object\":"), w->type_text, body};
+	struct str pieces[PIECES_MAX] = {
+		STR("{\"type\":\""), str_of(watch_type_name(type)), STR("\",\"object\":"), w->type_text};
 
-	watching_set_pieces(w, pieces, ARRAY_SIZE(pieces));
+	for (size_t i = 0; i < CACHED_PIECES; i++) {
+		pieces[PIECES_MAX - CACHED_PIECES + i] = cached_piece(o, w->q->route.door, i);
+	}
+	watching_set_pieces(w, pieces, PIECES_MAX);
 }
 
 /* The tail `}\n` of a plain event follows its body as a piece of its own. */
@@ -104,7 +108,7 @@ static void watching_show_made(struct watching *w, enum watch_type type, const s
 		buf_add_str(&w->made, w->type_text);
 		buf_add_str(&w->made, show_body(o, w->q->route.door, &scratch));
 	} else {
-		partial_object(&w->made, &w->q->media, o);
+		partial_object(&w->made, &w->q->media, o, w->q->route.door);
 	}
 	BUF_LITERAL(&w->made, "}\n");
 	arena_done(&scratch);
@@ -114,7 +118,7 @@ static void watching_show_made(struct watching *w, enum watch_type type, const s
 static void watching_show(struct watching *w, enum watch_type type, const struct cached *o)
 {
 	if (w->q->media.as == AS_OBJECT && !w->q->route.door->from_hub) {
-		watching_show_plain(w, type, o->body);
+		watching_show_plain(w, type, o);
 	} else {
 		watching_show_made(w, type, o);
 	}

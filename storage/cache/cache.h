@@ -30,6 +30,7 @@ struct cache_watcher;
 /* One object at one revision, in hub form, ready to be shown. */
 struct cached {
 	_Atomic uint32_t refs;
+	_Atomic(char *) digest; /* private: made when it is shown for the first time (cached_piece()) */
 	const struct kind *kind;
 	int64_t revision;             /* mod revision */
 	int64_t create_revision;
@@ -41,6 +42,8 @@ struct cached {
 	const struct door *stored_version; /* in which etcd has it; body is in hub form all the same */
 	struct str beyond;                 /* the text of struct object's beyond, or empty */
 	bool is_respelled; /* etcd has it in words that object_encode_stored() would not have chosen; else it probably has not */
+	bool opens_annotations;       /* private: has none that `digest` could be among */
+	uint32_t digest_at;           /* private: where in body `digest` is shown; 0: nowhere */
 	const struct label *labels;   /* sorted by key */
 	size_t n_labels;
 	const struct str *values;     /* kind->selectable, same order */
@@ -50,7 +53,7 @@ struct cached {
 	uint32_t
 		epoch; /* which of the histories that the cache has seen; within one, a kind, name and revision say what it is */
 	/* private: the rest is in the same allocation */
-	uint32_t size;                /* bytes of the allocation */
+	uint32_t size;                /* bytes of the allocation, and of `digest`, made or not */
 	uint32_t revision_at;         /* of the digits of resourceVersion in body */
 };
 struct cached *cached_ref(struct cached *o);
@@ -61,6 +64,13 @@ DEFINE_CLEANUP(struct cached *, cached_unref)
 struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struct str value, int64_t create_revision, int64_t mod_revision);
 /* The same object shown at another revision: what DELETED events carry (surprises.md 33). */
 struct cached *cached_at_revision(const struct cached *o, int64_t revision);
+/* The body as a door shows it, in pieces of which any may be empty. Doors of a history's own group put the digest in that is not stored
+ * (history_hides_digest()): whoever asks for that piece first has it made, and the object keeps it. */
+enum { CACHED_PIECES = 3 };
+struct str cached_piece(const struct cached *o, const struct door *d, size_t i);
+size_t cached_shown_size(const struct cached *o, const struct door *d); /* of all pieces; makes nothing */
+/* Would a door put a digest into that body? */
+bool cached_body_hides_digest(const struct kind *kind, struct str body, const struct door *d);
 /* The body an object has once `stored`, which object_encode_stored() wrote, is stored at this revision; in the arena. Empty when it is
  * not so written, or in a version that has another form than the hub. Not for an object that has something beyond. */
 struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a);

@@ -1,4 +1,5 @@
 #include "storage/cache/cache_private.h"
+#include "storage/cache/cached_digest.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -35,9 +36,18 @@ struct cached *cached_ref(struct cached *o)
 struct cached *cached_unref(struct cached *o)
 {
 	if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1) {
+		mem_free(atomic_load_explicit(&o->digest, memory_order_relaxed));
 		mem_free(o);
 	}
 	return NULL;
+}
+
+/* What is not atomic. */
+static void cached_copy(struct cached *to, const struct cached *from)
+{
+	size_t at = offsetof(struct cached, kind);
+
+	memcpy((char *)to + at, (const char *)from + at, sizeof(*to) - at);
 }
 
 static bool take(struct str *text, struct str prefix)
@@ -48,15 +58,6 @@ static bool take(struct str *text, struct str prefix)
 	text->p += prefix.n;
 	text->n -= prefix.n;
 	return true;
-}
-
-/* p: at the opening quote. The closing one, or end. */
-static const char *string_end(const char *p, const char *end)
-{
-	for (p++; p < end && *p != '"'; p++) {
-		p += *p == '\\';
-	}
-	return MIN(p, end);
 }
 
 /* Finds metadata's closing brace and where uid ends. False: it has a resourceVersion, which ours would contradict, or blanks, or nothing. */
@@ -77,7 +78,7 @@ static bool metadata_scan(struct layout *l, const char *p, const char *end)
 		} else if (*p == ' ' || *p == '\t') {
 			return false;
 		} else if (*p == '"') {
-			p = string_end(p, end);
+			p = text_string_end(p, end);
 			if (depth == 1 && p + 1 < end && p[1] == ':') {
 				key = (struct str){quote + 1, (size_t)(p - quote) - 1};
 				if (str_is(key, "resourceVersion")) {
@@ -244,13 +245,18 @@ static struct cached *draft_build(const struct draft *d, const struct splice *s)
 	struct str *values = (struct str *)(void *)(labels + d->o.n_labels);
 	struct building b = {s, o, (char *)o + head, (char *)o + head + splice_size(s)};
 
-	memcpy(o, &d->o, sizeof(*o));
+	cached_copy(o, &d->o);
 	atomic_init(&o->refs, 1);
-	o->size = (uint32_t)size;
+	atomic_init(&o->digest, NULL);
 	splice_write(s, b.text);
 	building_key(&b, d);
 	o->body = splice_move(s, b.text, d->o.body);
 	o->metadata = splice_move(s, b.text, d->o.metadata);
+	if (d->o.digest_at > 0) {
+		struct str place = {s->from.p + d->o.digest_at, 0};
+		o->digest_at = (uint32_t)(splice_move(s, b.text, place).p - b.text);
+	}
+	o->size = (uint32_t)(size + cached_digest_size(o));
 	o->uid = building_str(&b, d->o.uid);
 	o->beyond = building_str(&b, d->o.beyond);
 	for (size_t i = 0; i < o->n_labels; i++) {
@@ -376,6 +382,9 @@ static struct cached *cached_decode(struct draft *d, struct str value, struct ar
 		return NULL;
 	}
 	draft_fill(d, object, a);
+	if (history_hides_digest(object)) {
+		d->o.digest_at = (uint32_t)cached_digest_place(l.body, &d->o.opens_annotations);
+	}
 	return draft_with_revision(d, &l);
 }
 
@@ -413,7 +422,7 @@ struct cached *cached_at_revision(const struct cached *o, int64_t revision)
 		.key = cached_key(o),
 	};
 
-	memcpy(&d.o, o, sizeof(d.o));
+	cached_copy(&d.o, o);
 	d.o.revision = revision;
 	return draft_build(&d, &s);
 }

@@ -1,5 +1,5 @@
 /* Whatever is in etcd: it is refused, or what the cache shows of it is one line of valid JSON with the right resourceVersion, also
- * at another revision. */
+ * at another revision, and at each door. */
 #include "storage/cache/cache.h"
 
 #include <stdlib.h>
@@ -40,6 +40,36 @@ static void check_metadata(struct arena *a, const struct cached *o, const struct
 	check(count_members(metadata, "name") > 1 || str_is(json_text(json_gets(metadata, "name")), "a"));
 }
 
+/* What a door adds is a digest among the annotations, and nothing else. */
+static void check_added(struct arena *a, const struct cached *o, const struct json *shown)
+{
+	struct json *metadata = json_gets(shown, "metadata"), *annotations = json_gets(metadata, "annotations");
+	struct object *object;
+
+	check(cached_object(&object, o, a) == 0);
+	if (count_members(shown, "metadata") == 1 && count_members(metadata, "annotations") == 1) {
+		check(str_eq(json_text(json_get(annotations, ANNOTATION_DIGEST)), history_digest(object, a)));
+	}
+}
+
+static void check_door(struct arena *a, const struct cached *o, const struct door *d)
+{
+	struct buf text;
+
+	buf_init(&text, (size_t)1 << 30);
+	buf_addc(&text, '{');
+	for (size_t i = 0; i < CACHED_PIECES; i++) {
+		buf_add_str(&text, cached_piece(o, d, i));
+	}
+	check(text.n == 1 + cached_shown_size(o, d));
+	struct json *shown = parse(a, buf_str(&text));
+	if (text.n > 1 + o->body.n) {
+		check(door_is_own(d, o->kind));
+		check_added(a, o, shown);
+	}
+	buf_done(&text);
+}
+
 static void check_shown(const struct cached *o, const char *revision)
 {
 	struct arena a;
@@ -56,8 +86,12 @@ static void check_shown(const struct cached *o, const char *revision)
 	for (size_t i = 1; i < o->n_labels; i++) {
 		check(str_cmp(o->labels[i - 1].key, o->labels[i].key) <= 0);
 	}
+	for (size_t i = 0; i < o->kind->n_doors; i++) {
+		check_door(&a, o, &o->kind->doors[i]);
+	}
 	arena_done(&a);
 }
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	const struct kind *kind = kind_by_hub(STR("annals.dev"), STR("controllerrevisions"));

@@ -126,8 +126,22 @@ static void test_digest__stays_through_updates(void **state _unused_)
 
 	assert_int_equal(update(&w, "annals.dev", with("\"data\":{\"a\":1}"), with("\"data\":{\"a\":1}")), 0);
 	assert_null(w.attributes.object->meta.annotations);
-	assert_int_equal(update(&w, "annals.dev", with("\"data\":{\"a\":1}"), shown), 0);
+	assert_int_equal(update(&w, "apps", with("\"data\":{\"a\":1}"), shown), 0);
 	assert_str(encoded(w.attributes.object->meta.annotations), "{\"annals.dev/digest\":\"" DIGEST_OF_A_1 "\"}");
+}
+
+/* Our doors show it of every object; who sends it back there asks for nothing. */
+static void test_digest__what_is_only_shown_is_not_stored(void **state _unused_)
+{
+	struct write w;
+	const char *shown = "{\"metadata\":{\"annotations\":{\"annals.dev/digest\":\"" DIGEST_OF_A_1 "\"}},\"data\":{\"a\":1}}";
+	assert_int_equal(update(&w, "annals.dev", with("\"data\":{\"a\":1}"), shown), 0);
+	assert_null(w.attributes.object->meta.annotations);
+
+	const char *more =
+		"{\"metadata\":{\"annotations\":{\"z\":\"1\",\"annals.dev/digest\":\"lie\",\"a\":\"2\"}},\"data\":{\"a\":1}}";
+	assert_int_equal(update(&w, "annals.dev", with("\"data\":{\"a\":1}"), more), 0);
+	assert_str(encoded(w.attributes.object->meta.annotations), "{\"a\":\"2\",\"z\":\"1\"}");
 }
 
 int main(void)
@@ -142,6 +156,7 @@ int main(void)
 		TEST_TREE(test_digest__what_a_client_sends_is_replaced),
 		TEST_TREE(test_digest__nothing_is_shown_of_no_data),
 		TEST_TREE(test_digest__stays_through_updates),
+		TEST_TREE(test_digest__what_is_only_shown_is_not_stored),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,9 +126,27 @@ static void test_partial_object__is_cut_from_the_text(void **state)
 {
 	struct fixture *f = *state;
 
-	assert_true(partial_object(&f->out, &v1beta1, f->object));
+	assert_true(partial_object(&f->out, &v1beta1, f->object, f->door));
 	assert_str(buf_str(&f->out),
 		"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1beta1\",\"metadata\":" METADATA "}");
+}
+
+static void test_partial_object__has_what_its_door_adds(void **state)
+{
+	struct fixture *f = *state;
+	struct json *shown, *metadata, *annotations;
+	size_t at;
+
+	assert_true(partial_object(&f->out, &plain, f->object, &f->kind->doors[0]));
+	assert_int_equal(json_parse(&shown, &f->arena, buf_str(&f->out), JSON_LIMITS_DEFAULT, &at), 0);
+	metadata = json_copy(&f->arena, json_gets(shown, "metadata"));
+	annotations = json_gets(metadata, "annotations");
+	assert_int_equal(json_text(json_gets(annotations, "annals.dev/digest")).n, 54);
+	assert_int_equal(annotations->n, 1);
+	json_remove(metadata, STR("annotations"));
+	buf_clear(&f->out);
+	json_encode(&f->out, metadata);
+	assert_str(buf_str(&f->out), METADATA);
 }
 
 static void test_include_object__four_spellings(void **state)
@@ -162,6 +180,7 @@ int main(void)
 		WITH_FIXTURE(test_table__includes_what_is_asked),
 		WITH_FIXTURE(test_table__row_of_a_bookmark),
 		WITH_FIXTURE(test_partial_object__is_cut_from_the_text),
+		WITH_FIXTURE(test_partial_object__has_what_its_door_adds),
 		WITH_FIXTURE(test_include_object__four_spellings),
 	};
 

@@ -222,6 +222,28 @@ static void test_mutating__objects_go_through_the_door_that_is_wanted(void **sta
 	close_stage(&s);
 }
 
+/* [{"op":"test","path":"/metadata/annotations/annals.dev~1digest","value":the digest of {}}, and what CHANGES does */
+#define CHANGES_WHAT_IS_SHOWN                                                                      \
+	"{\"response\":{\"allowed\":true,\"patch\":\""                                             \
+	"W3sib3AiOiJ0ZXN0IiwicGF0aCI6Ii9tZXRhZGF0YS9hbm5vdGF0aW9ucy9hbm5hbHMuZGV2fjFkaWdlc3QiLCJ2" \
+	"YWx1ZSI6ImdqZ21ndG1za3A5N2M3OGNxbGo1bjk1NDhubGQ1ZzJtendkeGNoc3piMmM0Nmh0NTdzbmQ3NiJ9LHsi" \
+	"b3AiOiJyZXBsYWNlIiwicGF0aCI6Ii9yZXZpc2lvbiIsInZhbHVlIjo1fV0="                             \
+	"\"}}"
+
+static void test_mutating__a_digest_that_a_door_shows_is_shown_and_not_kept(void **state)
+{
+	STAGE(s, 1, {"\"annals.dev/digest\":\"gjgmgtmskp97", SCRIPT_WHOLE, 200, NULL, CHANGES_WHAT_IS_SHOWN});
+	s.set->v[0].rules[0].groups.v[0] = STR("annals.dev");
+	s.set->v[0].is_equivalent = true;
+	s.q.kind = world_door("apps/v1/controllerrevisions", &s.q.door);
+	const struct webhook_question *q = ask(&s, WEBHOOKS_MUTATING);
+	assert_non_null(q->changed);
+	assert_str(json_text(json_gets(q->changed, "apiVersion")), "apps/v1");
+	world_assert_json(s.world, json_gets(q->changed, "revision"), "5");
+	assert_null(json_gets(json_gets(q->changed, "metadata"), "annotations"));
+	close_stage(&s);
+}
+
 static void test_validating__one_refusal_refuses(void **state)
 {
 	STAGE(s, 2, {NULL, SCRIPT_WHOLE, 200, NULL, ALLOWED}, {NULL, SCRIPT_WHOLE, 200, NULL, DENIED("no")});
@@ -362,6 +384,7 @@ int main(void)
 		API_TEST(test_mutating__failures_are_passed_over_where_the_policy_says_so),
 		API_TEST(test_mutating__a_deletion_cannot_be_changed),
 		API_TEST(test_mutating__objects_go_through_the_door_that_is_wanted),
+		API_TEST(test_mutating__a_digest_that_a_door_shows_is_shown_and_not_kept),
 		API_TEST(test_validating__one_refusal_refuses),
 		API_TEST(test_validating__the_first_refusal_counts),
 		API_TEST(test_validating__all_are_waited_for),
