@@ -1,3 +1,6 @@
+/* Asked of Maintenance/Status, which a member answers by itself, and not of Alarm, which waits for
+ * the quorum: an etcd that is in trouble must not keep this from being told. Only changes are told.
+ * A member that does not answer changes nothing, since silence is the cache's trouble to report. */
 #include "storage/alarms.h"
 
 #include "base/clock.h"

@@ -1,3 +1,6 @@
+/* Time is the version of one key, as in upstream's compact.go: clocks of replicas need not agree,
+ * and a replica that slept finds that time has gone on. A round has memory of its own, because one
+ * that is asked for now may come while the periodic one is under way. */
 #include "storage/compact.h"
 
 #include "base/clock.h"
@@ -28,6 +31,7 @@ struct compactor {
 	struct str key;
 	pthread_t thread;
 
+	/* Guards what follows. Nobody is called while it is held. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
 	bool is_closing;
@@ -97,6 +101,7 @@ static void round_won(struct round *r)
 		round_end(r, STORAGE_OK, 0);
 		return;
 	}
+	/* At the revision of the round before: so history is kept for an interval at least. */
 	r->compact.op.done = on_compact;
 	storage_compact(c->options.storage, &r->compact);
 }

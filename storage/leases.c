@@ -1,3 +1,7 @@
+/* The numbers are upstream's lease manager's: events come in thousands, and a lease for each would
+ * cost etcd more than they do. Time is counted from when a grant was asked for, since etcd cannot
+ * have begun earlier: so nothing is removed before its time. Who comes while a grant is under way
+ * waits for that one. */
 #include "storage/leases.h"
 
 #include "base/clock.h"
@@ -52,6 +56,7 @@ static struct lease_wait *settle(struct leases *l)
 	l->waiters = NULL;
 	l->n_uses = 0;
 	l->id = op->result == STORAGE_OK ? l->grant.id : 0;
+	/* Until then a write under it lives as long as was wanted. */
 	l->good_until_ms = l->asked_ms + (l->grant.ttl_s - l->ttl_s) * 1000;
 	for (struct lease_wait *w = waiters; w; w = w->next) {
 		w->result = op->result;

@@ -1,3 +1,5 @@
+/* Whether a failed write may have happened is what callers decide by. So it stands beside each
+ * result's name: a new result cannot be without an answer. */
 #include "storage/storage.h"
 
 static const struct result_row {

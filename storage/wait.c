@@ -1,3 +1,5 @@
+/* An operation's `done` runs on another thread, perhaps before submit returns. It takes itself away
+ * under the lock, and that is the sign for who waits: no memory is needed beside the operation. */
 #include "storage/storage.h"
 
 #include <pthread.h>

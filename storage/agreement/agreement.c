@@ -1,3 +1,7 @@
+/* Everything follows from what is known: a step computes all of it anew, publishes, tells, and
+ * sends what is due, until nothing changes any more. One thread steps at a time; who comes
+ * meanwhile leaves a mark and goes. The order within a step is the protocol's: nobody acknowledges,
+ * or changes what it writes, before hashes that are not common any more were taken back. */
 #include "storage/agreement/agreement.h"
 
 #include "base/clock.h"
@@ -9,6 +13,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* REVOKE_TIMEOUT_MS: no end of a process waits longer for etcd; the lease runs out by itself. */
 enum { LEASE_S = 10, ID_CHARS = 12, REVOKE_TIMEOUT_MS = 1000, NOTICES_MAX = 64 * 1024 };
 
 /* ---- what follows from what is known ---- */

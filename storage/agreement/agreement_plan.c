@@ -1,3 +1,6 @@
+/* Decided from a view and from nothing else: so the proof can speak of views, and tests can try
+ * every one. What cannot be understood counts against everybody: it freezes what is written rather
+ * than being left out. */
 #include "storage/agreement/agreement_plan.h"
 
 static bool is_other(const struct agreement_self *self, const struct agreement_replica *r)

@@ -1,9 +1,13 @@
+/* Registrations are text that another process wrote, perhaps a newer build. What is not known is
+ * ignored, but what is malformed has a problem and stays: it may stand for a replica that writes
+ * anything. All of it is bounded, since whoever may write to etcd could put anything there. */
 #include "storage/agreement/agreement_table.h"
 
 #include "base/json.h"
 
 #include <stdatomic.h>
 
+/* Ours have a depth of 4; a newer build's may have more. */
 enum { DEPTH_MAX = 8, VALUES_MAX = 8192, VERSIONS_MAX = 32, ID_MAX = 253 };
 
 /* ---- writing a registration ---- */

@@ -1,8 +1,11 @@
+/* Whatever the store is asked counts as busy until it has called back: so freeing waits for the
+ * last callback and needs no promise of the store. A kind is given a new snapshot only when it has
+ * events, or when somebody asks: revisions of other kinds cost it nothing. */
 #include "storage/cache/cache_private.h"
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MESSAGE_MAX = 512 };
+enum { MESSAGE_MAX = 512 }; /* bytes of a line in the log */
 
 void cache_say(struct cache *c, const char *format, ...)
 {

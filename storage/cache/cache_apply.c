@@ -1,3 +1,6 @@
+/* All kinds of a revision are published at once: their feeds are locked, their windows filled, then
+ * all newest snapshots are exchanged under one lock. A reader who knows the revision from one kind
+ * finds it in every other. Watchers are woken last, without that lock. */
 #include "storage/cache/cache_private.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -94,6 +97,7 @@ static void cache_apply_object(struct cache *c, const struct storage_event *e)
 		now = cache_decode(c, f, &f->census, rest, &e->kv);
 		f->is_touched |= !now;
 	}
+	/* One of an unknown version came, changed or went: no event can say what became of it. */
 	if (n_before > n_others || f->census.n_unknown > n_others) {
 		f->lost = e->kv.mod_revision;
 	}

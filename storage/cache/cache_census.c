@@ -1,3 +1,6 @@
+/* Counted by the one writer as objects come and go, so the numbers are exact at a revision and cost
+ * no walk. What cannot be decoded is remembered by its key alone: when that is written again or
+ * deleted, the count must go down by the right one. */
 #include "storage/cache/cache_census.h"
 
 #include "storage/cache/cache_private.h"

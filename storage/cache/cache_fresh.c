@@ -1,9 +1,14 @@
+/* A wait goes through three lists: joining the next round, asking in the present one, waiting for a
+ * revision. However many wait, etcd sees one round at a time, one fence or one proof. All lists are
+ * under the cache's lock, and nobody is called while it is held: those whose waits are over are
+ * collected first. */
 #include "storage/cache/cache_private.h"
 
 enum {
+	/* Of one request to etcd, whatever the deadlines of those who wait for it. */
 	ROUND_TIMEOUT_MS = 5000,
-	FENCE_RETRY_MS = 250,
-	HOLD_MS = 2, /* of the next round, for readers that are still looking */
+	FENCE_RETRY_MS = 250, /* after a proof that was not enough */
+	HOLD_MS = 2,          /* of the next round, for readers that are still looking */
 	PROOF_TIMEOUT_MS = 10000,
 	FENCE_AGAIN_MS = 5000, /* after etcd would not take one */
 	LATE_MS = 20,          /* then the timer ends a hold that nobody else has ended; each time costs two switches */

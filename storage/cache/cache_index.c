@@ -1,3 +1,6 @@
+/* Terms are hashes: entries of all labels have one size and compare without a look at the object. A
+ * load sorts them by bytes instead of by comparing, which is linear, and stable: objects come in
+ * key order, so each term's entries do, too. */
 #include "storage/cache/cache_index.h"
 #include <stdlib.h>
 

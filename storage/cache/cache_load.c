@@ -1,7 +1,12 @@
+/* Two pages are in hand at a time: one is decoded while etcd makes the next. All are of the first
+ * one's revision, so what is loaded was true at one moment. Larger pages are faster (19,000
+ * objects: 0.6 s in pages of 100, 0.2 s in pages of 5,000), but their size in bytes is what memory
+ * and etcd feel: so the limit follows from the objects seen. */
 #include "storage/cache/cache_private.h"
 
 enum {
 	PAGE_FIRST = 100, /* keys; it shows how large objects are */
+	/* Objects may be large, but each page is a trip. */
 	PAGE_MIN = 50,
 	PAGE_MAX = 5000,
 	PAGE_BYTES = 8 * 1024 * 1024, /* what the pages after it should have */
@@ -227,6 +232,7 @@ static void page_take(struct cache *c, const struct storage_range *r)
 	if (c->load.revision == 0) {
 		cache_compare_history(c, &r->op);
 		c->load.revision = r->op.revision;
+		/* Of all keys, also of those that are no objects: proofs compare with it. */
 		c->n_keys = r->count;
 		c->cluster = r->op.cluster;
 	}

@@ -1,8 +1,13 @@
+/* A plan costs a few searches in the index, because nodes know how many entries are below them:
+ * each term's cost is known before anything is walked. Terms are only a way to find candidates. The
+ * whole filter is asked of each of them, so a collision of hashes cannot show a wrong object. */
 #include "storage/cache/cache_private.h"
 #include <assert.h>
 
 enum {
 	MAX_STREAMS = 20, /* values of `k in (...)` merged; with more, another term or all objects are walked */
+	/* Bytes of the stack: namespace and name have 317 together. Beyond is for odd keys in
+	 * etcd. */
 	KEY_ROOM = 1024,
 	KEY_CEILING = 16 * 1024 * 1024,
 };

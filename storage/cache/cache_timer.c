@@ -1,3 +1,6 @@
+/* The completion thread sleeps in gRPC, so the cache has a thread for its times. Each tick says
+ * when it wants to be called again; who needs an earlier time says so under the lock. An idle cache
+ * wakes nobody. */
 #include "storage/cache/cache_private.h"
 
 #include "base/thread.h"

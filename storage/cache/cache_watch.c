@@ -1,3 +1,7 @@
+/* Two costs are kept apart. An event costs the writer a comparison for each armed watcher that it
+ * may concern. Reading is done by the watchers' threads, each at its own pace, from the shared
+ * window: so a slow one costs memory to nobody. Feeds are locked for eight events at a time, which
+ * keeps readers and writer from waiting long for each other. */
 #include "storage/cache/cache_private.h"
 #include <errno.h>
 
@@ -21,6 +25,7 @@ struct cache_watcher {
 	uint64_t next;         /* number of the next event to look at; armed: none before it concerns us */
 	int64_t from_revision; /* events up to here are not wanted */
 	int64_t revision;      /* see cache_watch_revision(), when not armed */
+	/* lost: something that it wanted is gone. restored: what it was told is void, too. */
 	bool is_armed, is_lost, is_restored;
 
 	/* of the thread that calls cache_watch_next() */

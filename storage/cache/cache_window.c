@@ -1,7 +1,12 @@
+/* Events have numbers that are never used again. So a cursor is a number, and whoever fell out of
+ * the window sees it by comparing. Old states are made by taking events back from a known one:
+ * trees share nodes, so that costs what has changed. Pins are charged for what only they keep,
+ * because a page that is never asked for must not hold memory. */
 #include "storage/cache/cache_window.h"
 
 #include "storage/cache/cache_private.h"
 
+/* Places. The ring grows with the events: many kinds have few. */
 enum { WINDOW_FIRST = 64 };
 
 /* ---- events ---- */
@@ -116,6 +121,7 @@ void window_append(struct window *w, struct event *e)
 	}
 	*window_slot(w, w->end++) = e;
 	w->bytes += event_bytes(e);
+	/* The newest one stays, however large: watchers have yet to see it. */
 	while (w->end - w->first > w->max_events || (w->bytes > w->max_bytes && w->end - w->first > 1)) {
 		window_drop(w);
 	}

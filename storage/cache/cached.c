@@ -1,3 +1,7 @@
+/* There are as many of these as objects in etcd, so each is one allocation: the struct, the text,
+ * then what is not in the text. The stored text is scanned and not parsed for its places: annals
+ * wrote nearly all of it, in one spelling. What is spelled otherwise is written anew first, so only
+ * one spelling is ever shown. */
 #include "storage/cache/cache_private.h"
 #include "storage/cache/cached_digest.h"
 #include <inttypes.h>

@@ -1,3 +1,7 @@
+/* Every change first makes the nodes on its way its own, from the root down; below that, what it
+ * changes nobody else can see. So a reader needs a share of the root and no lock. Counts stand
+ * with the parent: a rank costs one look at each level, and nodes that are shared need never be
+ * written. */
 #include "storage/cache/ptree.h"
 #include <assert.h>
 #include <stdatomic.h>

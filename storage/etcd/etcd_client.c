@@ -1,3 +1,7 @@
+/* Everything that happens comes out of one completion queue: answers, posted tasks, and timers
+ * between two events. So streams and timers need no lock; it is only for what other threads put in.
+ * What a batch was started with belongs to gRPC until its tag comes back: nothing of it is touched
+ * meanwhile, but to cancel it. */
 #include "storage/etcd/etcd_client.h"
 
 #include "base/clock.h"

@@ -1,3 +1,6 @@
+/* protobuf-c gets its memory from arenas: a message with thousands of parts costs a few
+ * allocations, and goes at once. Requests are built beside the operation whose texts they point to.
+ * An answer that is malformed is an error and never half an answer. */
 #include "storage/etcd/etcd_codec.h"
 
 #include "proto/rpc.pb-c.h"
@@ -203,6 +206,7 @@ const ProtobufCMessage *etcd_encode_watch(struct arena *a, const struct storage_
 	create->key = bytes_of(w->key);
 	create->range_end = bytes_of(w->range_end);
 	create->start_revision = start_revision;
+	/* Without that, one revision with many changes could exceed what gRPC takes. */
 	create->fragment = true;
 	Etcdserverpb__WatchRequest *m = message_new(a, &etcdserverpb__watch_request__descriptor);
 	m->request_union_case = ETCDSERVERPB__WATCH_REQUEST__REQUEST_UNION_CREATE_REQUEST;
@@ -367,6 +371,7 @@ enum storage_result etcd_decode_keep_alive(struct storage_op *op, struct str bod
 	}
 	decode_header(op, m->header);
 	l->ttl_s = m->ttl;
+	/* etcd says nothing else of a lease that it does not know. */
 	return m->ttl > 0 ? STORAGE_OK : STORAGE_LEASE_GONE;
 }
 

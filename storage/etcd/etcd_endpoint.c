@@ -1,3 +1,5 @@
+/* gRPC takes nearly any text for a target, and complains of it at the first call. So the form is
+ * checked here, at the start, where the one who wrote the flag sees it. */
 #include "storage/etcd/etcd_endpoint.h"
 
 #include <errno.h>

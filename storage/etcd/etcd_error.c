@@ -1,3 +1,6 @@
+/* etcd's codes do not tell a refusal from a loss: UNAVAILABLE is both. Its texts do, so rules look
+ * for those first, in order, and the codes alone come last. What no rule knows counts as "perhaps"
+ * for a write: a wrong "no" would make somebody write twice. */
 #include "storage/etcd/etcd_error.h"
 
 /* https://github.com/grpc/grpc/blob/master/doc/statuscodes.md; <grpc/status.h> has them too, behind the fence. */

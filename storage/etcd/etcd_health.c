@@ -1,3 +1,6 @@
+/* The doctor's questions go to one endpoint each, over a connection of their own: the store's would
+ * go on to another endpoint, and hide which of them is ill. Each may fail alone, and its reason is
+ * told in its place. */
 #include "storage/etcd/etcd_health.h"
 
 #include "proto/rpc.pb-c.h"

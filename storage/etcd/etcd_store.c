@@ -1,3 +1,6 @@
+/* Each operation is a row: etcd's method, how to write it, how to read the answer. A transaction
+ * that only reads is another row than one that may write: it may be sent again when its answer is
+ * lost. */
 #include "storage/etcd/etcd.h"
 #include "storage/etcd/etcd_client.h"
 #include "storage/etcd/etcd_codec.h"

@@ -1,3 +1,7 @@
+/* A machine on the completion thread: open a stream, prove that its history is the one that was
+ * followed, deliver, and when it breaks begin again behind what was delivered. The lock guards only
+ * the list, in which a cancel from another thread looks for a watch that may have ended. Every
+ * answer of a stream that is being left counts for nothing. */
 #include "storage/etcd/etcd_watch.h"
 
 #include "storage/etcd/etcd_codec.h"

@@ -1,3 +1,7 @@
+/* etcd's twin, down to its limits and the texts of its errors: tests/contract holds both to the
+ * same cases. Callbacks come from a thread of its own, never from within a call, as those of etcd
+ * do: code that could not bear that would pass here and fail there. Without that thread (manual),
+ * tests decide the order of everything. */
 #include "storage/memory/memory.h"
 
 #include "base/clock.h"
@@ -40,6 +44,7 @@ struct memory {
 	uint64_t cluster;
 	atomic_bool is_full;
 
+	/* Guards what follows. */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
 	struct list inbox;      /* job.node */

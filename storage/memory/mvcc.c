@@ -1,3 +1,6 @@
+/* Sorted arrays and linked versions: enough for tests, and plain enough to be believed as the
+ * measure of others. A deleted key stays with its past until compaction, since older revisions may
+ * still be read. */
 #include "storage/memory/mvcc.h"
 
 #include <stdlib.h>
@@ -259,6 +262,7 @@ static bool key_compact(struct mvcc *m, struct mvcc_key *key, int64_t at_revisio
 	while (*link && (*link)->event.kv.mod_revision > at_revision) {
 		link = &(*link)->older;
 	}
+	/* What a read at that very revision shows is kept; a deletion shows nothing. */
 	if (*link && (*link)->event.type == EVENT_PUT) {
 		link = &(*link)->older;
 	}
