@@ -1,3 +1,6 @@
+/* One object is followed with an informer rather than asked for: whose certificates count must
+ * change within a moment of the ConfigMap. Callbacks are made under the lock, so that stopping can
+ * promise that none is under way. */
 #include "delegation/cluster_trust.h"
 
 #include "client/informer.h"
@@ -90,6 +93,7 @@ static void on_add(void *ctx, struct item *item, bool is_initial _unused_)
 static void on_update(void *ctx, struct item *old, struct item *item)
 {
 	const struct json *before = json_gets(old->object, "data"), *now = json_gets(item->object, "data");
+	/* Each new verifier makes every connection's verdict be passed again. */
 	if (!before || !now || !json_equal(before, now)) {
 		take(ctx, item->object);
 	}

@@ -1,3 +1,6 @@
+/* Every half is believed whole or not at all. A list that cannot be read must not look like an
+ * empty one, which lets any name be a front proxy's: so reading begins with a struct that believes
+ * nobody, and only a good one replaces it. */
 #include "delegation/cluster_trust_read.h"
 
 #include "api/model/members.h"

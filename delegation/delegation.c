@@ -1,3 +1,7 @@
+/* It ends in three steps, each needed for the next. Stop: every question ends, and no new one
+ * begins. The clients end, and with them the threads that call back. Only then the parts go. Three
+ * kubeconfigs may name three servers or users, so there are up to three clients; where one is not
+ * given, the core one serves. */
 #include "delegation/delegation.h"
 
 #include "delegation/cluster_trust.h"
@@ -232,6 +236,7 @@ void delegation_stop(struct delegation *d)
 	namespaces_stop(d->namespaces);
 	webhooks_stop(d->webhooks);
 	trust_follower_stop(d->trust);
+	/* Behind the parts: what they have under way has been told by now. */
 	stop_link(&d->token_link);
 	stop_link(&d->access_link);
 	stop_link(&d->core);

@@ -1,3 +1,6 @@
+/* The ceilings and what is kept are upstream's webhook authorizer's; shares for each user are ours,
+ * because one client with a thousand questions must not keep all others waiting. Answers that allow
+ * and others have a time each, as flags say. */
 #include "delegation/reviews/access_reviews.h"
 
 #include "api/model/members.h"

@@ -1,3 +1,6 @@
+/* An entry whose time is over is not given but stays, until room is needed: that its asker had a
+ * good answer before is what lets known clients go first (flights.h). Keys are counted twice, for
+ * the map has its own copy. */
 #include "delegation/reviews/answers.h"
 
 struct answer_entry {

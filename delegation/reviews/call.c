@@ -1,3 +1,6 @@
+/* Which answers are tried again is upstream's DefaultShouldRetry, and failures have client-go's
+ * words, since they end in messages that people search for. Beyond upstream, a connection that
+ * ended without an answer is tried again, too: reviews change nothing (docs/deviations.md). */
 #include "delegation/reviews/call.h"
 
 #include "api/model/members.h"
@@ -6,6 +9,7 @@
 
 enum {
 	TRIES_MAX = 5,
+	/* Upstream's webhook clients: half as much again each time, and a fifth by chance. */
 	FIRST_PAUSE_MS = 500,
 	ANSWER_MAX = 4 << 20, /* bytes: a review comes back whole, with all the groups it was sent with */
 	TREE_MAX = 32 << 20,

@@ -1,6 +1,9 @@
+/* A source that may begin something is in its class's ring, exactly then. After its turn it goes to
+ * the end. So the next one is always the ring's first, and nothing is searched. A source exists
+ * while somebody refers to it. */
 #include "delegation/reviews/fair_queue.h"
 
-enum { KEY_PREFIX = 1 };
+enum { KEY_PREFIX = 1 }; /* byte, of the class */
 
 void fair_queue_init(struct fair_queue *t, const struct fair_queue_limits *limits)
 {

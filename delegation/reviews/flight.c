@@ -1,10 +1,14 @@
+/* A flight outlives its askers' patience and not their memory: each who waits has his part in his
+ * question's arena, and is off the list before he is told. Everybody is told without the lock, for
+ * `done` may ask the next question at once. */
 #include "delegation/reviews/flights_private.h"
 
 #include "base/clock.h"
 
 enum {
+	/* Where there is no limit for all tries: deadlines of those who wait end it long before. */
 	FLIGHT_MAX_MS = 60 * 60 * 1000,
-	KEPT_KEY_MAX = 64 << 10,
+	KEPT_KEY_MAX = 64 << 10, /* bytes: others are answered, but not remembered */
 };
 
 /* ---- who waits ---- */

@@ -1,12 +1,18 @@
+/* The asking half: look in memory, join a flight that is under way, or begin one, all under one
+ * short lock. Nothing is sent here. A flight is put on a list, and the client's thread is woken
+ * once for however many. After the client's end nobody would come for that list, so whoever finds
+ * that out ends it. */
 #include "delegation/reviews/flights_private.h"
 
 #include "base/clock.h"
 
 enum {
+	/* Together with the bytes: what a burst of different questions can take of memory. */
 	FLIGHTS_MAX = 4096, /* under way or waiting for their turn */
 	FLIGHTS_BYTES_MAX = 32 << 20,
 	WAITING_MAX = 16384,
 	RUNNING_MAX = 64, /* at once: each takes a connection */
+	/* So a flood of unknown tokens leaves a quarter to those who had an answer before. */
 	RUNNING_STRANGERS_MAX = 48,
 };
 

@@ -1,3 +1,6 @@
+/* The client's thread's half: it alone begins, ends and frees flights, so only lists that askers
+ * see need the lock. One timer serves all deadlines, armed for the earliest. Those to be ended are
+ * collected first: ending one calls others back, who may ask again. */
 #include "delegation/reviews/flights_private.h"
 
 #include "base/clock.h"

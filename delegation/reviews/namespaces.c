@@ -1,3 +1,6 @@
+/* That a namespace is there is believed of the informer, that it is absent is not: it may just have
+ * been made. Then the server is asked live. Such a question is shared with nobody: another's answer
+ * may be older than what this asker has seen. */
 #include "delegation/reviews/namespaces.h"
 
 #include "api/model/members.h"

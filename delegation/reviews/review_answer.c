@@ -1,3 +1,6 @@
+/* Read with schemas as strictly as Go's decoder reads it: a status of another type might say
+ * "allowed" to one reader and not to another. Only the status is read; the rest is our own
+ * question, come back. */
 #include "delegation/reviews/review_answer.h"
 
 #include "api/model/members.h"

@@ -1,3 +1,5 @@
+/* A lock is enough here: a count follows a trip to another server. Codes are a row each, in the
+ * order in which they first come, and the last row takes what does not fit. */
 #include "delegation/reviews/review_metrics.h"
 
 #include "base/exposition.h"

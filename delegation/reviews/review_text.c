@@ -1,3 +1,6 @@
+/* The key is binary, with lengths, so that no two different questions spell alike: a separator
+ * could be part of a group's name. Everything that the review says is in it, selectors too. An
+ * answer for one question must never be given to another. */
 #include "delegation/reviews/review_text.h"
 
 #include "api/select/selector.h"

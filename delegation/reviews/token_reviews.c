@@ -1,3 +1,6 @@
+/* Anybody can send any number of made-up tokens, each a question to the cluster. So strangers wait
+ * in a class of their own, by address; a token that had a good answer goes before them. Answers
+ * that name nobody are kept apart and pushed out by one another only. */
 #include "delegation/reviews/token_reviews.h"
 
 #include "api/model/members.h"

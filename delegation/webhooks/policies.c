@@ -1,3 +1,6 @@
+/* There is no CEL here. An administrator whose policy is not applied would believe in a
+ * protection that is not there: so each policy that means our kinds is told once, when it comes
+ * to mean them. */
 #include "delegation/webhooks/policies.h"
 
 #include "api/model/members.h"
@@ -16,7 +19,7 @@ struct policies {
 	struct client *client;
 	void (*on_notice)(void *ctx, struct str text);
 	void *ctx;
-	struct followed followed[2];
+	struct followed followed[2]; /* of `resources` */
 };
 
 static const struct {

@@ -1,3 +1,7 @@
+/* A configuration is taken apart once, so that asking costs only comparisons. Webhooks that could
+ * never mean a kind of ours are dropped here, so that in most clusters a write costs one load from
+ * memory. One that cannot be asked is kept with its problem: failurePolicy decides what that means,
+ * at each write. */
 #include "delegation/webhooks/webhook.h"
 
 #include "api/model/members.h"

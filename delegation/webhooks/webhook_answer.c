@@ -1,3 +1,6 @@
+/* Three outcomes must not be mixed up. A denial is the webhook's word. A failure is for
+ * failurePolicy to judge. An error refuses in any case, as a dry run that the webhook cannot do.
+ * Codes and sentences are upstream's, because clients show them. */
 #include "delegation/webhooks/webhook_answer.h"
 
 #include "api/model/members.h"

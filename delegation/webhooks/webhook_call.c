@@ -1,3 +1,7 @@
+/* Nothing is sent where the outcome is known without the webhook: a dry run that it cannot do, a
+ * version of reviews that it does not take, an address that is none. Its time is its own limit
+ * within what the request has left. Redirects and repetitions are not followed: one question has
+ * one answer. */
 #include "delegation/webhooks/webhook_call.h"
 
 #include "base/clock.h"

@@ -1,3 +1,6 @@
+/* Upstream's predicates, over tables of texts. An object is asked of both its states: whoever takes
+ * a label off must not escape the webhook that selects it. Equivalent rules are tried on the kind's
+ * other doors, since all lead to one object. */
 #include "delegation/webhooks/webhook_match.h"
 
 static bool has_or_all(const struct texts *t, struct str wanted)

@@ -1,3 +1,6 @@
+/* A series is keyed by the text of its labels: they hold names from configurations, so their number
+ * is bounded here rather than by what they are. The lock is taken once for each webhook that was
+ * asked, which is nothing beside the asking. */
 #include "delegation/webhooks/webhook_metrics.h"
 
 #include "base/exposition.h"

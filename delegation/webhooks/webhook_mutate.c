@@ -1,3 +1,7 @@
+/* Order matters here as in upstream: configurations by name, and each webhook sees what those
+ * before it made. A call is one step of the round. It goes on wherever the answer came, so no
+ * thread waits. Annotations are numbered by round and place, as upstream's, which lets audit logs
+ * be compared. */
 #include "delegation/webhooks/webhook_patch.h"
 #include "delegation/webhooks/webhook_round.h"
 
@@ -103,6 +107,7 @@ static bool take(struct webhook_round *r)
 	}
 	if (patched.has_changed) {
 		m->has_changed = true;
+		/* Only those that saw the object before: who comes later sees it anyway. */
 		want_again(m, r->set->n);
 	}
 	m->were_asked[m->at] = m->were_asked[m->at] || c->hook->is_reinvocable;

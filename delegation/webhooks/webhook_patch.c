@@ -1,3 +1,7 @@
+/* A patch is applied to the object as the webhook saw it, through its door. Then it is decoded like
+ * a client's, so a webhook can make no object that a client could not. What cannot be decoded is
+ * the webhook's failure; what cannot be applied refuses the write: it has answered, but not about
+ * this object. */
 #include "delegation/webhooks/webhook_patch.h"
 
 #include "api/patch/patch.h"

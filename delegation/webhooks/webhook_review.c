@@ -1,3 +1,6 @@
+/* kind and resource name the door through which the webhook wants to see the write, requestKind and
+ * requestResource the one that the client used: webhooks tell both apart. The tree lives as long as
+ * its text is being written. */
 #include "delegation/webhooks/webhook_review.h"
 
 static struct json *text(struct arena *a, const char *s)

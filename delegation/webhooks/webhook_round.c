@@ -1,3 +1,7 @@
+/* What both ways of asking share: labels of the namespace, matching, and what an answer leaves
+ * behind. Labels are looked up when the first webhook needs them, and kept: all webhooks of a
+ * round see the same. A round keeps the set it began with, whatever happens to configurations
+ * meanwhile. */
 #include "delegation/webhooks/webhook_round.h"
 
 #include "api/model/members.h"

@@ -1,3 +1,6 @@
+/* Types with Go's names, so that what cannot be decoded is told in the words of Go's decoder.
+ * Pointers of Go's struct keep what is empty (FIELD_KEEP_EMPTY): an absent status and an empty one
+ * mean different things. */
 #include "delegation/webhooks/webhook_schema.h"
 
 #include "api/review/review_schema.h"

@@ -1,3 +1,6 @@
+/* Whoever asks takes a reference under a lock held for that alone; the set never changes. Until
+ * configurations have been listed there is no set, and writes wait: an unknown webhook is not an
+ * absent one. `may_have` spares even the lock where there are none. */
 #include "delegation/webhooks/webhook_store.h"
 
 #include <pthread.h>
@@ -20,6 +23,7 @@ struct followed {
 
 struct webhook_store {
 	struct webhook_store_options options;
+	/* Guards the phases' `set`. */
 	pthread_mutex_t lock;
 	struct followed phases[2]; /* of enum webhook_phase */
 };

@@ -1,3 +1,6 @@
+/* Validating webhooks change nothing, so all may look at once. Choosing them begins anew when
+ * labels have come, and nothing is sent before all are chosen: a refusal by a selector must not
+ * leave questions under way. */
 #include "delegation/webhooks/webhook_round.h"
 
 #include <stdatomic.h>

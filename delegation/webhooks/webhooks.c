@@ -1,3 +1,7 @@
+/* A write that comes before the configurations are known waits for them, ten seconds as in
+ * upstream, and is then refused: to let it through would be to skip a webhook. Nothing tells
+ * when they come, so a timer looks, while anybody waits. The lock is never held while a round
+ * goes on. */
 #include "delegation/webhooks/webhooks.h"
 
 #include "base/clock.h"
