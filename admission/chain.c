@@ -1,3 +1,5 @@
+/* The order of the chain is a decision, not an accident of registration: so it is one table, read
+ * from top to bottom. Rules are pure, and see other objects through the attributes only. */
 #include "admission/rules.h"
 
 /* Refusals that need no look at the object come first; what computes from the object's data comes after what may restore it. */

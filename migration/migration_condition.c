@@ -1,3 +1,5 @@
+/* lastTransitionTime moves when the status does, and stays when only reason or message change: so
+ * the API's conventions have it. That is why a condition is made from the one before it. */
 #include "migration/migration_condition.h"
 
 #include "api/model/members.h"

@@ -1,3 +1,6 @@
+/* The order of questions is what a StorageMigration says: what can never succeed fails before
+ * anything is waited for, and what waits says for what. Nothing here knows of etcd, the cache or
+ * time but as facts: each case is a row in a unit test. */
 #include "migration/migration_plan.h"
 
 #include "api/model/members.h"

@@ -1,3 +1,6 @@
+/* A thread of its own may block, so its work reads as a sequence. Before it looks it waits until
+ * the cache has its own last write: deciding by what it has changed itself would do everything
+ * twice. After a doubt it waits until the cache is as fresh as etcd. */
 #include "migration/migrator_private.h"
 
 #include "base/clock.h"
@@ -8,6 +11,8 @@
 #include <inttypes.h>
 
 enum {
+	/* Whatever has changed of replicas is said at once; this is for objects and for etcd's
+	 * troubles. */
 	POLL_MS = 1000,
 	REPORT_MS = 10000,
 	RECORD_MS = 1000, /* between two records of the progress of a migration */

@@ -1,3 +1,6 @@
+/* What replicas say is taken from one view, and what is stored from one census. A replica that
+ * cannot be understood makes nothing common: it may write anything. Sentences name a few replicas
+ * and count the others, since there may be 64. */
 #include "migration/version_plan.h"
 
 #include "api/model/members.h"
@@ -5,6 +8,7 @@
 #include "migration/migration_condition.h"
 #include "storage/agreement/agreement_plan.h"
 
+/* In a sentence for people, which has a ceiling in bytes besides. */
 enum { REPLICAS_NAMED = 8, SENTENCE_MAX = 4096 };
 
 bool kind_has_version(const struct kind *k, bool is_standalone)
