@@ -284,6 +284,7 @@ int audit_file_write(struct audit_file *f, struct str lines, size_t *ret_n_lost)
 	*ret_n_lost = 0;
 	while (lines.n > 0) {
 		size_t n = problem ? lines.n : fitting(f, lines);
+		/* An empty file is not set aside for a line that no file would hold. */
 		if (n == 0 && f->size > 0) {
 			problem = rotate(f);
 			continue;

@@ -32,6 +32,7 @@ enum {
 	PROBE_SLACK_MS = 20,   /* the kernel's clock for received data ticks every 4-10 ms */
 	LINGER_MS = 2000,
 	LINGER_MAX = 256, /* at a time */
+	/* Of one client. Who goes on to send is cut, and its answer may be lost to it. */
 	LINGER_BYTES = 8 << 20,
 };
 

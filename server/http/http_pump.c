@@ -31,6 +31,8 @@ enum {
 struct pump_thread {
 	pthread_t id;
 	int epoll, wakeup; /* wakeup: an eventfd in epoll */
+	/* Anybody pushes, this thread takes all at once: so no push can be fooled by what came
+	 * back. */
 	_Atomic(struct pump_stream *) woken;
 	_Atomic bool is_stopping;
 	struct list runnable; /* of pump_stream.link */

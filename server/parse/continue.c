@@ -181,6 +181,7 @@ int continue_token_parse(struct continue_token *ret, struct str text, struct are
 	if (!is_clean(without_slash(token.start))) {
 		return refuse(st, token.start);
 	}
+	/* Upstream takes every negative one for "go on with what is newest". */
 	*ret = (struct continue_token){token.revision < 0 ? -1 : token.revision, without_slash(token.start)};
 	return 0;
 }

@@ -28,6 +28,7 @@ bool budget_charge(struct budget *b, size_t *charged, size_t wanted)
 {
 	pthread_mutex_lock(&b->lock);
 	size_t others = b->used - *charged;
+	/* Less is always granted, and so is anything to one who would be alone. */
 	bool is_granted = wanted <= *charged || others == 0 || (others <= b->limit && wanted <= b->limit - others);
 	if (is_granted) {
 		b->returned += *charged > wanted ? *charged - wanted : 0;

@@ -212,12 +212,14 @@ static uint64_t hash_add(uint64_t hash, const struct cached *o, uint64_t name_ha
 static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 {
 	const struct cached *first = g->items[g->item];
+	/* The first of a list has no comma before it, and so is another run. */
 	uint64_t place[] = {first->kind->index, g->item == 0, str_hash(first->ns)};
 	struct str ns = first->ns;
 	size_t i = g->item;
 	bool is_end = false;
 
 	*id = (struct run_id){.hash = str_hash((struct str){(const char *)place, sizeof(place)})};
+	/* It ends with its namespace: a list of one namespace finds what a list of all has left. */
 	while (i < g->n_items && !is_end && str_eq(g->items[i]->ns, ns)) {
 		const struct cached *o = g->items[i];
 		uint64_t name_hash = str_hash(o->name);

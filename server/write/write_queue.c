@@ -14,6 +14,7 @@
 enum { BUCKETS = 64, LOOK_MS = 1000, PATIENCE_MS = 2000 };
 
 struct write_queue {
+	/* Guards what follows, and what is the queue's of each turn. */
 	pthread_mutex_t lock;
 	pthread_cond_t cond; /* somebody has fallen asleep, or it is over */
 	struct list buckets[BUCKETS]; /* of struct write_turn, in the order in which they came */
