@@ -236,7 +236,7 @@ void delegation_stop(struct delegation *d)
 	namespaces_stop(d->namespaces);
 	webhooks_stop(d->webhooks);
 	trust_follower_stop(d->trust);
-	/* Behind the parts: what they have under way has been told by now. */
+	/* Behind the parts: a client that has stopped could not carry out their ends. */
 	stop_link(&d->token_link);
 	stop_link(&d->access_link);
 	stop_link(&d->core);
