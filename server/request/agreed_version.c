@@ -142,7 +142,8 @@ struct discovery *agreed_version_discovery(struct server *s)
 {
 	const struct door *common[KIND_COUNT_MAX] = {NULL};
 
-	/* Taken before the agreement's own lock, never behind it. */
+	/* Guards the pointer. What is common is read from atomics, so nothing else is locked under
+	 * it. */
 	pthread_mutex_lock(&s->discovery_lock);
 	read_common(s, common); /* under the lock: what is shown never goes back to what was read before */
 	if (!s->discovery || !discovery_shows(s->discovery, common)) {

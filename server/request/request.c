@@ -1,5 +1,5 @@
-/* Facts about a request are derived from its route each time they are asked for. None of them is
- * stored beside it, so none can be out of step with it. */
+/* Small questions that all phases ask of their request. What follows from the route is made from it
+ * when it is asked for: a second copy would have to be kept in step. */
 #include "server/request/request.h"
 
 #include "api/apply/managed.h"

@@ -1,6 +1,7 @@
-/* Reads two objects behind one read index, so that both are of one moment. It is a read of both:
- * who may see the one need not see the other, and the second is authorized here. Everything is made
- * in the request's own arena: two large revisions meet its ceiling, and get a 422 that says so. */
+/* Both objects are read behind one read index, so neither is older than the question; their data
+ * never changes. It is a read of both: who may see the one need not see the other, so the second is
+ * authorized here. Everything is made in the request's own arena: two large revisions meet its
+ * ceiling, and get a 422 that says so. */
 #include "server/verbs/diff.h"
 
 #include "api/patch/diff.h"
