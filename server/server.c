@@ -156,6 +156,7 @@ static void server_set_defaults(struct server *s)
 	o->http.max_body = o->http.max_body ? o->http.max_body : (size_t)3 << 20;
 	o->prefix = arena_dup(&s->arena, o->prefix);
 	o->version = arena_dup(&s->arena, o->version);
+	/* Clients must be asked for certificates before it is known whose are believed. */
 	o->http.is_trust_set_later = o->delegates != NULL;
 	o->http.handler = (struct http_handler){.ctx = s,
 						.on_headers = request_on_headers,
@@ -284,6 +285,7 @@ bool server_drain(struct server *s, int64_t delay_ms, int64_t timeout_ms)
 {
 	struct timespec delay = {.tv_sec = delay_ms / 1000, .tv_nsec = delay_ms % 1000 * 1000000};
 
+	/* Before anything is refused: load balancers need time to hear of it. */
 	atomic_store(&s->is_draining, true);
 	http_server_leave(s->http);
 	while (delay_ms > 0 && nanosleep(&delay, &delay)) {
@@ -306,6 +308,7 @@ struct server *server_free(struct server *s)
 	if (!s) {
 		return NULL;
 	}
+	/* First: from here on no request is under way. */
 	s->http = http_server_free(s->http);
 	s->accesslog = accesslog_free(s->accesslog);
 	s->audit = audit_free(s->audit);
@@ -345,6 +348,7 @@ static int bootstrap_namespace(struct server *s, const struct agreement_ticket *
 	s->namespaces->prepare_create(ns, &a);
 	object_encode_stored(&stored, ns, ticket->version);
 	struct str key = key_object(&a, s->options.prefix, STR(""), str_of(s->namespaces->resource), STR(""), str_of(name));
+	/* If it is not there. Another replica may be making it at the same time. */
 	struct storage_compare compares[] = {storage_compare_mod(key, 0), agreement_guard(ticket)};
 	struct storage_step put = {.kind = STEP_PUT, .key = key, .value = buf_str(&stored)},
 			    look = {.kind = STEP_GET, .key = key, .keys_only = true};

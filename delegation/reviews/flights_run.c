@@ -73,6 +73,7 @@ void flights_on_call_done(struct call *c)
 	fair_queue_end(&f->fair_queue, &flight->turn);
 	pthread_mutex_unlock(&f->lock);
 	flight_land(f, flight, &found, buf_str(&why));
+	/* Its place is free. */
 	begin_some(f);
 }
 
@@ -129,6 +130,7 @@ static void look_at(struct flights *f, struct flight *flight, struct look *look)
 			look->soonest_ms = MIN(look->soonest_ms, deadline_ms);
 		}
 	}
+	/* Nobody waits any more: its answer would be for nobody. */
 	if (list_is_empty(&flight->waiting)) {
 		flight_close(f, flight);
 		list_remove(&flight->doomed);

@@ -480,5 +480,6 @@ struct audit_decision audit_policy_decide(const struct audit_policy *p, const st
 			return (struct audit_decision){rule->level, rule->omitted_stages, omits && omits->boolean};
 		}
 	}
+	/* As upstream: what no rule means is not audited. */
 	return (struct audit_decision){.level = AUDIT_NONE};
 }

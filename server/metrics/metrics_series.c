@@ -111,6 +111,8 @@ struct series *series_find(struct series_table *t, const struct metrics_labels *
 		_Atomic(struct series *) *slot = &t->slots[at % SERIES_MAX];
 		struct series *s = atomic_load_explicit(slot, memory_order_acquire);
 		if (!s) {
+			/* Somebody else may have filled it meanwhile, with other labels: then the
+			 * search goes on. */
 			s = slot_fill(t, slot, labels);
 		}
 		if (s == &t->other || labels_equal(&s->labels, labels)) {

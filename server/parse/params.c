@@ -55,6 +55,7 @@ bool url_unescape(struct str s, bool plus_is_space, struct arena *a, struct str 
 	return true;
 }
 
+/* False: the pair is dropped, and the rest counts all the same (surprises.md 22). */
 static bool param_parse(struct param *ret, struct str pair, struct arena *a)
 {
 	struct str name, value;
@@ -76,6 +77,7 @@ bool params_parse(struct params *ret, struct str query, struct arena *a)
 		pairs += query.p[i] == '&';
 	}
 	*ret = (struct params){0};
+	/* Each pair takes memory before anybody is known. */
 	if (pairs > PARAMS_MAX) {
 		return false;
 	}
@@ -126,6 +128,7 @@ size_t params_all(const struct params *p, const char *name, struct arena *a, str
 	return n;
 }
 
+/* apimachinery's Convert_Slice_string_To_bool: anything else is true, "maybe" as well. */
 static bool text_to_bool(struct str s)
 {
 	return s.n > 0 && !str_is(s, "0") && !str_eq_nocase(s, STR("false"));
@@ -221,6 +224,8 @@ int list_version_parse(struct list_options *o, bool is_watch, struct status *st)
 	uint64_t version = 0;
 
 	if (o->resource_version.n == 0 || str_to_uint64(o->resource_version, &version)) {
+		/* Upstream has 64 bits without a sign. A version beyond ours is one that has not
+		 * come. */
 		o->version = version > INT64_MAX ? INT64_MAX : (int64_t)version;
 		return 0;
 	}
@@ -289,6 +294,7 @@ static void dry_run_check(const struct str *v, size_t n, bool *ret, struct field
 
 	*ret = false;
 	for (size_t i = 0; i < n; i++) {
+		/* The whole list is shown as the bad value, as upstream shows it, and told once. */
 		if (!str_is(v[i], "All")) {
 			buf_init(&text, 64 << 10);
 			json_encode(&text, strings_to_json(v, n, e->arena));
@@ -462,6 +468,7 @@ static int delete_propagation(struct delete_options *o, const struct json *body,
 	if (!policy) {
 		return 0;
 	}
+	/* Which of both was meant cannot be known. */
 	if (orphan) {
 		field_invalid_str(e, path, json_text(policy), "orphanDependents and deletionPropagation cannot be both set");
 	}

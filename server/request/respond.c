@@ -117,6 +117,7 @@ void reply_status(struct request *q)
 		http_add_header(q->x, "Retry-After", arena_printf(q->a, "%d", q->st.retry_after_s));
 	}
 	struct json *status = status_to_json(&q->st, q->a);
+	/* Upstream's audit shows no Status of these. */
 	if (q->st.code == 406) {
 		request_audit_answer_bare(q);
 	}

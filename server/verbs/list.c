@@ -11,7 +11,9 @@
 #include "server/request/wait.h"
 #include "server/verbs/verbs.h"
 
+/* As upstream waits for a version that has not come (surprises.md 27). */
 #define FUTURE_TIMEOUT_MS 3000
+/* Smaller ones are made at once: one buffer costs less than a stream. */
 #define STREAM_MIN_BYTES ((size_t)64 << 10)
 
 static const char expired_continue[] =
@@ -81,6 +83,7 @@ static void listing_found(struct request *q, struct listing *l)
 {
 	listing_collect(q, l);
 	if (l->is_limited) {
+		/* The next page is to be of this very state. */
 		cache_snapshot_pin(q->server->options.cache, l->snapshot);
 	}
 	l->next(q, l);
@@ -111,6 +114,7 @@ static struct str start_behind(const struct request *q, const struct cached *las
 	return arena_dup(q->a, buf_str(&start));
 }
 
+/* The other way round: what a token says, of a whole key. */
 static struct str token_start(const struct request *q, struct str key)
 {
 	struct str ns = request_ns(q);
@@ -209,6 +213,8 @@ static void listing_choose(struct request *q, struct listing *l)
 	/* What has just been created is to be deleted, too: any version may be shown, so the present one. */
 	bool is_newest = !has_version || (is_any && (is_exact || l->is_in_pages));
 
+	/* resourceVersion=0 means any state, and then upstream ignores the limit (surprises.md
+	 * 28). */
 	if (is_any && o->match != MATCH_EXACT) {
 		l->options.limit = 0;
 	}
@@ -397,6 +403,7 @@ static void reply_list_stream(struct request *q, struct list_stream *s, uint64_t
 			.items = s->listing.items,
 			.n_items = s->listing.n_items,
 		};
+		/* Nobody knows before all of it is compressed. */
 		length = HTTP_LENGTH_UNKNOWN;
 		http_add_header(q->x, "Content-Encoding", STR("gzip"));
 		http_add_header(q->x, "Vary", STR("Accept-Encoding"));
@@ -455,6 +462,7 @@ static bool list_items_table(struct buf *out, struct request *q, const struct li
 	struct arena scratch;
 	bool ok = table_begin(out, q->route.kind, q->route.door, &q->media, list_metadata(q, l), true);
 
+	/* Of one object at a time. */
 	arena_init(&scratch, (size_t)16 << 20);
 	for (size_t i = 0; i < l->n_items && ok; i++) {
 		ok = table_row(out, q->route.kind, q->route.door, &q->media, include, l->items[i], i == 0, &world, &scratch);

@@ -243,6 +243,7 @@ static void row_put(struct agreement_table *t, struct str id, const struct stora
 {
 	struct agreement_row *row = agreement_table_find(t, id);
 
+	/* Answers and events may tell the same twice, in any order. */
 	if (row && row->entry->replica.mod_revision >= kv->mod_revision) {
 		return;
 	}
@@ -250,6 +251,7 @@ static void row_put(struct agreement_table *t, struct str id, const struct stora
 		entry_unref(row->entry);
 		row->entry = entry_new(id, kv);
 	} else if (t->n == AGREEMENT_REPLICAS_MAX) {
+		/* Which one is missing does not matter: nothing is common then. */
 		t->is_overfull = true;
 	} else {
 		size_t at = row_place(t, id);

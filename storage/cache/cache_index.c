@@ -160,6 +160,7 @@ static void object_unref(const struct ptree_entry *e)
 }
 
 static const struct ptree_ops object_ops = {object_cmp, object_ref, object_unref};
+/* Without references: the objects' tree of the same snapshot holds them. */
 static const struct ptree_ops index_ops = {index_cmp, NULL, NULL};
 
 void roots_init(struct roots *r)

@@ -376,6 +376,7 @@ static void root_shrink(struct ptree *t)
 
 bool ptree_remove(struct ptree *t, const void *key)
 {
+	/* Looked up first, lest a removal of nothing copy the whole way down. */
 	if (!ptree_get(t, key)) {
 		return false;
 	}

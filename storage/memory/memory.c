@@ -298,6 +298,7 @@ static enum storage_result execute_txn(struct memory *m, struct storage_op *op)
 	if (!leases_exist(m, steps, n)) {
 		return fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
 	}
+	/* UNKNOWN as of etcd, where the write that crosses the quota is applied and yet refused. */
 	if (atomic_load(&m->is_full) && steps_put(steps, n)) {
 		return fail(op, STORAGE_UNKNOWN, "etcdserver: mvcc: database space exceeded");
 	}
