@@ -24,7 +24,7 @@ INTEGRATION = "tests/integration"
 NATIVE = ["house", "unit", "fuzz"]
 ALWAYS = "smoke"
 NOT_FOR_INTEGRATION = ("docs", *(f"tests/{suite}" for suite in ("bench", "cluster", "contract", "fault", "fuzz", "house", "layers", "parity", "unit")))
-FILES_MAX = 6  # beyond this many it is no change of a minute
+FILES_MAX = 4  # beyond this many it is no change of a minute
 
 # A word of a path, or the beginning of one: the tests for it.
 TESTS_OF = {
@@ -123,8 +123,8 @@ def run_both(build, tests):
         with open(output, "wb") as file:
             with subprocess.Popen([*command, *tests], stdout=file, stderr=subprocess.STDOUT, env=env) as beside:
                 status = subprocess.run([*command, *NATIVE], check=False, env=env).returncode
-        sys.stdout.write(output.read_text(encoding="utf-8", errors="replace"))
-        sys.stdout.flush()
+        print(output.read_text(encoding="utf-8", errors="replace"))
+        print("This was quick: contract, fault and parity tests and the other integration tests are in \"make check\".", flush=True)
         total = subprocess.run([RUN_TESTS, "--sum", tally], check=False).returncode
         return status or beside.returncode or total
 
@@ -146,9 +146,7 @@ def main():
     print("Integration tests: " + (f"-k {args.keyword}" if args.keyword else " ".join(chosen)), flush=True)
     if left_out and not args.keyword:
         print("Too much has changed for a minute. Left out: " + " ".join(left_out), flush=True)
-    status = run_both(args.build, ["-k", args.keyword, INTEGRATION] if args.keyword else files)
-    print("This was quick: contract, fault and parity tests and the other integration tests are in \"make check\".")
-    return status
+    return run_both(args.build, ["-k", args.keyword, INTEGRATION] if args.keyword else files)
 
 
 if __name__ == "__main__":

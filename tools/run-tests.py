@@ -229,6 +229,7 @@ def main():
     parser.add_argument("suites", nargs="*", help=f"{', '.join(MESON_SUITES)}, or a folder or a file of pytest's")
     args = parser.parse_args()
 
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what runs must not outlive us
     total = Tally()
     if args.sum:
         total = sum_of(args.sum)

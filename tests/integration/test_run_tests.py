@@ -7,12 +7,21 @@ import subprocess
 
 import pytest
 
-from processes import ROOT
+from processes import PATIENCE, ROOT, retry_until, wait_gone
 
 PASSES = "def test_passes():\n    pass\n"
 FAILS = "def test_fails():\n    assert False\n"
 CRASHES = "import os\n\n\ndef test_crashes():\n    os.abort()\n"
 HANGS = "import threading\n\n\ndef test_hangs():\n    threading.Event().wait()\n"
+TELLS_AND_HANGS = """import os
+import pathlib
+import threading
+
+
+def test_hangs():
+    pathlib.Path({path!r}).write_text(str(os.getpid()))
+    threading.Event().wait()
+"""
 REPORTS = """import os
 
 
@@ -35,14 +44,20 @@ def suite(folder):
     tests.mkdir()
     shutil.copy(ROOT / "tests" / "conftest.py", tests)
 
-    def run(workers=2, seconds=60, keyword=(), **files):
+    def start(workers=2, seconds=60, keyword=(), **files):
         for name, text in files.items():
             (tests / f"test_{name}.py").write_text(text)
         env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ANNALS_", "TEST_", "ASAN_"))}
         env |= {"TEST_WORKERS": str(workers), "TEST_SECONDS": str(seconds)}
-        return subprocess.run([ROOT / "tools" / "run-tests.py", "--build", folder / "build", *keyword, tests], env=env, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        return subprocess.Popen([ROOT / "tools" / "run-tests.py", "--build", folder / "build", *keyword, tests], env=env, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
+    def run(**how):
+        with start(**how) as runner:
+            output, _ = runner.communicate()
+            return subprocess.CompletedProcess(runner.args, runner.returncode, output)
+
+    run.start = start
     return run
 
 
@@ -52,15 +67,15 @@ def last_line(done):
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=needs_xdist)])
 def test_what_passes_and_what_fails(suite, workers):
-    done = suite(workers, a=PASSES, b=FAILS, c=PASSES)
+    done = suite(workers=workers, a=PASSES, b=FAILS, c=PASSES)
     assert (last_line(done), done.returncode) == ("2 passed, 1 failed", 1), done.stdout
-    done = suite(workers, keyword=["-k", "passes"])
+    done = suite(workers=workers, keyword=["-k", "passes"])
     assert (last_line(done), done.returncode) == ("2 passed, 0 failed", 0), done.stdout
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=needs_xdist)])
 def test_report_of_a_sanitizer_is_shown_and_counts(suite, workers):
-    done = suite(workers, a=PASSES, b=REPORTS)
+    done = suite(workers=workers, a=PASSES, b=REPORTS)
     assert last_line(done) == "2 passed, 1 failed", done.stdout
     assert "ERROR: AddressSanitizer: something" in done.stdout
 
@@ -77,6 +92,17 @@ def test_hang_fails_its_test_alone_and_is_shown(suite):
     done = suite(seconds=10, a=PASSES, b=HANGS, c=PASSES, d=PASSES, e=PASSES)
     assert last_line(done) == "4 passed, 1 failed", done.stdout
     assert "test_hangs takes more than 10 s" in done.stdout and "test_b.py" in done.stdout
+
+
+def test_what_runs_does_not_outlive_it(suite, folder):
+    """Not even when it is asked to end."""
+    pid_file = folder / "pid"
+    runner = suite.start(workers=1, a=TELLS_AND_HANGS.format(path=str(pid_file)))
+    with runner:
+        pid = int(retry_until(lambda: pid_file.exists() and pid_file.read_text(), "the test runs"))
+        runner.terminate()
+        runner.communicate(timeout=PATIENCE)
+    wait_gone(pid)
 
 
 @pytest.mark.parametrize("what", [CRASHES, HANGS], ids=["crash", "hang"])
