@@ -397,7 +397,7 @@ static void test_trust__certificate_with_many_organizations_keeps_them_all(void 
 {
 	struct client c;
 	struct answer a;
-	start(&(struct http_options){.client_ca_file = ca_cert});
+	start(&(struct http_options){.client_ca_file = ca_cert, .handshake_timeout_ms = 60000}); /* it is a big one */
 	make_member_of(512);
 	visit_as(&c, "member");
 	client_get(&c, "/who", &a);
@@ -409,7 +409,7 @@ static void test_trust__certificate_with_many_organizations_keeps_them_all(void 
 
 static void test_trust__certificate_with_too_many_organizations_names_nobody(void **state _unused_)
 {
-	start(&(struct http_options){.client_ca_file = ca_cert});
+	start(&(struct http_options){.client_ca_file = ca_cert, .handshake_timeout_ms = 60000}); /* it is a big one */
 	make_member_of(513);
 	assert_visitor_seen_as(
 		"member", "tls=1 sent=1 verified=0 front=0 cn=member problem=The certificate has more than 512 organizations");
