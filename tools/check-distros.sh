@@ -2,9 +2,10 @@
 # Builds and tests annals as a stranger would, on fresh systems: what README says under "Start it" is typed there, then make check.
 # Arguments: which (default: all). What is committed is what is tested.
 #
-#   ROOTS       where fresh systems and logs are kept (~/.cache/annals/roots): NAME is never changed once it is made
-#   SKIP_CLANG  set: the second build, with clang, is left out
-#   KEEP        set: the used copy of a system is left behind as NAME.used
+#   ROOTS          where fresh systems and logs are kept (~/.cache/annals/roots): NAME is never changed once it is made
+#   SKIP_CLANG     set: the second build, with clang, is left out
+#   KEEP           set: the used copy of a system is left behind as NAME.used
+#   SUITE_SECONDS  how long one suite may take (3600): other things may run on this machine
 set -u
 cd "$(dirname "$0")/.."
 ROOTS=${ROOTS:-$HOME/.cache/annals/roots}
@@ -74,7 +75,7 @@ readme_blocks() {
 stranger() {
 	cat <<-END
 		set -e
-		export DEBIAN_FRONTEND=noninteractive
+		export DEBIAN_FRONTEND=noninteractive SUITE_SECONDS=${SUITE_SECONDS:-3600}
 		cd ~
 		run() {
 			make run >run.log 2>&1 &
