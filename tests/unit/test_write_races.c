@@ -129,7 +129,7 @@ struct side {
 	struct client client;
 };
 
-struct key_pair {
+struct replicas {
 	struct storage *memory, *gate; /* gate: what ours is told through; in front of it the toll, which owns both */
 	struct toll *toll;
 	struct side ours, other;     /* the other one uses the memory */
@@ -165,7 +165,7 @@ static void side_close(struct side *s)
 }
 
 /* Its lease is one that need not be kept alive while a test runs. */
-static void key_pair_agree(struct key_pair *p)
+static void replicas_agree(struct replicas *p)
 {
 	struct agreement_options options = {
 		.prefix = STR(WORLD_PREFIX), .is_standalone = true, .address = STR("127.0.0.1:1"), .lease_s = 3600};
@@ -176,10 +176,10 @@ static void key_pair_agree(struct key_pair *p)
 	p->agreement = agreement_new(&options);
 }
 
-static struct key_pair *key_pair_new(bool is_agreed)
+static struct replicas *replicas_new(bool is_agreed)
 {
 	_cleanup_(buf_done) struct buf err;
-	struct key_pair *p = mem_new(struct key_pair);
+	struct replicas *p = mem_new(struct replicas);
 	buf_init(&err, 4096);
 	arena_init(&p->a, 1 << 24);
 	p->memory = storage_memory_new();
@@ -188,27 +188,27 @@ static struct key_pair *key_pair_new(bool is_agreed)
 	side_open(&p->other, p->memory, NULL);
 	assert_int_equal(server_bootstrap(p->other.server, &err), STORAGE_OK);
 	if (is_agreed) {
-		key_pair_agree(p);
+		replicas_agree(p);
 	}
 	side_open(&p->ours, &p->toll->wrapper.storage, p->agreement);
 	return p;
 }
 
-static int key_pair_open(void **state)
+static int replicas_open(void **state)
 {
-	*state = key_pair_new(false);
+	*state = replicas_new(false);
 	return 0;
 }
 
-static int key_pair_open_agreed(void **state)
+static int replicas_open_agreed(void **state)
 {
-	*state = key_pair_new(true);
+	*state = replicas_new(true);
 	return 0;
 }
 
-static int key_pair_close(void **state)
+static int replicas_close(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	side_close(&p->ours);
 	side_close(&p->other);
 	if (p->agreement) {
@@ -226,7 +226,7 @@ struct reply {
 	struct str body;
 };
 
-static void say(struct key_pair *p, struct side *s, const char *method, const char *target, const char *body)
+static void say(struct replicas *p, struct side *s, const char *method, const char *target, const char *body)
 {
 	const char *type = strcmp(method, "PATCH") == 0 ? "application/merge-patch+json" : "application/json";
 	client_send(&s->client,
@@ -234,7 +234,7 @@ static void say(struct key_pair *p, struct side *s, const char *method, const ch
 			target, type, strlen(body), body));
 }
 
-static struct reply hear(struct key_pair *p, struct side *s)
+static struct reply hear(struct replicas *p, struct side *s)
 {
 	struct answer answer;
 	assert_true(client_read_answer(&s->client, &answer));
@@ -244,7 +244,7 @@ static struct reply hear(struct key_pair *p, struct side *s)
 }
 
 static struct str ask(
-	struct key_pair *p, struct side *s, const char *method, const char *target, const char *body, unsigned status)
+	struct replicas *p, struct side *s, const char *method, const char *target, const char *body, unsigned status)
 {
 	say(p, s, method, target, body);
 	struct reply reply = hear(p, s);
@@ -260,7 +260,7 @@ static bool has(struct str text, const char *part)
 }
 
 /* Until ours has called the store, or answers without. */
-static bool await_call(struct key_pair *p, enum op_kind kind)
+static bool await_call(struct replicas *p, enum op_kind kind)
 {
 	struct pollfd fd = {.fd = p->ours.client.fd, .events = POLLIN};
 	while (!toll_has_seen(p->toll, kind) && poll(&fd, 1, 1) == 0) {
@@ -269,7 +269,7 @@ static bool await_call(struct key_pair *p, enum op_kind kind)
 }
 
 /* A write of ours which has decided, and whose transaction waits. */
-static void begin(struct key_pair *p, const char *method, const char *target, const char *body)
+static void begin(struct replicas *p, const char *method, const char *target, const char *body)
 {
 	/* Ours knows all there is. */
 	ask(p, &p->ours, "GET", CORE, "", 200);
@@ -278,12 +278,12 @@ static void begin(struct key_pair *p, const char *method, const char *target, co
 	assert_true(await_call(p, OP_TXN));
 }
 
-static void meanwhile(struct key_pair *p, const char *method, const char *target, const char *body, unsigned status)
+static void meanwhile(struct replicas *p, const char *method, const char *target, const char *body, unsigned status)
 {
 	ask(p, &p->other, method, target, body, status);
 }
 
-static struct str end(struct key_pair *p, unsigned status)
+static struct str end(struct replicas *p, unsigned status)
 {
 	toll_release(p->toll);
 	struct reply reply = hear(p, &p->ours);
@@ -293,12 +293,12 @@ static struct str end(struct key_pair *p, unsigned status)
 	return reply.body;
 }
 
-static void have(struct key_pair *p, const char *target, const char *body)
+static void have(struct replicas *p, const char *target, const char *body)
 {
 	ask(p, &p->other, "POST", target, body, 201);
 }
 
-static struct str get(struct key_pair *p, const char *target)
+static struct str get(struct replicas *p, const char *target)
 {
 	return ask(p, &p->other, "GET", target, "", 200);
 }
@@ -315,7 +315,7 @@ static struct str version_of(struct str shown)
 }
 
 /* The store's keys below a directory. */
-static size_t count_keys(struct key_pair *p, const char *directory)
+static size_t count_keys(struct replicas *p, const char *directory)
 {
 	struct str key = arena_printf(&p->a, WORLD_PREFIX "%s", directory);
 	struct storage_range range = {.key = key, .range_end = storage_prefix_end(&p->a, key)};
@@ -329,7 +329,7 @@ static size_t count_keys(struct key_pair *p, const char *directory)
 
 static void test_races__no_update_is_lost(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, REVISIONS, REVISION("r", "1", "1"));
 	begin(p, "PATCH", REVISIONS "/r", LABEL("ours"));
 	meanwhile(p, "PATCH", REVISIONS "/r", LABEL("other"), 200);
@@ -340,7 +340,7 @@ static void test_races__no_update_is_lost(void **state)
 
 static void test_races__who_names_a_version_changes_no_other(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, REVISIONS, REVISION("r", "1", "1"));
 	struct str version = version_of(get(p, REVISIONS "/r"));
 	const char *named = arena_printf(
@@ -361,7 +361,7 @@ static void test_races__who_names_a_version_changes_no_other(void **state)
 
 static void test_races__of_two_creations_one_wins(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	begin(p, "POST", REVISIONS, REVISION("r", "1", "1"));
 	have(p, REVISIONS, REVISION("r", "1", "2"));
 	assert_true(has(end(p, 409), "AlreadyExists"));
@@ -370,7 +370,7 @@ static void test_races__of_two_creations_one_wins(void **state)
 
 static void test_races__a_deletion_notices_a_finalizer(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, REVISIONS, REVISION("r", "1", "1"));
 	begin(p, "DELETE", REVISIONS "/r", "");
 	meanwhile(p, "PATCH", REVISIONS "/r", HOLD, 200);
@@ -380,7 +380,7 @@ static void test_races__a_deletion_notices_a_finalizer(void **state)
 
 static void test_races__nothing_is_created_in_a_namespace_that_goes(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, CORE, "{\"metadata\":{\"name\":\"n\"}}");
 	begin(p, "POST", "/api/v1/namespaces/n/configmaps", "{\"metadata\":{\"name\":\"c\"}}");
 	meanwhile(p, "DELETE", CORE "/n", "", 200);
@@ -390,7 +390,7 @@ static void test_races__nothing_is_created_in_a_namespace_that_goes(void **state
 
 /* ---- in which version, and whether at all ---- */
 
-static struct storage_kv only_key(struct key_pair *p, const char *directory)
+static struct storage_kv only_key(struct replicas *p, const char *directory)
 {
 	struct str key = arena_printf(&p->a, WORLD_PREFIX "%s", directory);
 	struct storage_range range = {.key = key, .range_end = storage_prefix_end(&p->a, key)};
@@ -405,7 +405,7 @@ static struct storage_kv only_key(struct key_pair *p, const char *directory)
 /* The others take it for dead: they may store another version now. It writes nothing until it is registered again. */
 static void test_races__who_is_registered_no_more_writes_nothing(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	ask(p, &p->ours, "POST", REVISIONS, REVISION("a", "1", "1"), 201);
 	begin(p, "PATCH", REVISIONS "/a", LABEL("ours"));
 	toll_arm(p->registrar);
@@ -424,7 +424,7 @@ static void test_races__who_is_registered_no_more_writes_nothing(void **state)
 
 static void test_races__who_comes_to_refer_keeps_a_provider(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, PROVIDERS, PROVIDER("p"));
 	begin(p, "PATCH", PROVIDERS "/p", LET_GO);
 	have(p, DEPENDENTS, DEPENDENT("d", "p"));
@@ -441,7 +441,7 @@ static void test_races__who_comes_to_refer_keeps_a_provider(void **state)
 
 static void test_races__who_needs_a_provider_is_not_created_without(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, PROVIDERS, PROVIDER("p"));
 	begin(p, "POST", DEPENDENTS, PICKY("d", "p"));
 	meanwhile(p, "DELETE", PROVIDERS "/p", "", 200);
@@ -458,7 +458,7 @@ static void test_races__who_needs_a_provider_is_not_created_without(void **state
 
 static void test_references__mark_goes_with_what_was_referred_to(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, PROVIDERS, PROVIDER("p"));
 	have(p, DEPENDENTS, DEPENDENT("d", "p"));
 	assert_int_equal(count_keys(p, "/referenced/"), 1);
@@ -471,8 +471,26 @@ static void test_references__mark_goes_with_what_was_referred_to(void **state)
 	assert_int_equal(count_keys(p, "/objects/annals.dev/providers/"), 0);
 }
 
+/* The mark is as new as what was looked at, and no newer: nobody has come to refer since. */
+static void test_references__mark_of_the_present_moment_holds_nobody_up(void **state)
+{
+	struct replicas *p = *state;
+	have(p, PROVIDERS, PROVIDER("p"));
+	have(p, DEPENDENTS, DEPENDENT("d", "p"));
+	struct storage_step steps[] = {
+		{.kind = STEP_PUT, .key = only_key(p, "/referenced/").key, .value = STR("u")},
+		{.kind = STEP_DELETE, .key = only_key(p, "/references/").key},
+		{.kind = STEP_DELETE, .key = only_key(p, "/objects/annals.dev/dependents/").key},
+	};
+	struct storage_txn txn = {.success = steps, .n_success = ARRAY_SIZE(steps)};
+	assert_int_equal(storage_txn_wait(p->memory, &txn), STORAGE_OK);
+	storage_op_clear(&txn.op);
+	begin(p, "PATCH", PROVIDERS "/p", LET_GO);
+	end(p, 200);
+}
+
 /* An object in a version that nobody here knows might say anything. */
-static void put_unknown(struct key_pair *p, const char *rest, const char *kind)
+static void put_unknown(struct replicas *p, const char *rest, const char *kind)
 {
 	world_put_raw(p->memory, arena_printf(&p->a, WORLD_PREFIX "/objects/%s", rest).p,
 		arena_printf(&p->a,
@@ -483,7 +501,7 @@ static void put_unknown(struct key_pair *p, const char *rest, const char *kind)
 
 static void test_references__nothing_is_let_go_while_dependents_cannot_be_read(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, PROVIDERS, PROVIDER("p"));
 	put_unknown(p, "annals.dev/dependents/default/x", "Dependent");
 	struct str refused = ask(p, &p->other, "PATCH", PROVIDERS "/p", LET_GO, 503);
@@ -495,7 +513,7 @@ static void test_references__nothing_is_let_go_while_dependents_cannot_be_read(v
 
 static void test_races__numbers_and_states_stay_apart(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	begin(p, "POST", REVISIONS, REVISION("a", "1", "1"));
 	have(p, REVISIONS, REVISION("b", "1", "2"));
 	struct str refused = end(p, 409);
@@ -517,7 +535,7 @@ static void test_races__numbers_and_states_stay_apart(void **state)
 /* What is found in its place is the object itself, which another one has given the number meanwhile. */
 static void test_races__nothing_is_its_own_duplicate(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, REVISIONS, REVISION("a", "1", "1"));
 	begin(p, "PATCH", REVISIONS "/a", "{\"revision\":2}");
 	meanwhile(p, "PATCH", REVISIONS "/a", "{\"revision\":2}", 200);
@@ -527,12 +545,12 @@ static void test_races__nothing_is_its_own_duplicate(void **state)
 
 /* ---- snapshots ---- */
 
-static struct str snapshot(struct key_pair *p, const char *body)
+static struct str snapshot(struct replicas *p, const char *body)
 {
 	return ask(p, &p->other, "POST", SNAPSHOTS, body, 201);
 }
 
-static struct str name_of(struct key_pair *p, struct str snapshot)
+static struct str name_of(struct replicas *p, struct str snapshot)
 {
 	static const struct str before = {"\"revision\":{\"name\":\"", 20};
 	const char *at = memmem(snapshot.p, snapshot.n, before.p, before.n);
@@ -544,7 +562,7 @@ static struct str name_of(struct key_pair *p, struct str snapshot)
 
 static void test_races__a_snapshot_has_the_highest_number(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	snapshot(p, SNAPSHOT("1", "9"));
 	begin(p, "POST", SNAPSHOTS, SNAPSHOT("2", "9"));
 	have(p, REVISIONS, REVISION("later", "5", "5"));
@@ -558,7 +576,7 @@ static void test_races__a_snapshot_has_the_highest_number(void **state)
 
 static void test_races__what_comes_to_be_needed_is_not_trimmed(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	struct str first = name_of(p, snapshot(p, SNAPSHOT("1", "9"))), second = name_of(p, snapshot(p, SNAPSHOT("2", "9")));
 	const char *dependent =
 		arena_printf(&p->a, REFERS("d", "ControllerRevision", "%s", ""), first.p + strlen(REVISIONS "/")).p;
@@ -571,7 +589,7 @@ static void test_races__what_comes_to_be_needed_is_not_trimmed(void **state)
 
 static void test_races__what_somebody_holds_on_to_is_not_trimmed(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	struct str first = name_of(p, snapshot(p, SNAPSHOT("1", "9"))), second = name_of(p, snapshot(p, SNAPSHOT("2", "9")));
 	begin(p, "POST", SNAPSHOTS, SNAPSHOT("3", "0"));
 	meanwhile(p, "PATCH", first.p, HOLD, 200);
@@ -583,7 +601,7 @@ static void test_races__what_somebody_holds_on_to_is_not_trimmed(void **state)
 /* Nothing is written but what goes. */
 static void test_races__a_state_that_is_gone_is_not_unchanged(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	struct str first, second;
 	first = name_of(p, snapshot(p, SNAPSHOT("1", "9")));
 	second = name_of(p, snapshot(p, SNAPSHOT("2", "9")));
@@ -597,7 +615,7 @@ static void test_races__a_state_that_is_gone_is_not_unchanged(void **state)
 
 static void test_snapshots__trim_nothing_while_pods_cannot_be_read(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	struct str first = name_of(p, snapshot(p, SNAPSHOT("1", "9")));
 	put_unknown(p, "core/pods/default/x", "Pod");
 	struct str shown = snapshot(p, SNAPSHOT("2", "0"));
@@ -605,7 +623,7 @@ static void test_snapshots__trim_nothing_while_pods_cannot_be_read(void **state)
 	get(p, first.p);
 }
 
-static const char *revision_made_of(struct key_pair *p, const char *data, struct str *ret_name)
+static const char *revision_made_of(struct replicas *p, const char *data, struct str *ret_name)
 {
 	struct str path = name_of(p, snapshot(p, arena_printf(&p->a, SNAPSHOT("%s", "9"), data).p));
 	*ret_name = (struct str){path.p + strlen(REVISIONS "/"), path.n - strlen(REVISIONS "/")};
@@ -618,7 +636,7 @@ static const char *revision_made_of(struct key_pair *p, const char *data, struct
 
 static void test_snapshots__spare_what_is_needed_and_nothing_else(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	struct str by_name, by_hash, owned, idle;
 	revision_made_of(p, "1", &by_name);
 	const char *hashed = revision_made_of(p, "2", &by_hash), *shared = revision_made_of(p, "3", &owned);
@@ -642,7 +660,7 @@ static void test_snapshots__spare_what_is_needed_and_nothing_else(void **state)
 	"{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"name\":\"" name \
 	"\",\"uid\":\"" uid "\",\"controller\":true}]}}"
 
-static struct str uid_of(struct key_pair *p, struct str shown)
+static struct str uid_of(struct replicas *p, struct str shown)
 {
 	static const struct str before = {"\"uid\":\"", 7};
 	const char *at = memmem(shown.p, shown.n, before.p, before.n);
@@ -652,7 +670,7 @@ static struct str uid_of(struct key_pair *p, struct str shown)
 
 static void test_writes__who_is_being_deleted_adopts_nothing(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	struct str live = uid_of(p, ask(p, &p->other, "POST", CORE "/default/configmaps", MAP("live"), 201));
 	struct str going = uid_of(p, ask(p, &p->other, "POST", CORE "/default/configmaps", MAP("going"), 201));
 	meanwhile(p, "DELETE", CORE "/default/configmaps/going", "", 200);
@@ -667,7 +685,7 @@ static void test_writes__who_is_being_deleted_adopts_nothing(void **state)
 
 static void test_writes__what_is_new_has_no_version(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	struct str refused = ask(p, &p->other, "POST", REVISIONS, REVISION("r\",\"resourceVersion\":\"1", "1", "1"), 400);
 	assert_true(has(refused, "resourceVersion should not be set on objects to be created"));
 	have(p, REVISIONS, REVISION("r\",\"resourceVersion\":\"0", "1", "1"));
@@ -675,7 +693,7 @@ static void test_writes__what_is_new_has_no_version(void **state)
 
 static void test_writes__preconditions_name_the_object(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, REVISIONS, REVISION("r", "1", "1"));
 	meanwhile(p, "DELETE", REVISIONS "/r", "{\"preconditions\":{\"uid\":\"another\"}}", 409);
 	meanwhile(p, "PUT", REVISIONS "/r", REVISION("r\",\"uid\":\"another", "1", "1"), 409);
@@ -688,7 +706,7 @@ static void test_writes__preconditions_name_the_object(void **state)
 /* ---- what is told late ---- */
 
 /* Ours hears of nothing any more. What it would refuse it must look at again, which it cannot before it hears. */
-static struct str ask_behind(struct key_pair *p, const char *method, const char *target, const char *body, unsigned status)
+static struct str ask_behind(struct replicas *p, const char *method, const char *target, const char *body, unsigned status)
 {
 	toll_arm(p->toll);
 	say(p, &p->ours, method, target, body);
@@ -699,7 +717,7 @@ static struct str ask_behind(struct key_pair *p, const char *method, const char 
 
 static void test_late__what_is_not_known_may_be_there(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	ask(p, &p->ours, "GET", CORE, "", 200);
 	gate_close(p->gate);
 	have(p, REVISIONS, REVISION("r", "1", "1"));
@@ -708,7 +726,7 @@ static void test_late__what_is_not_known_may_be_there(void **state)
 
 static void test_late__no_answer_is_older_than_the_question(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	ask(p, &p->ours, "GET", CORE, "", 200);
 	gate_close(p->gate);
 	have(p, REVISIONS, REVISION("r", "1", "1"));
@@ -726,7 +744,7 @@ static void test_late__no_answer_is_older_than_the_question(void **state)
 
 static void test_late__a_refusal_rests_on_what_is(void **state)
 {
-	struct key_pair *p = *state;
+	struct replicas *p = *state;
 	have(p, REVISIONS, REVISION("r", "1", "1"));
 	meanwhile(p, "PATCH", REVISIONS "/r", LABEL("a"), 200);
 	ask(p, &p->ours, "GET", CORE, "", 200);
@@ -744,7 +762,7 @@ static void test_late__a_refusal_rests_on_what_is(void **state)
 	assert_true(has(get(p, REVISIONS "/r"), "\"a\""));
 }
 
-#define CASE(f) cmocka_unit_test_setup_teardown(f, key_pair_open, key_pair_close)
+#define CASE(f) cmocka_unit_test_setup_teardown(f, replicas_open, replicas_close)
 
 int main(void)
 {
@@ -755,10 +773,11 @@ int main(void)
 		CASE(test_races__a_deletion_notices_a_finalizer),
 		CASE(test_races__nothing_is_created_in_a_namespace_that_goes),
 		cmocka_unit_test_setup_teardown(
-			test_races__who_is_registered_no_more_writes_nothing, key_pair_open_agreed, key_pair_close),
+			test_races__who_is_registered_no_more_writes_nothing, replicas_open_agreed, replicas_close),
 		CASE(test_races__who_comes_to_refer_keeps_a_provider),
 		CASE(test_races__who_needs_a_provider_is_not_created_without),
 		CASE(test_references__mark_goes_with_what_was_referred_to),
+		CASE(test_references__mark_of_the_present_moment_holds_nobody_up),
 		CASE(test_references__nothing_is_let_go_while_dependents_cannot_be_read),
 		CASE(test_races__numbers_and_states_stay_apart),
 		CASE(test_races__nothing_is_its_own_duplicate),
