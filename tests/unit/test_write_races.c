@@ -42,7 +42,7 @@ struct toll {
 	const char *directory; /* the first key that a transaction compares is there, or it passes */
 	bool is_owner;         /* of the inner store */
 	pthread_mutex_t lock;
-	bool is_armed;
+	unsigned countdown; /* transactions until one is held; 0: none is */
 	struct storage_op *held;
 	unsigned n_ranges;
 };
@@ -59,9 +59,8 @@ static void toll_submit(struct wrapper *w, enum op_kind kind, struct storage_op 
 	struct toll *t = container_of(w, struct toll, wrapper);
 
 	pthread_mutex_lock(&t->lock);
-	bool is_held = t->is_armed && kind == OP_TXN && is_meant(t, op);
+	bool is_held = t->countdown > 0 && kind == OP_TXN && is_meant(t, op) && --t->countdown == 0;
 	if (is_held) {
-		t->is_armed = false;
 		t->held = op;
 	}
 	t->n_ranges += kind == OP_RANGE;
@@ -93,10 +92,11 @@ static struct toll *toll_new(struct storage *inner, const char *directory, bool 
 	return t;
 }
 
-static void toll_arm(struct toll *t)
+/* The n-th transaction is held; 1 is the next. */
+static void toll_arm(struct toll *t, unsigned n)
 {
 	pthread_mutex_lock(&t->lock);
-	t->is_armed = true;
+	t->countdown = n;
 	t->n_ranges = 0;
 	pthread_mutex_unlock(&t->lock);
 }
@@ -114,7 +114,7 @@ static void toll_release(struct toll *t)
 	pthread_mutex_lock(&t->lock);
 	struct storage_op *op = t->held;
 	t->held = NULL;
-	t->is_armed = false;
+	t->countdown = 0;
 	pthread_mutex_unlock(&t->lock);
 	if (op) {
 		op_submit(t->wrapper.inner, OP_TXN, op);
@@ -268,14 +268,19 @@ static bool await_call(struct replicas *p, enum op_kind kind)
 	return toll_has_seen(p->toll, kind);
 }
 
-/* A write of ours which has decided, and whose transaction waits. */
-static void begin(struct replicas *p, const char *method, const char *target, const char *body)
+/* A write of ours which has decided, and whose n-th transaction waits. */
+static void begin_at(struct replicas *p, unsigned n, const char *method, const char *target, const char *body)
 {
 	/* Ours knows all there is. */
 	ask(p, &p->ours, "GET", CORE, "", 200);
-	toll_arm(p->toll);
+	toll_arm(p->toll, n);
 	say(p, &p->ours, method, target, body);
 	assert_true(await_call(p, OP_TXN));
+}
+
+static void begin(struct replicas *p, const char *method, const char *target, const char *body)
+{
+	begin_at(p, 1, method, target, body);
 }
 
 static void meanwhile(struct replicas *p, const char *method, const char *target, const char *body, unsigned status)
@@ -378,6 +383,20 @@ static void test_races__a_deletion_notices_a_finalizer(void **state)
 	assert_true(has(get(p, REVISIONS "/r"), "deletionTimestamp"));
 }
 
+#define SOME_POD "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"
+
+/* A pod goes in two writes. Between them somebody else may end it, and another one may have its name. */
+static void test_races__a_deletion_ends_no_other_object(void **state)
+{
+	struct replicas *p = *state;
+	have(p, CORE "/default/pods", SOME_POD);
+	begin_at(p, 2, "DELETE", CORE "/default/pods/a", "");
+	meanwhile(p, "DELETE", CORE "/default/pods/a?gracePeriodSeconds=0", "", 200);
+	have(p, CORE "/default/pods", SOME_POD);
+	end(p, 200);
+	assert_false(has(get(p, CORE "/default/pods/a"), "deletionTimestamp"));
+}
+
 static void test_races__nothing_is_created_in_a_namespace_that_goes(void **state)
 {
 	struct replicas *p = *state;
@@ -408,7 +427,7 @@ static void test_races__who_is_registered_no_more_writes_nothing(void **state)
 	struct replicas *p = *state;
 	ask(p, &p->ours, "POST", REVISIONS, REVISION("a", "1", "1"), 201);
 	begin(p, "PATCH", REVISIONS "/a", LABEL("ours"));
-	toll_arm(p->registrar);
+	toll_arm(p->registrar, 1);
 	struct storage_step step = {.kind = STEP_DELETE, .key = only_key(p, "/replicas/").key};
 	struct storage_txn removal = {.success = &step, .n_success = 1};
 	assert_int_equal(storage_txn_wait(p->memory, &removal), STORAGE_OK);
@@ -708,7 +727,7 @@ static void test_writes__preconditions_name_the_object(void **state)
 /* Ours hears of nothing any more. What it would refuse it must look at again, which it cannot before it hears. */
 static struct str ask_behind(struct replicas *p, const char *method, const char *target, const char *body, unsigned status)
 {
-	toll_arm(p->toll);
+	toll_arm(p->toll, 1);
 	say(p, &p->ours, method, target, body);
 	await_call(p, OP_RANGE);
 	gate_open(p->gate);
@@ -771,6 +790,7 @@ int main(void)
 		CASE(test_races__who_names_a_version_changes_no_other),
 		CASE(test_races__of_two_creations_one_wins),
 		CASE(test_races__a_deletion_notices_a_finalizer),
+		CASE(test_races__a_deletion_ends_no_other_object),
 		CASE(test_races__nothing_is_created_in_a_namespace_that_goes),
 		cmocka_unit_test_setup_teardown(
 			test_races__who_is_registered_no_more_writes_nothing, replicas_open_agreed, replicas_close),
