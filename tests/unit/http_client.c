@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PATIENCE_S = 60, ENOUGH = 256 << 20 };
+enum { PATIENCE_S = 180, ENOUGH = 256 << 20 };
 
 void client_dial(struct client *c, uint16_t port)
 {

@@ -25,7 +25,7 @@
 #include <pthread.h>
 
 enum {
-	PATIENCE_S = 60,
+	PATIENCE_S = 180,
 	N_WAKERS = 4,
 	EVENT_SIZE = 64,
 	LIST_EVENTS = 3000,
