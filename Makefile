@@ -20,6 +20,7 @@ help:
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
 	@echo 'make sanitize       with ASan+UBSan: all but fault tests, with TSan: all but integration tests (sanitize-address, sanitize-thread; SUITES="unit tests/fault")'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
+	@echo 'make mutate         makes one line of the source wrong after the other, and names those that no test notices (N=20, K=write)'
 	@echo 'make bench          measurements, beside and behind kube-apiserver where "make check-cluster" has built it (ARGS="-only ^get")'
 	@echo 'make format         clang-format on changed lines'
 	@echo 'make clean          removes the build folders'
@@ -74,6 +75,10 @@ fuzz:
 	ninja -C build-fuzz fuzzers
 	tools/run-fuzz.sh build-fuzz
 
+mutate:
+	tools/install-deps.sh build run test
+	tools/mutate.py $(if $(N),-n $(N)) $(if $(K),-k '$(K)') $(ARGS)
+
 bench: build
 	BUILD=$(BUILD) tests/bench/run.sh $(ARGS)
 
@@ -81,7 +86,7 @@ format:
 	git clang-format --extensions c,h
 
 clean:
-	rm -rf $(BUILD) build-address build-thread build-fuzz
+	rm -rf $(BUILD) build-address build-thread build-fuzz build-mutants
 
 # A folder from an aborted setup has no build.ninja, and meson refuses to set it up again.
 $(BUILD)/build.ninja:
@@ -100,4 +105,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run quick check check-distros check-cluster sanitize sanitized peers fuzz bench format clean
+.PHONY: help build run quick check check-distros check-cluster sanitize sanitized peers fuzz mutate bench format clean
