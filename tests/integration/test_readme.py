@@ -180,7 +180,7 @@ def test_flags_are_those_of_the_program():
 def test_troubles_are_said_in_those_words():
     """Each message in the table of troubles is one that the sources, or kubectl, can print."""
     section = README.partition("\n## When something is wrong\n")[2].partition("\n\nMore")[0]
-    sources = "".join(path.read_text() for folder in ("cli", "server", "storage") for path in (ROOT / folder).glob("*.c"))
+    sources = "".join(path.read_text() for folder in ("cli", "server", "storage") for path in (ROOT / folder).rglob("*.c"))
     plain = re.sub(r"\"\s*\n\s*\"", "", sources)
     for message in re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE):
         pieces = [piece.strip() for piece in re.split(r"\.\.\.|\bDIR\b|\bX\b|\bN\b|127\.0\.0\.1|6443|[():;]", message)]
