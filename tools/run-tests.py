@@ -38,6 +38,8 @@ TIMEOUT_MULTIPLIER = "10"  # a busy machine, and sanitizers, take what time they
 # A suite that hangs must not hang whoever started it.
 SUITE_SECONDS = int(os.environ.get("SUITE_SECONDS", "1800"))
 
+CLEAN_UP_SECONDS = 15  # for tests that are asked to end
+
 # Some tests take as long as they are told.
 LONGER_SECONDS = sum(int(os.environ.get(name, "0")) for name in ("FAULT_SECONDS", "SOAK_SECONDS"))
 
@@ -79,6 +81,15 @@ def environment(build, reports):
     return env
 
 
+def stop(process):
+    """Ends it with all that it has started: first so that tests can clean up behind themselves."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(CLEAN_UP_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def run(command, env):
     """The exit status of a suite's runner. One that takes too long is stopped with all it started."""
     with subprocess.Popen(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True) as process:
@@ -89,7 +100,7 @@ def run(command, env):
             os.killpg(process.pid, signal.SIGKILL)
             return process.wait()
         except KeyboardInterrupt:
-            os.killpg(process.pid, signal.SIGINT)
+            stop(process)
             raise
 
 
@@ -231,7 +242,9 @@ def main():
     parser.add_argument("suites", nargs="*", help=f"{', '.join(MESON_SUITES)}, or a folder or a file of pytest's")
     args = parser.parse_args()
 
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # what runs must not outlive us
+    # What runs must not outlive us; and whoever started us in the background had us, and all that we start, ignore SIGINT.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     total = Tally()
     if args.sum:
         total = sum_of(args.sum)
