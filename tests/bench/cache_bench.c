@@ -86,7 +86,7 @@ static void bench_decode(void)
 		}
 		cached_unref(o);
 	}
-	printf("decode an object of %zu bytes: %.2f us\n", text.n, (double)(clock_cpu_ns() - start) / ROUNDS / 1e3);
+	printf("decode an object of %zu bytes: %.2f us\n", text.n, (double)(clock_cpu_ns() - start) / (double)ROUNDS / 1e3);
 	arena_done(&a);
 }
 
@@ -150,7 +150,7 @@ static void bench_get(struct bench *b)
 		char ns[] = {'n', 's', '-', (char)('0' + n % NAMESPACES)};
 		cached_unref(cache_get(b->cache, &widget, (struct str){ns, 4}, str_of(name)));
 	}
-	printf("  %-34s %6u found: %10.2f us\n", "get", 1U, (double)(clock_cpu_ns() - start) / ROUNDS / 1e3);
+	printf("  %-34s %6u found: %10.2f us\n", "get", 1U, (double)(clock_cpu_ns() - start) / (double)ROUNDS / 1e3);
 }
 
 static void bench_queries(struct bench *b)
@@ -240,7 +240,7 @@ static double bench_events(struct bench *b, struct audience *au, size_t *ret_see
 			world_put(b->store, &widget, name, "\"app\":\"bench\",\"group\":\"g-0\",\"seq\":\"1\"", "red"), 10000);
 		*ret_seen += au ? audience_drain(au) : 0;
 	}
-	return (double)(clock_cpu_ns() - start) / EVENTS / 1e3;
+	return (double)(clock_cpu_ns() - start) / (double)EVENTS / 1e3;
 }
 
 static void bench_watchers(struct bench *b, const char *what, const char *ns, const char *labels, double alone_us)
@@ -251,7 +251,7 @@ static void bench_watchers(struct bench *b, const char *what, const char *ns, co
 
 	audience_open(&au, b, ns, labels);
 	us = bench_events(b, &au, &seen);
-	printf("  %-34s %8.2f us, %5.0f ns a watcher, %zu deliveries\n", what, us, (us - alone_us) * 1e3 / WATCHERS, seen);
+	printf("  %-34s %8.2f us, %5.0f ns a watcher, %zu deliveries\n", what, us, (us - alone_us) * 1e3 / (double)WATCHERS, seen);
 	audience_close(&au);
 }
 
