@@ -251,7 +251,8 @@ static void bench_watchers(struct bench *b, const char *what, const char *ns, co
 
 	audience_open(&au, b, ns, labels);
 	us = bench_events(b, &au, &seen);
-	printf("  %-34s %8.2f us, %5.0f ns a watcher, %zu deliveries\n", what, us, (us - alone_us) * 1e3 / (double)WATCHERS, seen);
+	printf("  %-34s %8.2f us, %5.0f ns a watcher, %zu deliveries\n", what, us, (us - alone_us) * 1e3 / (double)WATCHERS,
+		seen);
 	audience_close(&au);
 }
 
