@@ -10,7 +10,7 @@ struct client_config {
 	char *ca;         /* PEM; NULL: the system's */
 	char *cert, *key; /* PEM, of the client */
 	char *token;      /* bearer */
-	char *token_file; /* instead: read again when a minute has passed, as client-go does */
+	char *token_file; /* goes before token: read again when a minute has passed, as client-go does */
 	char *user_agent; /* NULL: annals/VERSION */
 	char *namespace;  /* of the context; NULL: default */
 	bool is_insecure; /* does not look at the server's certificate */

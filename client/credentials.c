@@ -94,13 +94,11 @@ static void read_token_file(struct credentials *c)
 	close(fd);
 }
 
+/* As client-go: what a file says, or last said, goes before the text beside it. */
 struct str credentials_token(struct credentials *c)
 {
-	if (c->config->token) {
-		return str_of(c->config->token);
-	}
 	if (c->config->token_file) {
 		read_token_file(c);
 	}
-	return buf_str(&c->token);
+	return c->config->token && buf_str(&c->token).n == 0 ? str_of(c->config->token) : buf_str(&c->token);
 }

@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "client/config.h"
+#include "client/credentials.h"
 #include "tests/unit/check.h"
 
 #include <fcntl.h>
@@ -174,6 +175,33 @@ static void test_config_load_pod__is_the_service_accounts(void **state _unused_)
 	buf_done(&err);
 }
 
+/* client-go's way: the text counts until the file can be read, and what was read stays when it no longer can. */
+static void test_credentials__file_with_a_token_goes_before_the_text(void **state _unused_)
+{
+	char folder[] = "/tmp/test_client_config.XXXXXX", text[] = "text";
+	struct client_config c = {.token = text};
+	struct credentials before, after;
+	struct buf err;
+	buf_init(&err, 4096);
+	assert_non_null(mkdtemp(folder));
+	c.token_file = mem_printf("%s/token", folder);
+	assert_int_equal(credentials_init(&before, &c, &err), 0);
+	assert_str(credentials_token(&before), "text");
+
+	write_text(folder, "token", "file\n");
+	assert_int_equal(credentials_init(&after, &c, &err), 0);
+	assert_str(credentials_token(&after), "file");
+	assert_str(credentials_token(&before), "file");
+	remove_file(folder, "token");
+	assert_str(credentials_token(&after), "file");
+
+	credentials_done(&after);
+	credentials_done(&before);
+	mem_free(c.token_file);
+	rmdir(folder);
+	buf_done(&err);
+}
+
 static void test_config_copy__owns_everything(void **state _unused_)
 {
 	struct client_config c, copy;
@@ -195,6 +223,7 @@ int main(void)
 		TEST(test_config__what_cannot_be_done_is_refused),
 		TEST(test_config_load__files_are_relative_to_the_kubeconfig),
 		TEST(test_config_load_pod__is_the_service_accounts),
+		TEST(test_credentials__file_with_a_token_goes_before_the_text),
 		TEST(test_config_copy__owns_everything),
 	};
 	return cmocka_run_group_tests_name("client_config", tests, NULL, NULL);
