@@ -69,7 +69,7 @@ static bool is_known(struct world *w, unsigned number, int64_t now_s)
 	return find(w, number, now_s, &peer);
 }
 
-static void test_verdicts__what_was_kept_is_found_whole(void **state)
+static void test_verified_chains__what_was_kept_is_found_whole(void **state)
 {
 	struct world *w = *state;
 	struct http_peer peer = {.address = STR("127.0.0.1:1"), .is_tls = true, .has_certificate = true};
@@ -87,7 +87,7 @@ static void test_verdicts__what_was_kept_is_found_whole(void **state)
 	assert_str(peer.organizations[1], "dev");
 }
 
-static void test_verdicts__another_chain_is_unknown(void **state)
+static void test_verified_chains__another_chain_is_unknown(void **state)
 {
 	struct world *w = *state;
 	assert_false(is_known(w, 0, FROM_S));
@@ -96,7 +96,7 @@ static void test_verdicts__another_chain_is_unknown(void **state)
 	assert_false(is_known(w, 0, FROM_S));
 }
 
-static void test_verdicts__holds_only_in_its_time(void **state)
+static void test_verified_chains__holds_only_in_its_time(void **state)
 {
 	struct world *w = *state;
 	keep(w, 1, STR("alice"));
@@ -106,7 +106,7 @@ static void test_verdicts__holds_only_in_its_time(void **state)
 	assert_false(is_known(w, 1, UNTIL_S));
 }
 
-static void test_verdicts__newer_verdict_replaces(void **state)
+static void test_verified_chains__newer_verdict_replaces(void **state)
 {
 	struct world *w = *state;
 	struct http_peer peer = {.is_tls = true};
@@ -116,7 +116,7 @@ static void test_verdicts__newer_verdict_replaces(void **state)
 	assert_str(peer.common_name, "bob");
 }
 
-static void test_verdicts__the_one_not_asked_for_makes_room(void **state)
+static void test_verified_chains__the_one_not_asked_for_makes_room(void **state)
 {
 	struct world *w = *state;
 	for (unsigned i = 0; i < VERDICTS_MAX; i++) {
@@ -129,7 +129,7 @@ static void test_verdicts__the_one_not_asked_for_makes_room(void **state)
 	assert_true(is_known(w, VERDICTS_MAX, FROM_S));
 }
 
-static void test_verdicts__too_much_text_is_not_kept(void **state)
+static void test_verified_chains__too_much_text_is_not_kept(void **state)
 {
 	struct world *w = *state;
 	static char name[8192];
@@ -141,12 +141,12 @@ static void test_verdicts__too_much_text_is_not_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_verdicts__what_was_kept_is_found_whole, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_verdicts__another_chain_is_unknown, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_verdicts__holds_only_in_its_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_verdicts__newer_verdict_replaces, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_verdicts__the_one_not_asked_for_makes_room, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_verdicts__too_much_text_is_not_kept, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verified_chains__what_was_kept_is_found_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verified_chains__another_chain_is_unknown, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verified_chains__holds_only_in_its_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verified_chains__newer_verdict_replaces, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verified_chains__the_one_not_asked_for_makes_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_verified_chains__too_much_text_is_not_kept, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

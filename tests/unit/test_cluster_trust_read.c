@@ -1,9 +1,9 @@
 #include "delegation/cluster_trust_read.h"
 #include "tests/unit/check.h"
 
-#define GOOD                                              \
-	"\"client-ca-file\":\"USERS\","                   \
-	"\"requestheader-client-ca-file\":\"FRONTS\","    \
+#define GOOD                                           \
+	"\"client-ca-file\":\"USERS\","                \
+	"\"requestheader-client-ca-file\":\"FRONTS\"," \
 	"\"requestheader-username-headers\":\"[\\\"U\\\"]\""
 
 /* Of the ConfigMap's data; NULL: there is no ConfigMap. */
@@ -69,8 +69,8 @@ static void test_trust_read__all_is_read(void **state _unused_)
 
 static void test_trust_read__lists_may_be_absent_empty_or_null(void **state _unused_)
 {
-	static const char *const lists[] = {"", ",\"requestheader-allowed-names\":\"\"", ",\"requestheader-allowed-names\":\"[]\"",
-		",\"requestheader-allowed-names\":\"null\""};
+	static const char *const lists[] = {"", ",\"requestheader-allowed-names\":\"\"",
+		",\"requestheader-allowed-names\":\"[]\"", ",\"requestheader-allowed-names\":\"null\""};
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
 		struct scene s;
 		char data[512];

@@ -49,7 +49,7 @@ static void assert_begin(struct queue *q, const char *expected)
 	assert_string_equal(names, expected);
 }
 
-static void test_turns__sources_take_turns(void **state _unused_)
+static void test_fair_queue__sources_take_turns(void **state _unused_)
 {
 	struct queue q;
 	open_queue(&q);
@@ -63,7 +63,7 @@ static void test_turns__sources_take_turns(void **state _unused_)
 	close_queue(&q);
 }
 
-static void test_turns__no_source_has_more_than_its_share(void **state _unused_)
+static void test_fair_queue__no_source_has_more_than_its_share(void **state _unused_)
 {
 	struct queue q;
 	open_queue(&q);
@@ -80,7 +80,7 @@ static void test_turns__no_source_has_more_than_its_share(void **state _unused_)
 	close_queue(&q);
 }
 
-static void test_turns__no_more_begin_than_there_are_places(void **state _unused_)
+static void test_fair_queue__no_more_begin_than_there_are_places(void **state _unused_)
 {
 	struct queue q;
 	open_queue(&q);
@@ -93,7 +93,7 @@ static void test_turns__no_more_begin_than_there_are_places(void **state _unused
 	close_queue(&q);
 }
 
-static void test_turns__second_class_has_not_all_places(void **state _unused_)
+static void test_fair_queue__second_class_has_not_all_places(void **state _unused_)
 {
 	struct queue q;
 	open_queue(&q);
@@ -112,7 +112,7 @@ static void test_turns__second_class_has_not_all_places(void **state _unused_)
 	close_queue(&q);
 }
 
-static void test_turns__sources_of_one_name_in_two_classes_are_two(void **state _unused_)
+static void test_fair_queue__sources_of_one_name_in_two_classes_are_two(void **state _unused_)
 {
 	struct queue q;
 	open_queue(&q);
@@ -121,7 +121,7 @@ static void test_turns__sources_of_one_name_in_two_classes_are_two(void **state 
 	close_queue(&q);
 }
 
-static void test_turns__who_leaves_is_not_called(void **state _unused_)
+static void test_fair_queue__who_leaves_is_not_called(void **state _unused_)
 {
 	struct queue q;
 	open_queue(&q);
@@ -135,12 +135,12 @@ static void test_turns__who_leaves_is_not_called(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_turns__sources_take_turns),
-		TEST(test_turns__no_source_has_more_than_its_share),
-		TEST(test_turns__no_more_begin_than_there_are_places),
-		TEST(test_turns__second_class_has_not_all_places),
-		TEST(test_turns__sources_of_one_name_in_two_classes_are_two),
-		TEST(test_turns__who_leaves_is_not_called),
+		TEST(test_fair_queue__sources_take_turns),
+		TEST(test_fair_queue__no_source_has_more_than_its_share),
+		TEST(test_fair_queue__no_more_begin_than_there_are_places),
+		TEST(test_fair_queue__second_class_has_not_all_places),
+		TEST(test_fair_queue__sources_of_one_name_in_two_classes_are_two),
+		TEST(test_fair_queue__who_leaves_is_not_called),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
