@@ -63,23 +63,6 @@ def revision_of(body):
     return int(body["metadata"]["resourceVersion"])
 
 
-DIGEST = "annals.dev/digest"
-digests = {}  # data: what doors of annals called it
-
-
-def told(body):
-    """The meaning of what a door shows. Those of annals show a digest as well, which etcd does not have: equal data have equal ones."""
-    body = meaning(body)
-    annotations = dict(body["metadata"].get("annotations", {}))
-    digest = annotations.pop(DIGEST, None)
-    if digest is None:
-        return body
-    known = digests.setdefault(json.dumps(body["data"], sort_keys=True), digest)
-    assert known == digest, f"two digests of {body['data']}: {known}, {digest}"
-    metadata = {name: member for name, member in body["metadata"].items() if name != "annotations"}
-    return {**body, "metadata": {**metadata, **({"annotations": annotations} if annotations else {})}}
-
-
 def is_initial_end(event):
     return event["type"] == "BOOKMARK" and event["object"]["metadata"].get("annotations", {}).get("k8s.io/initial-events-end") == "true"
 
@@ -129,7 +112,7 @@ class Watcher:
         asking.close()
         if reply.outcome != "ok":
             raise Interrupted
-        there = {key_of(item): (revision_of(item), told({**item, "kind": "ControllerRevision"})) for item in reply.body["items"]}
+        there = {key_of(item): (revision_of(item), meaning({**item, "kind": "ControllerRevision"})) for item in reply.body["items"]}
         self._begin(int(reply.body["metadata"]["resourceVersion"]), there)
 
     def _start_watch_list(self):
@@ -152,7 +135,7 @@ class Watcher:
             else:
                 assert event["type"] == "ADDED", f"among existing objects: {event}"
                 assert key_of(body) not in there, f"told twice: {event}"
-                there[key_of(body)] = (revision_of(body), told(body))
+                there[key_of(body)] = (revision_of(body), meaning(body))
 
     # ---- following ----
 
@@ -174,7 +157,7 @@ class Watcher:
     def _take(self, event):
         body, revision = event["object"], revision_of(event["object"])
         if event["type"] != "BOOKMARK":
-            self.segment.events.append(Event(event["type"], revision, told(body)))
+            self.segment.events.append(Event(event["type"], revision, meaning(body)))
         self.segment.end = max(self.segment.end, revision)
 
     # ---- asking ----
