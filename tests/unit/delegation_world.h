@@ -127,4 +127,7 @@ static inline struct str scene_metrics(struct scene *s, struct buf *out)
 	return buf_str(out);
 }
 
+/* encoding/json of a member that has another type than ours. */
+#define CANNOT(what, field, type) "json: cannot unmarshal " what " into Go struct field " field " of type " type
+
 #endif

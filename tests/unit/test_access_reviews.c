@@ -223,8 +223,6 @@ static void test_access__failures_are_told_and_not_kept(void **state _unused_)
 	close_scene(&s);
 }
 
-#define CANNOT(what, field, type) "json: cannot unmarshal " what " into Go struct field " field " of type " type
-
 static void test_access__what_is_no_review_is_not_believed(void **state _unused_)
 {
 	static const struct {

@@ -103,7 +103,6 @@ static void test_token_reviews__errors_are_told_and_not_kept(void **state _unuse
 }
 
 #define SOMEBODY(members) REVIEW("{\"authenticated\":true,\"user\":{" members "}}")
-#define CANNOT(what, field, type) "json: cannot unmarshal " what " into Go struct field " field " of type " type
 
 /* As Go reads it: of another type is no answer, however well the rest looks. */
 static void test_token_reviews__what_is_no_review_is_not_believed(void **state _unused_)
