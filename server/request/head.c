@@ -134,13 +134,6 @@ static int head_authorize(struct request *q)
 	return r;
 }
 
-/* Behind the questions to the cluster: who waits for one takes no place from those who need none. kube-apiserver counts before it authorizes,
- * which shows only in which of both refusals comes first. */
-static int head_enter(struct request *q)
-{
-	return request_enter(q);
-}
-
 static int head_show_mistakes(struct request *q)
 {
 	if (q->is_bad_route) {
@@ -161,7 +154,9 @@ static int (*const head_steps[])(struct request *q) = {
 	head_audit,
 	head_impersonate,
 	head_authorize,
-	head_enter,
+	/* Behind the questions to the cluster: who waits for one takes no place from those who need none. kube-apiserver counts before it authorizes,
+	 * which shows only in which of both refusals comes first. */
+	request_enter,
 	head_show_mistakes,
 	request_weigh_announced,
 };
@@ -191,19 +186,18 @@ static void request_refuse(struct request *q)
 	}
 }
 
-int head_judge(struct request *q)
+void head_judge(struct request *q)
 {
 	while (q->n_head_steps < ARRAY_SIZE(head_steps)) {
 		int r = head_steps[q->n_head_steps](q);
 		if (r == 1) {
 			request_refuse(q);
-			return 1;
+			return;
 		}
 		if (r == ASK_FIRST && !questions_start(&q->questions)) {
 			http_suspend(q->x);
-			return ASK_FIRST;
+			return;
 		}
 		q->n_head_steps += r == 0;
 	}
-	return 0;
 }

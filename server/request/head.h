@@ -6,7 +6,7 @@
 
 /* Route and deadline; what is wrong with them is kept until the user may know it. */
 void head_parse(struct request *q);
-/* 0: the request may go on. 1: it has been answered. ASK_FIRST: the exchange is suspended, and this is to be called again. */
-int head_judge(struct request *q);
+/* Afterwards the request may go on, or it has been answered, or the exchange is suspended and this is to be called again. */
+void head_judge(struct request *q);
 
 #endif

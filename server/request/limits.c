@@ -6,7 +6,6 @@
 
 #include "server/request/request_metrics.h"
 
-#define RETRY_AFTER_S 1
 /* A body is kept until the answer, in a buffer that may be twice as large; what is made of it to be stored is as large again, and so is what is sent. What
  * is charged while it comes is enough for all of that, so that who has got so far is not refused for the sake of those who have not. */
 #define BODY_FACTOR 4
@@ -68,42 +67,48 @@ bool request_charge_body(struct request *q, size_t n)
 	return !q->is_over_budget;
 }
 
-int request_enter(struct request *q)
+/* How many of its class were under way before. */
+static size_t request_count(struct request *q, int delta)
 {
 	struct server *s = q->server;
-	enum request_class class = request_class_of(&q->route);
 	_Atomic size_t *counters[] = {[CLASS_READ] = &s->n_reads, [CLASS_WRITE] = &s->n_writes, [CLASS_WATCH] = &s->n_watches};
+
+	return atomic_fetch_add_explicit(counters[q->class], (size_t)delta, memory_order_relaxed);
+}
+
+static void request_show_count(struct request *q, int delta)
+{
+	if (q->class == CLASS_WATCH) {
+		request_metrics_longrunning(q, delta);
+	} else {
+		metrics_inflight(q->server->metrics, q->class == CLASS_WRITE, delta);
+	}
+}
+
+static void request_recount(struct request *q, int delta)
+{
+	request_count(q, delta);
+	request_show_count(q, delta);
+}
+
+int request_enter(struct request *q)
+{
+	const struct server *s = q->server;
 	const size_t limits[] = {[CLASS_READ] = s->options.max_requests_inflight,
 		[CLASS_WRITE] = s->options.max_mutating_inflight,
 		[CLASS_WATCH] = s->options.max_watches};
 
-	if (class == CLASS_NONE) {
+	q->class = request_class_of(&q->route);
+	if (q->class == CLASS_NONE) {
 		return 0;
 	}
-	if (atomic_fetch_add_explicit(counters[class], 1, memory_order_relaxed) >= limits[class]) {
-		atomic_fetch_sub_explicit(counters[class], 1, memory_order_relaxed);
+	if (request_count(q, 1) >= limits[q->class]) {
+		request_count(q, -1);
+		q->class = CLASS_NONE;
 		return request_refuse_for_now(q);
 	}
-	q->class = class;
-	if (class == CLASS_WATCH) {
-		request_metrics_longrunning(q, 1);
-	} else {
-		metrics_inflight(s->metrics, class == CLASS_WRITE, 1);
-	}
+	request_show_count(q, 1);
 	return 0;
-}
-
-static void request_count(struct request *q, int delta)
-{
-	struct server *s = q->server;
-	_Atomic size_t *counters[] = {[CLASS_READ] = &s->n_reads, [CLASS_WRITE] = &s->n_writes, [CLASS_WATCH] = &s->n_watches};
-
-	atomic_fetch_add_explicit(counters[q->class], (size_t)delta, memory_order_relaxed);
-	if (q->class == CLASS_WATCH) {
-		request_metrics_longrunning(q, delta);
-	} else {
-		metrics_inflight(s->metrics, q->class == CLASS_WRITE, delta);
-	}
 }
 
 void request_leave(struct request *q)
@@ -115,7 +120,7 @@ void request_leave(struct request *q)
 		budget_charge(request_budget(q), &q->charged, 0);
 	}
 	if (!q->is_outside) {
-		request_count(q, -1);
+		request_recount(q, -1);
 	}
 }
 
@@ -123,7 +128,7 @@ void request_step_out(struct request *q)
 {
 	q->is_outside = q->class != CLASS_NONE;
 	if (q->is_outside) {
-		request_count(q, -1);
+		request_recount(q, -1);
 	}
 }
 
@@ -131,6 +136,6 @@ void request_step_in(struct request *q)
 {
 	if (q->is_outside) {
 		q->is_outside = false;
-		request_count(q, 1);
+		request_recount(q, 1);
 	}
 }

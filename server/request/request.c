@@ -7,8 +7,6 @@
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
 
-#define RETRY_AFTER_S 1
-
 struct str request_ns(const struct request *q)
 {
 	return q->route.kind && q->route.kind->is_namespaced ? q->route.ns : STR("");

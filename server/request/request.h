@@ -15,6 +15,7 @@
 #include "storage/leases.h"
 
 #define BODY_JSON_LIMITS JSON_LIMITS_DEFAULT
+#define RETRY_AFTER_S 1   /* what clients are told who may try again */
 #define WARNINGS_MAX 1024 /* more than there can be headers of */
 
 enum request_class { CLASS_NONE, CLASS_READ, CLASS_WRITE, CLASS_WATCH };

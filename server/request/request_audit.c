@@ -12,8 +12,7 @@
 
 enum {
 	USER_AGENT_MAX = 1024,
-	SLOW_MS = 500, /* slower requests tell where the time went, as upstream */
-	RETRY_AFTER_S = 1,
+	SLOW_MS = 500,                 /* slower requests tell where the time went, as upstream */
 	STRIP_MAX = 256 * 1024 * 1024, /* bytes that taking an answer apart may take */
 	STRIP_VALUES_MAX = 10 * 1000 * 1000,
 };

@@ -10,7 +10,6 @@
 #include "server/request/respond.h"
 
 #define STORAGE_TIMEOUT_MS 10000 /* one wait for etcd, within the request's own time */
-#define RETRY_AFTER_S 1
 
 static void request_began_waiting(struct request *q, void (*next)(struct request *q))
 {
