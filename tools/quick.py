@@ -28,8 +28,8 @@ FILES_MAX = 4  # beyond this many it is no change of a minute
 
 # A word of a path, or the beginning of one: the tests for it.
 TESTS_OF = {
-    "abac": "access", "asked": "access", "authn": "access", "authz": "access", "impersonate": "access", "token": "access", "verifier": "access",
-    "certificate": "trust_files", "front": "trust_files", "tls": "trust_files http", "verdict": "trust_files",
+    "abac": "access", "authn": "access", "authz": "access", "impersonate": "access", "question": "access", "token": "access", "verifier": "access",
+    "certificate": "trust_files", "front": "trust_files", "tls": "trust_files http", "verified": "trust_files",
     "accesslog": "operation", "health": "operation", "limit": "operation", "live": "operation", "metric": "operation",
     "agreement": "storage_versions", "version": "storage_versions", "migrat": "storage_migration", "stored": "stored_versions",
     "alarm": "etcd_room", "compact": "lists restore", "lease": "expiry kinds", "quota": "etcd_room",
@@ -47,7 +47,7 @@ TESTS_OF = {
     "merge": "data", "patch": "data", "typed": "data pods", "unstructured": "data",
     "etcd": "restore serve", "memory": "", "mvcc": "",
     "flags": "up serve", "instance": "up serve", "kubeconfig": "up", "datadir": "up",
-    "guard": "references", "reference": "references figures", "history": "history", "holding": "protection",
+    "guard": "references", "reference": "references figures", "history": "history",
     "namespace": "kinds controllers",
     "install": "install_deps", "impl": "protection", "makefile": "readme", "readme": "readme",
     "openapi": "discovery", "pod": "pods", "review": "kinds", "toy": "toy",

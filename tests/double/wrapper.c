@@ -42,23 +42,17 @@ static void submit_lease_revoke(struct storage *s, struct storage_op *op)
 }
 
 static const struct kind_row {
-	const char *name;
 	size_t size;
 	void (*submit)(struct storage *s, struct storage_op *op);
 } kinds[] = {
-	[OP_RANGE] = {"range", sizeof(struct storage_range), submit_range},
-	[OP_TXN] = {"txn", sizeof(struct storage_txn), submit_txn},
-	[OP_COMPACT] = {"compact", sizeof(struct storage_compact), submit_compact},
-	[OP_STATUS] = {"status", sizeof(struct storage_status), submit_status},
-	[OP_LEASE_GRANT] = {"lease_grant", sizeof(struct storage_lease), submit_lease_grant},
-	[OP_LEASE_KEEP_ALIVE] = {"lease_keep_alive", sizeof(struct storage_lease), submit_lease_keep_alive},
-	[OP_LEASE_REVOKE] = {"lease_revoke", sizeof(struct storage_lease), submit_lease_revoke},
+	[OP_RANGE] = {sizeof(struct storage_range), submit_range},
+	[OP_TXN] = {sizeof(struct storage_txn), submit_txn},
+	[OP_COMPACT] = {sizeof(struct storage_compact), submit_compact},
+	[OP_STATUS] = {sizeof(struct storage_status), submit_status},
+	[OP_LEASE_GRANT] = {sizeof(struct storage_lease), submit_lease_grant},
+	[OP_LEASE_KEEP_ALIVE] = {sizeof(struct storage_lease), submit_lease_keep_alive},
+	[OP_LEASE_REVOKE] = {sizeof(struct storage_lease), submit_lease_revoke},
 };
-
-const char *op_kind_name(enum op_kind kind)
-{
-	return kinds[kind].name;
-}
 
 void op_submit(struct storage *s, enum op_kind kind, struct storage_op *op)
 {

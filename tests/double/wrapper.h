@@ -31,7 +31,6 @@ static inline struct wrapper *wrapper_of(struct storage *s)
 }
 extern const struct storage_ops wrapper_ops;
 
-const char *op_kind_name(enum op_kind kind);
 /* Submits an operation of that kind, a shadow's or a caller's. */
 void op_submit(struct storage *s, enum op_kind kind, struct storage_op *op);
 
