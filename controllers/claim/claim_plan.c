@@ -56,13 +56,7 @@ bool claim_of_pod(const struct json *pod, uint32_t *i, struct arena *a, struct s
 
 static bool is_controlled_by(const struct json *object, struct str uid)
 {
-	const struct json *owners = json_gets(meta_of(object), "ownerReferences"), *owner;
-	for (uint32_t i = 0; (owner = list_item(owners, i)); i++) {
-		if (member_is_true(owner, "controller")) {
-			return uid.n && str_eq(member_text(owner, "uid"), uid);
-		}
-	}
-	return false;
+	return uid.n && str_eq(member_text(gc_meta_controller(meta_of(object)), "uid"), uid);
 }
 
 /* Deleted without grace left: what mounted its volumes has let go of them. */

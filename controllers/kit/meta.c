@@ -21,6 +21,17 @@ bool gc_meta_has_finalizer(const struct json *meta, const char *finalizer)
 	return false;
 }
 
+const struct json *gc_meta_controller(const struct json *meta)
+{
+	const struct json *owners = json_gets(meta, "ownerReferences"), *owner;
+	for (uint32_t i = 0; (owner = list_item(owners, i)); i++) {
+		if (member_is_true(owner, "controller")) {
+			return owner;
+		}
+	}
+	return NULL;
+}
+
 struct gc_ref gc_meta_owner(const struct json *owner, struct str ns)
 {
 	return (struct gc_ref){
