@@ -1,0 +1,98 @@
+/* ControllerRevisions (seed 000), as kube-controller-manager keeps those of a StatefulSet: it may take over this history, and hand it back. */
+#include "controllers/history/history_private.h"
+
+#include "api/model/members.h"
+#include "api/select/selector.h"
+
+/* `<` is six bytes in data: nothing that a server has accepted comes to this. */
+enum { DATA_MAX = 64 << 20 /* bytes */ };
+
+static bool matches(const struct history_owner *o, const struct json *object)
+{
+	if (!json_is(o->selector, JSON_OBJECT)) {
+		return false; /* no selector selects nothing, whereas an empty one selects everything */
+	}
+	char room[2048];
+	struct arena a;
+	arena_init_with(&a, 1 << 20, room, sizeof(room));
+	struct label_selector selector;
+	const struct label *labels;
+	struct str problem;
+	size_t n = labels_read(&labels, json_gets(json_gets(object, "metadata"), "labels"), &a);
+	bool is_match = label_selector_read(&selector, o->selector, &a, &problem) == 0 && label_selector_matches(&selector, labels, n);
+	arena_done(&a);
+	return is_match;
+}
+
+static bool read_revision(const struct json *object, struct revision *ret, struct arena *a, struct str *ret_problem)
+{
+	struct revision r = history_read_metadata(object);
+	if (!json_to_int64(json_gets(object, "revision"), &r.number)) {
+		*ret_problem = STR("its revision is no number");
+		return false;
+	}
+	/* Those of upstream have no generation, and a label that was spoilt is not what orders them. */
+	history_read_generation(json_gets(json_gets(object, "metadata"), "labels"), &r.generation);
+	r.state = history_data_state(json_gets(object, "data"), a);
+	*ret = r;
+	return true;
+}
+
+static struct json *copy_of(const struct json *object, struct arena *a)
+{
+	return json_is(object, JSON_OBJECT) ? json_copy(a, object) : json_object(a);
+}
+
+static struct json *data_of(const struct json *state, struct str *ret_text, struct arena *a)
+{
+	struct buf text;
+	struct json *data = NULL;
+	size_t at;
+	buf_init(&text, DATA_MAX);
+	history_data_write(state, &text);
+	if (!text.is_over) {
+		*ret_text = arena_dup(a, buf_str(&text));
+		if (json_parse(&data, a, *ret_text, (struct json_limits){.depth = 1024, .values = SIZE_MAX}, &at)) {
+			data = NULL;
+		}
+	}
+	buf_done(&text);
+	return data;
+}
+
+static struct json *make(const struct history_owner *o, int64_t number, int64_t collisions, struct arena *a)
+{
+	struct str text;
+	struct json *data = json_is(o->state, JSON_OBJECT) ? data_of(o->state, &text, a) : NULL;
+	if (!data) {
+		return NULL;
+	}
+	/* A name that is taken leads to another name, and the label stays as it was: so upstream, by which kubectl finds them. */
+	char first[16], hash[16];
+	history_hash(text, o->collisions, first);
+	history_hash(text, o->collisions + collisions, hash);
+
+	struct json *labels = copy_of(o->labels, a), *object = json_object(a);
+	json_set(a, labels, STR(HISTORY_LABEL_HASH), json_string(a, arena_dup(a, str_of(first))));
+	if (o->generation) {
+		json_set(a, labels, STR(HISTORY_LABEL_GENERATION), history_text_of_number(o->generation, a));
+	}
+	struct str api_version = o->revision_api_version.n ? o->revision_api_version : STR("apps/v1");
+	json_add_text(a, object, STR("apiVersion"), api_version);
+	json_add_text(a, object, STR("kind"), STR("ControllerRevision"));
+	json_add(a, object, STR("metadata"), history_metadata(o, history_name(o->name, hash, a), labels, copy_of(o->annotations, a), a));
+	json_add(a, object, STR("data"), data);
+	json_add(a, object, STR("revision"), json_int(a, number));
+	return object;
+}
+
+const struct carrier carrier_controllerrevisions = {
+	.name = "controllerrevisions",
+	.resource = "controllerrevisions",
+	.kind = "ControllerRevision",
+	.is_adopted = true,
+	.matches = matches,
+	.read = read_revision,
+	.make = make,
+	.renumbers = true,
+};
