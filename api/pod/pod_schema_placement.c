@@ -32,7 +32,7 @@ static const struct type type_node_selector_term = {
 
 static const struct type list_node_selector_terms = LIST_OF(type_node_selector_term);
 
-static const struct type type_node_selector = {
+const struct type type_node_selector = {
 	CORE_OBJECT("NodeSelector", "Selects nodes; one of the terms must hold."),
 	.is_atomic = true,
 	.fields =
@@ -141,7 +141,7 @@ const struct type type_affinity = {
 };
 
 static const struct type type_toleration_operator = {.kind = TYPE_STRING, .go_type = "v1.TolerationOperator"};
-static const struct type type_taint_effect = {.kind = TYPE_STRING, .go_type = "v1.TaintEffect"};
+const struct type type_taint_effect = {.kind = TYPE_STRING, .go_type = "v1.TaintEffect"};
 
 const struct type type_toleration = {
 	CORE_OBJECT("Toleration", "Taints that a pod puts up with."),

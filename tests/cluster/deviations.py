@@ -152,6 +152,16 @@ def is_token_error(step, kube, annals):
     return "invalid bearer token" in kube["body"]["status"]["error"] and without(kube, "error") == without(annals, "error")
 
 
+def without_taint(answer):
+    body = answer["body"]
+    spec = {name: value for name, value in body.get("spec", {}).items() if name != "taints"}
+    return {**answer, "body": {**body, "spec": spec}}
+
+
+def is_not_ready(step, kube, annals):
+    return "node.kubernetes.io/not-ready" in json.dumps(kube["body"]) and without_taint(kube) == annals
+
+
 GO_TEXT = Deviation("the text is one of Go's parsers, or shows Go's types", is_go_text)
 CLIENTS_MISTAKE = Deviation("500 says the server is broken, and alerts fire on it", is_clients_mistake)
 DATA_BY_VALUE = Deviation("data that means the same may be written back", is_data_by_value)
@@ -170,6 +180,7 @@ OTHER_ROLES = Deviation("what everybody may do is not kept as RBAC's roles here,
 TOKEN_ERROR = Deviation("other servers ask others about tokens, and their errors read differently", is_token_error)
 UNEXPLAINED = Deviation("there are no roles to name as the reason", is_unexplained)
 NO_AUDIENCE = Deviation("tokens are for this server and no other audience", is_without_audience)
+NOT_READY_TAINT = Deviation("nobody here would take the taint off a node that has become ready", is_not_ready)
 REMEMBERED = Deviation("who wrote through another group still owns what he wrote", is_remembered)
 
 EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES, LATE_REFUSAL, PROTOBUF, OTHER_KINDS, HEALTH_REPORT, BARE_WATCH]

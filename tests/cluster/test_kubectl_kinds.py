@@ -177,3 +177,23 @@ def test_kubectl__lists_what_is_served(alone):
     assert ["namespaces", "ns", "v1", "false", "Namespace", "create,delete,get,list,patch,update,watch"] in lines
     for kind in ("controllerrevisions.v1.annals.dev", "ns"):
         assert processes.run([kube.KUBECTL, "get", kind, "--all-namespaces=true"], env=alone.env).returncode == 0
+
+
+def test_kubectl__looks_after_nodes(both_of):
+    """Nodes are everybody's: this one has a name of its own, and nothing is done to all of them."""
+    k = both_of
+    name = f"node-{k.namespace}"
+    k("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}, "spec": {
+        "taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}, "status": {"capacity": {"cpu": 4, "pods": 10}}}))
+    ready = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "", "lastHeartbeatTime": None, "lastTransitionTime": None}]}}
+    k("patch", "node", name, "--subresource=status", "-p", json.dumps(ready))
+    k("wait", "--for=condition=Ready", f"node/{name}")
+    k("cordon", name)
+    k("get", "no", name, "-o", "wide")
+    k("uncordon", name)
+    k("taint", "node", name, "node.kubernetes.io/not-ready-", "own=x:NoExecute")
+    k("label", "node", name, "node-role.kubernetes.io/worker=")
+    k("get", "nodes", name)
+    k("describe", "node", name)
+    k("drain", name, "--disable-eviction", "--force")
+    k("delete", "node", name)

@@ -76,7 +76,9 @@ static inline void assert_update_rows(
 	for (size_t i = 0; i < n; i++) {
 		struct object *o = world_decode(w, path, rows[i].object), *old = world_decode(w, path, old_text);
 		struct field_errors e;
-		o->meta.ns = old->meta.ns = o->meta.ns.n ? o->meta.ns : STR("default");
+		if (o->kind->is_namespaced) {
+			o->meta.ns = old->meta.ns = o->meta.ns.n ? o->meta.ns : STR("default");
+		}
 		field_errors_init(&e, &w->a);
 		o->kind->validate_update(o, old, &e);
 		assert_row(&rows[i], &e);

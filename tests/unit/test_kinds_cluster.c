@@ -1,0 +1,220 @@
+/* Nodes: what is filled in, decided, refused and shown. tests/cluster compares much more of it with kube-apiserver. */
+#include "api/model/protobuf.h"
+#include "api/rules/address.h"
+#include "tests/unit/kind_world.h"
+
+#define NODE "/v1/nodes"
+
+static const struct json *spec_of(const struct object *o)
+{
+	return json_gets(o->fields, "spec");
+}
+
+static const struct json *status_of(const struct object *o)
+{
+	return json_gets(o->fields, "status");
+}
+
+static void test_types__all_have_numbers_in_protobuf(void **state)
+{
+	(void)state;
+	static const char *const paths[] = {NODE};
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		assert_true(protobuf_knows(world_door(paths[i], NULL)->type));
+	}
+}
+
+static void test_node__mirrors_its_blocks_of_addresses(void **state)
+{
+	struct api_world *w = *state;
+	static const char *const rows[][2] = {
+		{"{\"podCIDR\":\"a\"}", "{\"podCIDR\":\"a\",\"podCIDRs\":[\"a\"]}"},
+		{"{\"podCIDRs\":[\"a\",\"b\"]}", "{\"podCIDR\":\"a\",\"podCIDRs\":[\"a\",\"b\"]}"},
+		{"{\"podCIDR\":\"c\",\"podCIDRs\":[\"a\",\"b\"]}", "{\"podCIDR\":\"c\",\"podCIDRs\":[\"c\"]}"},
+		{"{}", "{}"},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct object *o = world_decode(w, NODE, arena_printf(&w->a, "{\"spec\":%s}", rows[i][0]).p);
+		world_assert_json(w, spec_of(o), rows[i][1]);
+	}
+}
+
+static void test_node__may_allocate_all_it_has_unless_told_otherwise(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = world_decode(w, NODE, "{\"status\":{\"capacity\":{\"cpu\":\"2000m\"}}}");
+	world_assert_json(w, json_gets(status_of(o), "allocatable"), "{\"cpu\":\"2\"}");
+	o = world_decode(w, NODE, "{\"status\":{\"capacity\":{\"cpu\":\"2\"},\"allocatable\":{\"cpu\":\"1\"}}}");
+	world_assert_json(w, json_gets(status_of(o), "allocatable"), "{\"cpu\":\"1\"}");
+}
+
+static void test_node__registers_with_its_status_but_without_old_configurations(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = world_decode(w, NODE,
+		"{\"spec\":{\"configSource\":{},\"providerID\":\"p\"},\"status\":{\"phase\":\"x\",\"config\":{\"error\":\"e\"}}"
+		"}");
+	o->kind->prepare_create(o, &w->a);
+	world_assert_json(w, spec_of(o), "{\"providerID\":\"p\"}");
+	assert_str(json_text(json_gets(status_of(o), "phase")), "x");
+	assert_null(json_gets(status_of(o), "config"));
+}
+
+static void test_node__changes_its_status_only_through_the_subresource(void **state)
+{
+	struct api_world *w = *state;
+	struct object *old = world_decode(w, NODE, "{\"spec\":{\"providerID\":\"p\"},\"status\":{\"phase\":\"old\"}}");
+	struct object *sent = world_decode(w, NODE, "{\"spec\":{\"unschedulable\":true},\"status\":{\"phase\":\"new\"}}");
+	struct object *stored = object_copy(old, &w->a);
+	kind_subresource(old->kind, STR("status"))->merge(stored, sent, &w->a);
+	world_assert_json(w, spec_of(stored), "{\"providerID\":\"p\"}");
+	assert_str(json_text(json_gets(status_of(stored), "phase")), "new");
+	sent->kind->prepare_update(sent, old, &w->a);
+	assert_str(json_text(json_gets(status_of(sent), "phase")), "old");
+}
+
+#define NAMED "\"metadata\":{\"name\":\"n\"}"
+
+static void test_node__is_refused_for_one_reason(void **state)
+{
+	static const struct invalid_row rows[] = {
+		{"{" NAMED "}", NULL, NULL},
+		{"{" NAMED ",\"spec\":{\"taints\":[{\"key\":\"a\"}]}}", "metadata.taints[0].effect", ""},
+		{"{" NAMED
+		 ",\"spec\":{\"taints\":[{\"key\":\"a\",\"effect\":\"NoExecute\"},{\"key\":\"a\",\"effect\":\"NoSchedule\"}]}}",
+			NULL, NULL},
+		{"{" NAMED
+		 ",\"spec\":{\"taints\":[{\"key\":\"a\",\"effect\":\"NoExecute\"},{\"key\":\"a\",\"effect\":\"NoExecute\"}]}}",
+			"metadata.taints[1]", "taints must be unique by key and effect pair"},
+		{"{" NAMED ",\"spec\":{\"podCIDRs\":[\"10.0.0.0/8\",\"fd00::/8\"]}}", NULL, NULL},
+		{"{" NAMED ",\"spec\":{\"podCIDRs\":[\"10.0.0.0/8\",\"11.0.0.0/8\"]}}", "spec.podCIDRs",
+			"may specify no more than one CIDR for each IP family"},
+		{"{" NAMED ",\"status\":{\"capacity\":{\"cpu\":\"-1\"},\"allocatable\":{\"cpu\":\"1\"}}}", "status.capacity.cpu",
+			"must be greater than or equal to 0"},
+		{"{" NAMED ",\"status\":{\"nodeInfo\":{\"swap\":{\"capacity\":0}}}}", "metadata.nodeSwapStatus.capacity",
+			"must be greater than zero"},
+		{"{" NAMED ",\"status\":{\"declaredFeatures\":[\"A\",\"B/c\"]}}", NULL, NULL},
+		{"{" NAMED ",\"status\":{\"declaredFeatures\":[\"B\",\"A\"]}}", "status.declaredFeatures[1]",
+			"list must be sorted alphabetically"},
+	};
+	assert_rows(*state, NODE, rows, ARRAY_SIZE(rows));
+}
+
+static void test_node__keeps_what_was_once_set(void **state)
+{
+	static const char forbidden[] = "node updates may not change podCIDR except from \"\" to valid";
+	static const struct invalid_row rows[] = {
+		{"{" NAMED ",\"spec\":{\"podCIDR\":\"10.0.0.0/8\",\"providerID\":\"p\"}}", NULL, NULL},
+		{"{" NAMED ",\"spec\":{\"podCIDR\":\"11.0.0.0/8\",\"providerID\":\"p\"}}", "spec.podCIDRs", forbidden},
+		{"{" NAMED ",\"spec\":{\"providerID\":\"p\"}}", "spec.podCIDRs", forbidden},
+		{"{" NAMED ",\"spec\":{\"podCIDR\":\"10.0.0.0/8\"}}", "spec.providerID",
+			"node updates may not change providerID except from \"\" to valid"},
+		{"{" NAMED ",\"spec\":{\"podCIDR\":\"10.0.0.0/8\",\"providerID\":\"p\",\"externalID\":\"e\"}}",
+			"spec.externalID", "may not be updated"},
+	};
+	assert_update_rows(*state, NODE, rows[0].object, rows, ARRAY_SIZE(rows));
+}
+
+static void test_node__shows_whether_it_is_ready_and_what_for(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = world_decode(w, NODE,
+		"{\"metadata\":{\"labels\":{\"kubernetes.io/role\":\"old\",\"node-role.kubernetes.io/b\":\"\","
+		"\"node-role.kubernetes.io/\":\"\"}},\"spec\":{\"unschedulable\":true},"
+		"\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],"
+		"\"addresses\":[{\"type\":\"InternalIP\",\"address\":\"10.0.0.1\"}],"
+		"\"nodeInfo\":{\"kernelVersion\":\"6.1\",\"architecture\":\"arm64\",\"kubeletVersion\":\"v1\"}}}");
+	assert_cell(o, "Status", "\"Ready,SchedulingDisabled\"");
+	assert_cell(o, "Roles", "\"b,old\"");
+	assert_cell(o, "Version", "\"v1\"");
+	assert_cell(o, "Internal-IP", "\"10.0.0.1\"");
+	assert_cell(o, "External-IP", "\"\\u003cnone\\u003e\"");
+	assert_cell(o, "OS-Image", "\"\\u003cunknown\\u003e\"");
+	assert_cell(o, "Kernel-Version", "\"6.1 (arm64)\"");
+	assert_selects(w, o, "spec.unschedulable", "true");
+	o = world_decode(w, NODE, "{\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\"}]}}");
+	assert_cell(o, "Status", "\"NotReady\"");
+	assert_cell(o, "Roles", "\"\\u003cnone\\u003e\"");
+	o = world_decode(w, NODE, "{}");
+	assert_cell(o, "Status", "\"Unknown\"");
+	assert_selects(w, o, "spec.unschedulable", "false");
+}
+
+/* What is said of one address or block; empty: nothing. */
+static struct str said_of(
+	struct api_world *w, const char *text, void (*check)(struct field_errors *, const struct where *, struct str))
+{
+	struct field_errors e;
+	field_errors_init(&e, &w->a);
+	check(&e, WHERE(NULL, "x"), str_of(text));
+	assert_true(e.n <= 1);
+	return e.n ? e.v[0].detail : (struct str){0};
+}
+
+static void test_address__has_one_spelling(void **state)
+{
+	struct api_world *w = *state;
+	static const char invalid[] = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+	static const char *const rows[][2] = {
+		{"10.0.0.1", ""},
+		{"fd00::1", ""},
+		{"FD00:0::1", ""},
+		{"010.0.0.1", "must not have leading 0s"},
+		{"::ffff:10.0.0.1", "must not be an IPv4-mapped IPv6 address"},
+		{"10.0.0", invalid},
+		{"10.0.0.1.2", invalid},
+		{"10.0.0.256", invalid},
+		{"10.0.0.", invalid},
+		{"", invalid},
+		{"x", invalid},
+		{"fe80::1%eth0", invalid},
+		{"::g", invalid},
+		{"99999999999999999999.0.0.1", invalid},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_str(said_of(w, rows[i][0], check_address), rows[i][1]);
+	}
+}
+
+static void test_block__ends_where_its_prefix_ends(void **state)
+{
+	struct api_world *w = *state;
+	static const char invalid[] = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+	static const char behind[] = "must not have bits set beyond the prefix length";
+	static const char *const rows[][2] = {
+		{"10.0.0.0/8", ""},
+		{"10.0.0.128/25", ""},
+		{"10.0.0.128/24", behind},
+		{"0.0.0.0/0", ""},
+		{"1.2.3.4/32", ""},
+		{"fd00::/8", ""},
+		{"fd00::1/127", behind},
+		{"fd00::1/128", ""},
+		{"10.0.0.0/08", "must not have leading 0s in IP or prefix length"},
+		{"10.0.0.0/33", invalid},
+		{"::/129", invalid},
+		{"10.0.0.0", invalid},
+		{"10.0.0.0/", invalid},
+		{"10.0.0.0/-1", invalid},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_str(said_of(w, rows[i][0], check_block), rows[i][1]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_types__all_have_numbers_in_protobuf),
+		API_TEST(test_node__mirrors_its_blocks_of_addresses),
+		API_TEST(test_node__may_allocate_all_it_has_unless_told_otherwise),
+		API_TEST(test_node__registers_with_its_status_but_without_old_configurations),
+		API_TEST(test_node__changes_its_status_only_through_the_subresource),
+		API_TEST(test_node__is_refused_for_one_reason),
+		API_TEST(test_node__keeps_what_was_once_set),
+		API_TEST(test_node__shows_whether_it_is_ready_and_what_for),
+		API_TEST(test_address__has_one_spelling),
+		API_TEST(test_block__ends_where_its_prefix_ends),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
