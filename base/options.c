@@ -158,7 +158,7 @@ bool duration_parse_ms(struct str s, int64_t *ret_ms)
 	return true;
 }
 
-static void option_strings_add(struct option_strings *s, struct str value)
+void option_strings_add(struct option_strings *s, struct str value)
 {
 	s->v = mem_realloc_array(s->v, s->n + 1, sizeof(*s->v));
 	s->v[s->n++] = mem_strndup(value.p, value.n);

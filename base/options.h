@@ -33,6 +33,7 @@ size_t options_count(const struct option *table);
 int options_parse(const struct option *table, int argc, char **argv, int *ret_n_positional, struct buf *err);
 /* One entry a flag, with the value its target has now as the default. */
 void options_print_help(const struct option *table, struct buf *out);
+void option_strings_add(struct option_strings *s, struct str value); /* copied */
 void option_strings_done(struct option_strings *s);
 /* Go's time.ParseDuration, to milliseconds: "1m30s", "500ms", "1.5h", "0". */
 bool duration_parse_ms(struct str s, int64_t *ret_ms);

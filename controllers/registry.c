@@ -1,6 +1,6 @@
 /* A new controller is one row here. Names, aliases and the rules of --controllers are
  * kube-controller-manager's: the first item that names a controller decides, "*" stands for all
- * others. */
+ * others, but for those that must be asked for. */
 #include "controllers/gc/gc.h"
 #include "controllers/kit/controller.h"
 
@@ -10,6 +10,7 @@ const struct controller *const all_controllers[] = {
 	&claim_protection_controller,
 	&provider_finalization_controller,
 	&dependent_controller,
+	&fake_kubelet,
 	NULL,
 };
 
@@ -30,7 +31,7 @@ bool controller_is_chosen(const struct controller *c, char *const *choice, size_
 		}
 		has_star = has_star || strcmp(choice[i], "*") == 0;
 	}
-	return has_star;
+	return has_star && !c->is_on_request;
 }
 
 static bool is_known(const char *name)

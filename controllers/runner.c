@@ -147,6 +147,7 @@ int runner_new(struct runner **ret, const struct runner_options *options, struct
 	}
 	r->env.on_notice = options->on_notice;
 	r->env.ctx = options->ctx;
+	r->env.fake_nodes = options->fake_nodes;
 	pthread_mutex_init(&r->lock, NULL);
 	if (options->election) {
 		r->election = *options->election;

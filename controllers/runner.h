@@ -11,6 +11,7 @@ struct runner_options {
 	const struct client_config *config; /* copied */
 	char *const *choice;                /* of --controllers; stays */
 	size_t n_choice;
+	int64_t fake_nodes; /* of --fake-nodes */
 	/* NULL: without election, at once. Its Lease, lost, stops the controllers; they start again when it is won back. */
 	const struct runner_election *election; /* copied; its text stays */
 	void (*on_notice)(void *ctx, const char *what, bool is_problem, struct str text);

@@ -48,9 +48,6 @@ int command_refuse(struct buf *err, const char *format, ...) _printf_(2, 3);
 /* Format and verbosity of the log. 0, or -EINVAL with a sentence in err. */
 int command_setup_log(const char *format, int64_t verbosity, struct buf *err);
 
-#define CONTROLLERS_HELP \
-	"Which controllers to run: names, -NAME switches one off, * means all that are not named. All by default."
-
 /* ---- flags that servers share ---- */
 
 /* Values point into argv. */

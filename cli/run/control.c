@@ -5,15 +5,17 @@
 #include "cli/run/control.h"
 
 #include "base/log.h"
+#include "cli/common/command.h"
 #include "controllers/runner.h"
 
+#include <errno.h>
 #include <pthread.h>
 
 enum { FILE_MAX = 256 * 1024 };
 
 struct control {
 	const struct datadir *dir;
-	const struct option_strings *choice;
+	const struct control_flags *flags;
 	pthread_mutex_t lock; /* guards what follows, against control_write_metrics() */
 	struct runner *runner;
 };
@@ -23,11 +25,47 @@ void control_log(void *ctx _unused_, const char *what, bool is_problem, struct s
 	log_write(is_problem ? LOG_WARNING : LOG_INFO, what, STR_FMT, STR_ARG(text));
 }
 
-struct control *control_new(const struct datadir *d, const struct option_strings *choice)
+/* ---- flags ---- */
+
+#define CONTROLLERS_HELP                                                                                                    \
+	"Which controllers to run: names, -NAME switches one off, * means all that are not named. All by default, but for " \
+	"fake-kubelet."
+#define FAKE_NODES_HELP                                                                                           \
+	"How many nodes to play, for tests and demonstrations: pods come up on them without containers. It runs " \
+	"fake-kubelet, "                                                                                          \
+	"which by itself plays one."
+
+void control_flags_rows(struct control_flags *f, struct option *ret)
+{
+	ret[0] = (struct option){"controllers", OPTION_STRINGS, &f->choice, "NAME,...", CONTROLLERS_HELP, 0, 0};
+	ret[1] = (struct option){"fake-nodes", OPTION_INT, &f->fake_nodes, "N", FAKE_NODES_HELP, 0, FAKE_NODES_MAX};
+}
+
+int control_flags_check(struct control_flags *f, struct buf *err)
+{
+	if (!controllers_check(f->choice.v, f->choice.n, err)) {
+		return -EINVAL;
+	}
+	if (f->fake_nodes == 0) {
+		return 0;
+	}
+	if (f->choice.n == 0) {
+		option_strings_add(&f->choice, STR("*"));
+	}
+	option_strings_add(&f->choice, str_of(fake_kubelet.name));
+	if (!controller_is_chosen(&fake_kubelet, f->choice.v, f->choice.n)) {
+		return command_refuse(err, "--fake-nodes needs fake-kubelet, which --controllers switches off");
+	}
+	return 0;
+}
+
+/* ---- its life ---- */
+
+struct control *control_new(const struct datadir *d, const struct control_flags *flags)
 {
 	struct control *c = mem_new(struct control);
 	c->dir = d;
-	c->choice = choice;
+	c->flags = flags;
 	pthread_mutex_init(&c->lock, NULL);
 	return c;
 }
@@ -66,7 +104,7 @@ static int read_config(struct control *c, struct client_config *ret, struct buf 
 static bool is_needed(const struct control *c)
 {
 	for (size_t i = 0; all_controllers[i]; i++) {
-		if (controller_is_chosen(all_controllers[i], c->choice->v, c->choice->n)) {
+		if (controller_is_chosen(all_controllers[i], c->flags->choice.v, c->flags->choice.n)) {
 			return true;
 		}
 	}
@@ -91,7 +129,12 @@ int control_start(struct control *c, const char *url, struct buf *err)
 	if (!r && is_needed(c)) {
 		r = runner_new(&runner,
 			&(struct runner_options){
-				.config = &config, .choice = c->choice->v, .n_choice = c->choice->n, .on_notice = control_log},
+				.config = &config,
+				.choice = c->flags->choice.v,
+				.n_choice = c->flags->choice.n,
+				.fake_nodes = c->flags->fake_nodes,
+				.on_notice = control_log,
+			},
 			err);
 	}
 	client_config_done(&config);

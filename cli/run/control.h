@@ -7,8 +7,19 @@
 
 struct control;
 
-/* choice: of --controllers, checked; stays. */
-struct control *control_new(const struct datadir *d, const struct option_strings *choice);
+/* Which controllers are to run: of two flags. */
+struct control_flags {
+	struct option_strings choice; /* --controllers */
+	int64_t fake_nodes;           /* --fake-nodes */
+};
+#define CONTROL_FLAGS_MAX 2
+/* Appends the rows to a table that has room for CONTROL_FLAGS_MAX more, and for its end. */
+void control_flags_rows(struct control_flags *f, struct option *ret);
+/* Whoever asks for nodes asks for the controller that plays them. 0, or -EINVAL with a sentence in err. */
+int control_flags_check(struct control_flags *f, struct buf *err);
+
+/* flags: checked; stay. */
+struct control *control_new(const struct datadir *d, const struct control_flags *flags);
 struct control *control_free(struct control *c); /* stops them */
 /* With what ca.crt, controllers.crt and controllers.key say now; stops those that run. 0, or -errno with a sentence in err. */
 int control_start(struct control *c, const char *url, struct buf *err);

@@ -14,7 +14,7 @@ enum { NO_PORT = -1, HOST_NAME_SIZE = 256 };
 
 struct controllers_flags {
 	const char *kubeconfig;
-	struct option_strings choice;
+	struct control_flags control;
 	bool is_elected;
 	const char *lease_name, *lease_namespace;
 	int64_t lease_ms, renew_ms, retry_ms;
@@ -43,16 +43,15 @@ static int check_flags(void *flags, struct buf *err)
 	if (f->renew_ms <= f->retry_ms * 6 / 5) {
 		return refuse(err, "--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period");
 	}
-	return controllers_check(f->choice.v, f->choice.n, err) ? command_setup_log(f->logging_format, f->verbosity, err)
-								: -EINVAL;
+	int r = control_flags_check(&f->control, err);
+	return r ? r : command_setup_log(f->logging_format, f->verbosity, err);
 }
 
 static int parse_flags(const struct command *command, struct controllers_flags *f, int argc, char **argv)
 {
-	const struct option options[] = {
+	struct option options[11 + CONTROL_FLAGS_MAX] = {
 		{"kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
 			"The API server's address and our credentials; its current context.", 0, 0},
-		{"controllers", OPTION_STRINGS, &f->choice, "NAME,...", CONTROLLERS_HELP, 0, 0},
 		{"leader-elect", OPTION_BOOL, &f->is_elected, NULL,
 			"Work only while holding a Lease: of several of us one does.", 0, 0},
 		{"leader-elect-lease-duration", OPTION_DURATION, &f->lease_ms, "DURATION",
@@ -67,8 +66,8 @@ static int parse_flags(const struct command *command, struct controllers_flags *
 			NO_PORT, 65535},
 		{"logging-format", OPTION_STRING, &f->logging_format, "FORMAT", "text or json.", 0, 0},
 		{"v", OPTION_INT, &f->verbosity, "N", "How much to log: 0 warnings, 1 what happens, 4 everything.", 0, 10},
-		{0},
 	};
+	control_flags_rows(&f->control, options + options_count(options));
 	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
@@ -99,8 +98,9 @@ static int start_runner(const struct controllers_flags *f, const char *identity,
 		r = runner_new(ret,
 			&(struct runner_options){
 				.config = &config,
-				.choice = f->choice.v,
-				.n_choice = f->choice.n,
+				.choice = f->control.choice.v,
+				.n_choice = f->control.choice.n,
+				.fake_nodes = f->control.fake_nodes,
 				.election = f->is_elected ? &election : NULL,
 				.on_notice = control_log,
 			},
@@ -167,13 +167,13 @@ static int run(const struct command *command, int argc, char **argv)
 	};
 	int r = parse_flags(command, &flags, argc, argv);
 	r = r >= 0 ? r : control(command, &flags);
-	option_strings_done(&flags.choice);
+	option_strings_done(&flags.control.choice);
 	return r;
 }
 
 const struct command command_controllers = {
 	.name = "controllers",
-	.usage = "--kubeconfig FILE [--controllers NAME,...] [--leader-elect] [flags]",
+	.usage = "--kubeconfig FILE [--controllers NAME,...] [--fake-nodes N] [--leader-elect] [flags]",
 	.summary = "what empties namespaces, collects garbage, and implements Dependents, as a client of any API server",
 	.description = "Runs controllers against the API server of a kubeconfig. `annals up` runs them itself; beside `annals "
 		       "serve`, or a\n"

@@ -11,7 +11,6 @@
 #include "cli/run/etcd_child.h"
 #include "cli/run/instance.h"
 #include "cli/run/port_owner.h"
-#include "controllers/kit/controller.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +31,7 @@ struct up_flags {
 	const char *data_dir, *etcd;
 	int64_t port;
 	struct etcd_flags etcd_flags; /* with servers: an etcd that is there already, and none of our own */
-	struct option_strings controllers;
+	struct control_flags control;
 	struct common_flags common;
 };
 
@@ -72,23 +71,21 @@ static int check_flags(void *flags, struct buf *err)
 	if (f->etcd_flags.servers.n == 0 && strcmp(f->etcd_flags.prefix, ETCD_PREFIX) != 0) {
 		return refuse(err, "--etcd-prefix goes with --etcd-servers: nobody else uses an etcd of annals' own");
 	}
-	if (!controllers_check(f->controllers.v, f->controllers.n, err)) {
-		return -EINVAL;
-	}
-	int r = etcd_flags_check(&f->etcd_flags, err);
+	int r = control_flags_check(&f->control, err);
+	r = r ? r : etcd_flags_check(&f->etcd_flags, err);
 	return r ? r : common_flags_check(&f->common, err);
 }
 
 static int parse_flags(const struct command *command, struct up_flags *f, int argc, char **argv)
 {
-	struct option options[5 + ETCD_FLAGS_MAX + COMMON_FLAGS_MAX] = {
+	struct option options[4 + CONTROL_FLAGS_MAX + ETCD_FLAGS_MAX + COMMON_FLAGS_MAX] = {
 		{"data-dir", OPTION_STRING, &f->data_dir, "DIR",
 			"Certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by default.", 0, 0},
 		{"port", OPTION_INT, &f->port, "PORT", "Where to listen on 127.0.0.1; 0: any that is free.", 0, 65535},
 		{"etcd", OPTION_STRING, &f->etcd, "PATH", "The etcd to start; the one in $PATH by default. 3.4 or later.", 0,
 			0},
-		{"controllers", OPTION_STRINGS, &f->controllers, "NAME,...", CONTROLLERS_HELP, 0, 0},
 	};
+	control_flags_rows(&f->control, options + options_count(options));
 	etcd_flags_rows(&f->etcd_flags, options + options_count(options));
 	common_flags_rows(&f->common, options + options_count(options));
 	return command_parse(command, options, argc, argv, check_flags, f);
@@ -176,7 +173,7 @@ static int start(struct up *u)
 	} else if (!r) {
 		r = open_etcd(u);
 	}
-	u->control = control_new(&u->dir, &u->flags->controllers);
+	u->control = control_new(&u->dir, &u->flags->control);
 	return r ? r : open_server(u);
 }
 
@@ -427,7 +424,7 @@ static int run(const struct command *command, int argc, char **argv)
 	common_flags_init(&flags.common);
 	int r = parse_flags(command, &flags, argc, argv);
 	r = r >= 0 ? r : up(&flags);
-	option_strings_done(&flags.controllers);
+	option_strings_done(&flags.control.choice);
 	etcd_flags_done(&flags.etcd_flags);
 	common_flags_done(&flags.common);
 	return r;
@@ -435,7 +432,8 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_up = {
 	.name = "up",
-	.usage = "[--data-dir DIR] [--port PORT] [--etcd PATH | --etcd-servers URL,...] [--controllers NAME,...] [flags]",
+	.usage = "[--data-dir DIR] [--port PORT] [--etcd PATH | --etcd-servers URL,...] [--controllers NAME,...] [--fake-nodes "
+		 "N] [flags]",
 	.summary = "everything on one machine: certificates, an etcd of its own, the API server, controllers",
 	.description = "Makes certificates and a kubeconfig, starts an etcd that only this server can talk to, and serves on "
 		       "127.0.0.1. A second start on\n"

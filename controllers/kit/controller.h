@@ -8,6 +8,8 @@
 #include "client/outage.h"
 #include "client/workqueue.h"
 
+enum { FAKE_NODES_MAX = 5000 }; /* what Kubernetes says a cluster may have */
+
 /* What a controller is given; outlives it. */
 struct controller_env {
 	struct client *client;
@@ -15,11 +17,13 @@ struct controller_env {
 	/* For the log: what it did, or what went wrong (it goes on by itself) and that it is over, for the same readers. Any thread. */
 	void (*on_notice)(void *ctx, const char *controller, bool is_problem, struct str text);
 	void *ctx;
+	int64_t fake_nodes; /* for fake-kubelet; 0: one */
 };
 
 struct controller {
 	const char *name;  /* kube-controller-manager's: "namespace-controller" */
 	const char *alias; /* "namespace", which --controllers takes as well */
+	bool is_on_request; /* "*" does not mean it: nobody wants it who has not named it */
 	/* Returns at once, its state. */
 	void *(*start)(const struct controller_env *env);
 	/* When env->client has been stopped. Waits for its threads and frees all. */
@@ -32,12 +36,13 @@ struct controller {
 
 extern const struct controller namespace_controller, claim_protection_controller;
 extern const struct controller provider_finalization_controller, dependent_controller;
+extern const struct controller fake_kubelet;
 
 /* All there are; NULL ends them. */
 extern const struct controller *const all_controllers[];
 
-/* kube-controller-manager's --controllers: names or aliases; "-name" switches one off, "*" means all that are not named. What was named
- * counts first, whatever the order. n 0: all. */
+/* kube-controller-manager's --controllers: names or aliases; "-name" switches one off, "*" means all that are not named, but
+ * for those on request. What was named counts first, whatever the order. n 0: "*". */
 bool controller_is_chosen(const struct controller *c, char *const *choice, size_t n);
 /* False with a sentence in err when a name is not known. */
 bool controllers_check(char *const *choice, size_t n, struct buf *err);

@@ -272,6 +272,16 @@ static void test_controllers__are_chosen_as_kube_controller_manager_does(void **
 	assert_true(is_chosen("*", "-other"));
 }
 
+static void test_controllers__on_request_are_chosen_by_name_alone(void **state _unused_)
+{
+	char star[] = "*", name[] = "fake-kubelet";
+	assert_false(controller_is_chosen(&fake_kubelet, NULL, 0));
+	assert_false(controller_is_chosen(&fake_kubelet, (char *[]){star}, 1));
+	assert_true(controller_is_chosen(&fake_kubelet, (char *[]){star, name}, 2));
+	assert_true(controller_is_chosen(&namespace_controller, (char *[]){star, name}, 2));
+	assert_false(controller_is_chosen(&namespace_controller, (char *[]){name}, 1));
+}
+
 static void test_controllers_check__knows_all_names(void **state _unused_)
 {
 	struct buf err;
@@ -298,6 +308,7 @@ int main(void)
 		TEST(test_pods_estimate__is_the_longest_grace_that_has_not_passed),
 		TEST(test_look_again__is_soon_at_first_and_never_later_than_kubes),
 		TEST(test_controllers__are_chosen_as_kube_controller_manager_does),
+		TEST(test_controllers__on_request_are_chosen_by_name_alone),
 		TEST(test_controllers_check__knows_all_names),
 	};
 	return cmocka_run_group_tests_name("namespace_plan", tests, NULL, NULL);

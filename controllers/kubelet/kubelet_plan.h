@@ -1,0 +1,43 @@
+/* What a fake kubelet does with a pod: decisions, without I/O. All it needs to know stands in the pod, so that restarts of anybody change nothing. */
+#ifndef CONTROLLERS_KUBELET_KUBELET_PLAN_H
+#define CONTROLLERS_KUBELET_KUBELET_PLAN_H
+
+#include "base/json.h"
+
+enum { NODE_NAME_SIZE = 16 };
+
+/* What of a pod's life cannot be read from it. */
+struct kubelet_look {
+	struct str now;          /* RFC 3339 */
+	struct str host_ip;      /* of its node */
+	struct str pod_ip;       /* where it has none yet; empty: nobody has one left */
+	bool has_no_node;        /* and gets none: the server knows no bindings */
+	int64_t started_for_ms;  /* since it was first seen with its node */
+	int64_t stopping_for_ms; /* since it was first seen deleted */
+};
+
+enum kubelet_step {
+	KUBELET_NOTHING,
+	KUBELET_BIND,   /* it needs a node */
+	KUBELET_REPORT, /* status has changed */
+	KUBELET_REMOVE, /* nothing of it runs any more */
+};
+
+struct kubelet_plan {
+	enum kubelet_step step;
+	struct json *status; /* KUBELET_REPORT: the members that are to change */
+	int64_t wait_ms;     /* then comes something that only time brings; -1: nothing */
+};
+
+/* Is it for us: on one of our nodes, or on none yet? */
+bool kubelet_is_concerned(const struct json *pod);
+bool kubelet_is_final(const struct json *pod); /* Failed or Succeeded */
+/* Look's text, and the plan's, are in the arena or the pod. */
+struct kubelet_plan kubelet_decide(struct arena *a, const struct json *pod, const struct kubelet_look *look);
+
+/* Our nodes are fake-0, fake-1 and so on; -1: none of ours. */
+int64_t fake_node_index(struct str name);
+void fake_node_name(char out[NODE_NAME_SIZE], uint32_t index);
+uint32_t fake_node_address(uint32_t index); /* 172.16.0.1 and so on */
+
+#endif

@@ -1,0 +1,194 @@
+"""The fake kubelet: pods come up without containers, as their annotations say, in `annals up --fake-nodes` and beside any server."""
+
+import pytest
+
+from processes import BIN, Process, retry_until, run
+
+PODS = "/api/v1/namespaces/default/pods"
+CONTAINERS = [{"name": "c", "image": "registry.example/i:1"}]
+ORDER = "fake-node.annals.dev/"
+
+
+@pytest.fixture
+def server(up):
+    return up("--fake-nodes=2")
+
+
+def make_pod(server, name, orders=None, finalizers=(), **spec):
+    metadata = {"name": name, "annotations": {ORDER + what: value for what, value in (orders or {}).items()}, "finalizers": list(finalizers)}
+    made = server.post(PODS, {"metadata": metadata, "spec": {"nodeName": "fake-0", "containers": CONTAINERS, **spec}})
+    assert made.status == 201, made
+    return made.json
+
+
+def pod(server, name):
+    return server.get(f"{PODS}/{name}").json
+
+
+def status(server, name):
+    return pod(server, name)["status"]
+
+
+def condition(server, name, kind="Ready"):
+    return next((c["status"] for c in status(server, name).get("conditions", []) if c["type"] == kind), None)
+
+
+def await_phase(server, name, phase):
+    retry_until(lambda: status(server, name).get("phase") == phase, f"{name} is {phase}")
+
+
+def await_ready(server, name, value="True"):
+    retry_until(lambda: condition(server, name) == value, f"{name} is ready: {value}")
+
+
+def await_gone(server, name):
+    retry_until(lambda: server.get(f"{PODS}/{name}").status == 404, f"{name} is gone")
+
+
+def order(server, name, what, value):
+    assert server.patch(f"{PODS}/{name}", {"metadata": {"annotations": {ORDER + what: value}}}).status == 200
+
+
+def versions(server):
+    return {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in server.get(PODS).json["items"]}
+
+
+def test_pods_come_up_and_go(server):
+    for i in range(20):
+        make_pod(server, f"p{i}", nodeName=f"fake-{i % 2}")
+    for i in range(20):
+        await_ready(server, f"p{i}")
+    pods = server.get(PODS).json["items"]
+    assert {p["status"]["phase"] for p in pods} == {"Running"}
+    assert len({p["status"]["podIP"] for p in pods}) == 20
+    assert len({p["status"]["hostIP"] for p in pods}) == 2
+    for i in range(20):
+        assert server.delete(f"{PODS}/p{i}").status == 200
+    for i in range(20):
+        await_gone(server, f"p{i}")
+
+
+def test_pods_of_other_nodes_are_left_alone(server):
+    made = make_pod(server, "other", nodeName="real")
+    make_pod(server, "ours")
+    await_ready(server, "ours")
+    assert pod(server, "other") == made
+
+
+def test_readiness_is_broken_and_mended(server):
+    make_pod(server, "p")
+    await_ready(server, "p")
+    began = status(server, "p")["containerStatuses"][0]["state"]["running"]["startedAt"]
+    order(server, "p", "ready", "false")
+    await_ready(server, "p", "False")
+    assert status(server, "p")["phase"] == "Running"
+    order(server, "p", "ready", None)
+    await_ready(server, "p")
+    assert status(server, "p")["containerStatuses"][0]["state"]["running"]["startedAt"] == began
+
+
+@pytest.mark.parametrize("phase, code", [("Failed", 1), ("Succeeded", 0)])
+def test_pod_ends_for_good(server, phase, code):
+    make_pod(server, "p", restartPolicy="Never")
+    await_ready(server, "p")
+    order(server, "p", "phase", phase)
+    await_phase(server, "p", phase)
+    ended = status(server, "p")
+    assert ended["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
+    order(server, "p", "phase", None)
+    make_pod(server, "later")  # was seen after that order
+    await_ready(server, "later")
+    assert status(server, "p") == ended
+
+
+def test_pod_waits_until_it_is_told_otherwise(server):
+    make_pod(server, "p", {"phase": "Pending"})
+    retry_until(lambda: condition(server, "p") == "False", "it has been taken up")
+    assert status(server, "p")["phase"] == "Pending" and "podIP" not in status(server, "p")
+    order(server, "p", "phase", None)
+    await_ready(server, "p")
+
+
+def test_pod_starts_and_stops_in_its_time(server):
+    """That it is slow is seen by what stands there meanwhile: a watch shows each state."""
+    with server.watch(f"{PODS}?watch=true") as events:
+        made = make_pod(server, "p", {"start-after": "300ms", "stop-after": "300ms"})
+        await_ready(server, "p")
+        assert server.delete(f"{PODS}/p").status == 200
+        await_gone(server, "p")
+        seen = []
+        for event in events:
+            shown = event["object"]
+            assert shown["metadata"]["uid"] == made["metadata"]["uid"]
+            ready = next((c["status"] for c in shown["status"].get("conditions", []) if c["type"] == "Ready"), None)
+            state = (shown["status"]["phase"], ready, "deletionTimestamp" in shown["metadata"])
+            seen += [state] if state not in seen else []
+            if event["type"] == "DELETED":
+                break
+    assert seen == [("Pending", None, False), ("Pending", "False", False), ("Running", "True", False), ("Running", "True", True)]
+
+
+def test_stopped_pod_that_is_held_is_told_to_have_ended(server):
+    make_pod(server, "p", finalizers=["example.com/mine"])
+    await_ready(server, "p")
+    assert server.delete(f"{PODS}/p").status == 200
+    await_ready(server, "p", "False")
+    retry_until(lambda: pod(server, "p")["metadata"]["deletionGracePeriodSeconds"] == 0, "no grace is left")
+    held = pod(server, "p")
+    assert "terminated" in held["status"]["containerStatuses"][0]["state"]
+    make_pod(server, "later")
+    await_ready(server, "later")
+    assert pod(server, "p") == held, "it is not deleted again and again"
+    assert server.patch(f"{PODS}/p", {"metadata": {"finalizers": None}}).status == 200
+    await_gone(server, "p")
+
+
+def test_restart_changes_nothing(up):
+    """All pods are looked at again, and are found to be as they should be."""
+    first = up("--fake-nodes=2")
+    for i in range(5):
+        make_pod(first, f"p{i}")
+    make_pod(first, "broken", {"ready": "false"})
+    make_pod(first, "failed", {"phase": "Failed"}, restartPolicy="Never")
+    for i in range(5):
+        await_ready(first, f"p{i}")
+    await_ready(first, "broken", "False")
+    await_phase(first, "failed", "Failed")
+    before, addresses = versions(first), {status(first, f"p{i}")["podIP"] for i in range(5)}
+    assert first.stop() == 0
+
+    again = up("--fake-nodes=1", dir=first.dir)
+    make_pod(again, "new")
+    await_ready(again, "new")
+    assert status(again, "new")["podIP"] not in addresses
+    after = versions(again)
+    assert {name: after[name] for name in before} == before
+
+
+def test_beside_a_server_and_not_by_itself(up):
+    """Nobody gets it who has not asked for it; as a process of its own it works like that of `annals up`."""
+    server = up("--controllers=*")
+    kubeconfig = server.kubeconfig
+    made = make_pod(server, "p")
+    others = Process([BIN, "controllers", "--kubeconfig", kubeconfig])
+    assert others.stderr.wait("running")
+    ours = Process([BIN, "controllers", "--kubeconfig", kubeconfig, "--controllers=fake-kubelet", "--fake-nodes=3"])
+    await_ready(server, "p")
+    assert others.stop() == 0 and ours.stop() == 0
+    assert made["status"]["phase"] == "Pending"
+    make_pod(server, "q")
+    assert server.delete(f"{PODS}/p").status == 200
+    again = Process([BIN, "controllers", "--kubeconfig", kubeconfig, "--fake-nodes=1"])
+    await_ready(server, "q")
+    await_gone(server, "p")
+    assert again.stop() == 0
+
+
+@pytest.mark.parametrize("flags, sentence", [
+    (["--fake-nodes=2", "--controllers=-fake-kubelet"], "--fake-nodes needs fake-kubelet, which --controllers switches off"),
+    (["--fake-nodes=5001"], "--fake-nodes"),
+    (["--fake-nodes=-1"], "--fake-nodes"),
+])
+def test_flags_that_make_no_sense(flags, sentence):
+    refused = run([BIN, "up", *flags])
+    assert refused.returncode == 2 and sentence in refused.stderr, refused
