@@ -225,6 +225,17 @@ struct json *door_convert(const struct door *from, const struct door *to, struct
 	return to->from_hub ? to->from_hub(hub, a) : hub;
 }
 
+struct json *door_convert_onto(
+	const struct door *from, const struct door *to, struct json *j, const struct json *base, struct arena *a)
+{
+	if (from == to || !j) {
+		return j;
+	}
+	const struct json *hub_base = to->to_hub ? to->to_hub(base, NULL, a) : base;
+	struct json *hub = from->to_hub ? from->to_hub(j, hub_base, a) : j;
+	return to->from_hub ? to->from_hub(hub, a) : hub;
+}
+
 struct json *door_empty_object(const struct kind *kind, const struct door *door, struct arena *a)
 {
 	return schema_zero(door_type(kind, door), a);

@@ -113,21 +113,21 @@ static struct json *add_back_owned(const struct apply *ap, const struct door *do
 	return typed_remove(door_type(ap->kind, door), merged, gone, ap->arena);
 }
 
-/* Entries may name fields in other versions: each has its say in its own. */
+/* Entries may name fields in other versions: each has its say in its own, and none in what it cannot express. */
 static struct json *add_back_owned_everywhere(
 	const struct apply *ap, const struct door *first, struct json *merged, struct json *pruned)
 {
 	struct json *kept = add_back_owned(ap, first, merged, pruned);
-	const struct door *at = first;
-	for (size_t i = 0; i < ap->kind->n_doors; i++) {
+	for (size_t i = 0; i < ap->kind->n_doors && kept; i++) {
 		const struct door *door = &ap->kind->doors[i];
-		if (door != first) {
-			merged = door_convert(at, door, merged, ap->arena);
-			kept = add_back_owned(ap, door, merged, door_convert(at, door, kept, ap->arena));
-			at = door;
+		struct field_set *owned;
+		if (door != first && owned_at(ap, door, &owned)) {
+			struct json *more = add_back_owned(ap, door, door_convert(first, door, merged, ap->arena),
+				door_convert(first, door, kept, ap->arena));
+			kept = door_convert_onto(door, first, more, kept, ap->arena);
 		}
 	}
-	return door_convert(at, first, kept, ap->arena);
+	return kept;
 }
 
 /* What was not last applied is not ours to remove. */
@@ -149,7 +149,7 @@ static struct json *prune(const struct apply *ap, struct json *merged_here, cons
 	struct json *pruned = typed_remove(door_type(ap->kind, door), merged, with_fields(ap, door, last->set), ap->arena);
 	pruned = add_back_owned_everywhere(ap, door, merged, pruned);
 	pruned = add_back_dangling(ap, door, merged, pruned, last->set);
-	return door_convert(door, ap->door, pruned, ap->arena);
+	return door_convert_onto(door, ap->door, pruned, merged_here, ap->arena);
 }
 
 /* Conflicts. */

@@ -53,6 +53,9 @@ void transition_init(struct transition *t, const struct kind *kind, const struct
 const struct door_change *transition_at(struct transition *t, const struct door *door);
 /* One door's form of an object as another shows it. */
 struct json *door_convert(const struct door *from, const struct door *to, struct json *j, struct arena *a);
+/* Likewise of what was made from `base`, in the form of `to`: what `from` cannot say is as it is there. */
+struct json *door_convert_onto(
+	const struct door *from, const struct door *to, struct json *j, const struct json *base, struct arena *a);
 /* A new object with nothing set. */
 struct json *door_empty_object(const struct kind *kind, const struct door *door, struct arena *a);
 
