@@ -88,9 +88,9 @@ static void check(const struct kind *k)
 	if (k->n_doors > KIND_DOORS_MAX) {
 		die(k, "too many doors");
 	}
-	/* The cache holds hub forms, and serves them at the first door without parsing. */
-	if (k->doors[0].type || k->doors[0].from_hub) {
-		die(k, "the first door must show the hub form");
+	const struct door *hub = &k->doors[0];
+	if (!hub->type != !hub->from_hub || !hub->from_hub != !hub->to_hub) {
+		die(k, "the first door either shows the hub form or has a form of its own");
 	}
 }
 
@@ -230,6 +230,11 @@ struct str door_api_version(const struct door *d, struct arena *a)
 void door_write_api_version(const struct door *d, struct buf *out)
 {
 	buf_printf(out, "%s%s%s", d->group, *d->group ? "/" : "", d->version);
+}
+
+bool door_stores_hub(const struct door *d, const struct kind *k)
+{
+	return d == &k->doors[0] || !d->from_hub;
 }
 
 bool kind_is_stored(const struct kind *k)

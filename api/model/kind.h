@@ -28,7 +28,8 @@ struct door {
 	bool standalone_only;
 	const char *deprecation; /* text of the Warning header, NULL: not deprecated */
 	/* All three NULL: the door shows the hub form as it is (reads then never parse). Whole objects in normal form; the
-	 * conversions change what differs between the forms and leave kind, apiVersion and metadata alone. */
+	 * conversions change what differs between the forms and leave kind, apiVersion and metadata alone. Of the first door they are for
+	 * clients alone: what is stored in its version is the hub form. */
 	const struct type *type;
 	struct json *(*from_hub)(const struct json *hub, struct arena *a);
 	struct json *(*to_hub)(const struct json *sent, const struct json *stored_hub, struct arena *a); /* or NULL when new */
@@ -199,6 +200,8 @@ const struct type *door_type(const struct kind *k, const struct door *d);
 const struct door *kind_door(const struct kind *k, struct str api_version);
 struct str door_api_version(const struct door *d, struct arena *a); /* "apps/v1", "v1" */
 void door_write_api_version(const struct door *d, struct buf *out);
+/* Is what is stored in this version the hub form itself? The first door's is, also where that door shows less: nothing is lost there. */
+bool door_stores_hub(const struct door *d, const struct kind *k);
 bool kind_is_stored(const struct kind *k);                  /* rather than only answered */
 const struct door *kind_storage_door(const struct kind *k); /* as declared: storage_door */
 

@@ -118,10 +118,11 @@ bool object_encode_stored(struct buf *out, const struct object *o, const struct 
 	_Alignas(16) char first[8192];
 	arena_init_with(&a, SIZE_MAX, first, sizeof(first));
 	struct json *hub = object_to_hub(&stored, door_api_version(version, &a), &a);
-	if (o->beyond && !version->from_hub) {
+	bool is_hub = door_stores_hub(version, o->kind);
+	if (o->beyond && is_hub) {
 		json_add(&a, hub, STR(kept_name), o->beyond);
 	}
-	bool fits = json_encode(out, version->from_hub ? stored_form(hub, version, o->beyond, &a) : hub);
+	bool fits = json_encode(out, is_hub ? hub : stored_form(hub, version, o->beyond, &a));
 	arena_done(&a);
 	return fits;
 }
@@ -172,8 +173,9 @@ int object_decode_stored(struct object **ret, const struct kind *kind, struct st
 	if (!door) {
 		return OBJECT_WRONG_VERSION;
 	}
-	struct json *kept = take_kept(&stored, a), *beyond = door->to_hub && kept ? take_kept(&kept, a) : kept;
-	*ret = object_from_hub(kind, door->to_hub ? hub_form(stored, kept, door, a) : stored, a);
+	bool is_hub = door_stores_hub(door, kind);
+	struct json *kept = take_kept(&stored, a), *beyond = !is_hub && kept ? take_kept(&kept, a) : kept;
+	*ret = object_from_hub(kind, is_hub ? stored : hub_form(stored, kept, door, a), a);
 	(*ret)->beyond = beyond;
 	if (arena_is_full(a)) {
 		return OBJECT_UNRECOGNIZED;

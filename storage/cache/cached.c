@@ -381,7 +381,7 @@ static struct cached *cached_decode(struct draft *d, struct str value, struct ar
 		return NULL;
 	}
 	d->o.stored_version = object->stored_version;
-	bool is_hub = !d->o.stored_version->from_hub && !object->beyond;
+	bool is_hub = door_stores_hub(d->o.stored_version, d->o.kind) && !object->beyond;
 	if ((!is_hub && !draft_convert(d, &l, value, object, &hub)) || !draft_take_beyond(d, object, a)) {
 		return NULL;
 	}
@@ -435,7 +435,7 @@ static bool is_hub_form(const struct kind *kind, struct str api_version)
 {
 	const struct door *d = kind_door(kind, api_version);
 
-	return d && !d->from_hub;
+	return d && door_stores_hub(d, kind);
 }
 
 struct str cached_body_of(const struct kind *kind, struct str stored, int64_t revision, struct arena *a)
