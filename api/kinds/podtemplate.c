@@ -1,5 +1,6 @@
 /* PodTemplate: what pods made from it are to be, kept by name. A StatefulSet's history may be carried by these. */
 #include "api/model/kind.h"
+#include "api/pod/pod_columns.h"
 #include "api/pod/pod_defaults.h"
 #include "api/pod/pod_validate.h"
 
@@ -45,30 +46,16 @@ static void validate_update(const struct object *o, const struct object *old, st
 	validate(o, errors);
 }
 
-/* That text of every container, with commas between them. */
-static void write_of_containers(const struct object *o, const char *name, struct buf *out)
-{
-	const struct json *containers = json_gets(json_gets(template_of(o), "spec"), "containers");
-	struct buf text;
-	buf_init(&text, TEXT_MAX);
-	for (uint32_t i = 0; json_is(containers, JSON_ARRAY) && i < containers->n; i++) {
-		buf_adds(&text, i ? "," : "");
-		buf_add_str(&text, json_text(json_gets(containers->items[i], name)));
-	}
-	json_encode_string(out, buf_str(&text));
-	buf_done(&text);
-}
-
 static void write_containers(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	write_of_containers(o, "name", out);
+	pod_template_write(template_of(o), "name", out);
 }
 
 static void write_images(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
-	write_of_containers(o, "image", out);
+	pod_template_write(template_of(o), "image", out);
 }
 
 static void write_labels(const struct object *o, int64_t now_s, struct buf *out)

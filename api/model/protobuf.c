@@ -497,13 +497,15 @@ static bool is_in_envelope(const struct field *f)
 	return str_is(STR("kind"), f->name) || str_is(STR("apiVersion"), f->name);
 }
 
+/* Objects within objects have a kind and an apiVersion in JSON alone. */
 static bool has_numbers(const struct type *t)
 {
 	if (t->elem) {
 		return has_numbers(t->elem);
 	}
 	for (const struct field *f = t->fields; f && f->name; f++) {
-		if (!field_number(f) || !has_numbers(f->type)) {
+		bool is_unnumbered = !field_number(f) && !is_in_envelope(f);
+		if (is_unnumbered || !has_numbers(f->type)) {
 			return false;
 		}
 	}

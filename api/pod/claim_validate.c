@@ -67,7 +67,7 @@ static void check_source(const struct where *at, const struct json *source, stru
 	}
 }
 
-static void check_spec(const struct where *at, const struct json *spec, struct field_errors *errors)
+void claim_spec_validate(const struct where *at, const struct json *spec, struct field_errors *errors)
 {
 	static const char *const volume_modes[] = {"Block", "Filesystem", NULL};
 	static const char *const classes[] = {"storageClassName", "volumeAttributesClassName"};
@@ -87,12 +87,12 @@ static void check_spec(const struct where *at, const struct json *spec, struct f
 void claim_template_validate(const struct where *at, const struct json *template, struct field_errors *errors)
 {
 	check_labels(errors, WHERE(WHERE(at, "metadata"), "labels"), json_gets(json_gets(template, "metadata"), "labels"));
-	check_spec(WHERE(at, "spec"), json_gets(template, "spec"), errors);
+	claim_spec_validate(WHERE(at, "spec"), json_gets(template, "spec"), errors);
 }
 
 void claim_validate(const struct object *o, struct field_errors *errors)
 {
-	check_spec(WHERE(NULL, "spec"), json_gets(o->fields, "spec"), errors);
+	claim_spec_validate(WHERE(NULL, "spec"), json_gets(o->fields, "spec"), errors);
 }
 
 static bool is_same(const struct json *x, const struct json *y)

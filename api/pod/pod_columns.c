@@ -305,3 +305,16 @@ const struct column pod_columns[POD_COLUMNS] = {
 	{"Nominated Node", "string", "", "The node on which room is being made for it.", 1, write_nominated_node, false},
 	{"Readiness Gates", "string", "", "How many of its readiness gates are open.", 1, write_gates, false},
 };
+
+void pod_template_write(const struct json *template, const char *name, struct buf *out)
+{
+	const struct json *containers = json_gets(json_gets(template, "spec"), "containers"), *container;
+	struct buf text;
+	buf_init(&text, TEXT_MAX);
+	for (uint32_t i = 0; (container = list_item(containers, i)); i++) {
+		buf_adds(&text, i ? "," : "");
+		buf_add_str(&text, member_text(container, name));
+	}
+	json_encode_string(out, buf_str(&text));
+	buf_done(&text);
+}

@@ -5,6 +5,9 @@
 #include "api/model/kind.h"
 
 enum { POD_COLUMNS = 9 };
+/* That text of every container of a template, with commas between them: names, images. */
+void pod_template_write(const struct json *template, const char *name, struct buf *out);
+
 extern const struct column pod_columns[POD_COLUMNS];
 
 #endif
