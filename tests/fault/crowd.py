@@ -163,4 +163,4 @@ class EagerForHistories(Eager):
 
 
 def owner(name):
-    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "uid": f"uid-of-{name}", "controller": True}
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "uid": f"uid-of-{name}", "controller": True}

@@ -1,0 +1,160 @@
+/* Defaults and counters happen within the write that stores the object, so nobody ever sees a template
+ * without the generation that belongs to it. */
+#include "api/workload/set_defaults.h"
+
+#include "api/model/members.h"
+#include "api/pod/pod_defaults.h"
+#include "api/rules/spec_status.h"
+#include "api/workload/set_schema.h"
+#include "api/workload/set_validate.h"
+
+static struct json *spec_of(const struct object *o)
+{
+	return json_gets(o->fields, "spec");
+}
+
+static void put_spec(struct object *o, struct json *spec, struct arena *a)
+{
+	json_set(a, o->fields, STR("spec"), spec);
+}
+
+/* ---- defaults ---- */
+
+/* A strategy that a client sends with its type, but without settings, is left without: upstream's controller then goes by the counts of status. */
+static struct json *default_strategy(const struct json *given, struct arena *a)
+{
+	struct json *strategy = json_is(given, JSON_OBJECT) ? json_copy(a, given) : json_object(a);
+	struct json *rolling = json_gets(strategy, "rollingUpdate");
+	if (!member_text(strategy, "type").n) {
+		strategy = schema_with(&type_set_update_strategy, strategy, "type", json_string(a, STR("RollingUpdate")), a);
+		rolling = rolling ? rolling : json_object(a);
+	}
+	if (rolling && str_is(member_text(strategy, "type"), "RollingUpdate") && !json_gets(rolling, "partition")) {
+		rolling = schema_with(&type_set_rolling_update, rolling, "partition", json_int(a, 0), a);
+	}
+	return schema_with(&type_set_update_strategy, strategy, "rollingUpdate", rolling, a);
+}
+
+static struct json *default_claim_policy(const struct json *given, struct arena *a)
+{
+	static const char *const halves[] = {"whenDeleted", "whenScaled"};
+	struct json *policy = json_is(given, JSON_OBJECT) ? json_copy(a, given) : json_object(a);
+	for (size_t i = 0; i < ARRAY_SIZE(halves); i++) {
+		if (!member_text(policy, halves[i]).n) {
+			policy = schema_with(&type_set_claim_policy, policy, halves[i], json_string(a, STR("Retain")), a);
+		}
+	}
+	return policy;
+}
+
+static struct json *default_template(const struct json *template, struct arena *a)
+{
+	struct json *spec = pod_spec_defaults(json_gets(template, "spec"), a);
+	return schema_with(&type_pod_template_spec, template, "spec", spec, a);
+}
+
+static struct json *with_default(struct json *spec, const char *name, struct json *value, struct arena *a)
+{
+	return json_gets(spec, name) ? spec : schema_with(&type_set_spec, spec, name, value, a);
+}
+
+void set_set_defaults(struct object *o, struct arena *a)
+{
+	struct json *spec = spec_of(o);
+	const struct {
+		const char *name;
+		struct json *value;
+	} values[] = {
+		{"template", default_template(json_gets(spec, "template"), a)},
+		{"updateStrategy", default_strategy(json_gets(spec, "updateStrategy"), a)},
+		{"persistentVolumeClaimRetentionPolicy",
+			default_claim_policy(json_gets(spec, "persistentVolumeClaimRetentionPolicy"), a)},
+	};
+	spec = with_default(spec, "podManagementPolicy", json_string(a, STR("OrderedReady")), a);
+	spec = with_default(spec, "replicas", json_int(a, 1), a);
+	spec = with_default(spec, "revisionHistoryLimit", json_int(a, 10), a);
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		spec = schema_with(&type_set_spec, spec, values[i].name, values[i].value, a);
+	}
+	put_spec(o, spec, a);
+}
+
+/* ---- generations of the template ---- */
+
+/* A template as this build would decode and complete it: what an older one has stored may lack a default that has come since, which is no
+ * change (seed 000, "Version Equivalence"). NULL: it is no template. */
+static struct json *template_today(const struct json *template, struct arena *a)
+{
+	_cleanup_(buf_done) struct buf text;
+	struct json *copy, *decoded;
+	struct str error;
+	size_t at;
+	buf_init(&text, SIZE_MAX / 2);
+	/* Defaults are filled in place, and others hold the nodes of what is stored. */
+	if (!template || !json_encode(&text, template) ||
+		json_parse(&copy, a, arena_dup(a, buf_str(&text)), object_stored_limits(), &at) ||
+		schema_decode(&decoded, &type_pod_template_spec, copy, a, NULL, &error)) {
+		return NULL;
+	}
+	return default_template(decoded, a);
+}
+
+static bool is_same_template(const struct json *now, const struct json *before, struct arena *a)
+{
+	return set_is_same(now, before) || set_is_same(template_today(now, a), template_today(before, a));
+}
+
+/* Without one stored, the history begins at the first change (seed 002, "PodTemplate Selection" 1). */
+static struct json *next_generation(const struct json *spec, const struct json *old_spec, struct arena *a)
+{
+	struct json *present = json_gets(old_spec, "templateGeneration");
+	int64_t n = member_int(old_spec, "templateGeneration");
+	if (is_same_template(json_gets(spec, "template"), json_gets(old_spec, "template"), a)) {
+		return present;
+	}
+	return json_int(a, n < INT64_MAX ? n + 1 : n);
+}
+
+/* ---- preparation ---- */
+
+/* The feature gate MaxUnavailableStatefulSet is off: the field is kept only where it is there already. */
+static struct json *without_max_unavailable(struct json *spec, struct arena *a)
+{
+	struct json *strategy = json_gets(spec, "updateStrategy"), *rolling = json_gets(strategy, "rollingUpdate");
+	if (!json_gets(rolling, "maxUnavailable")) {
+		return spec;
+	}
+	rolling = schema_with(&type_set_rolling_update, rolling, "maxUnavailable", NULL, a);
+	strategy = schema_with(&type_set_update_strategy, strategy, "rollingUpdate", rolling, a);
+	return schema_with(&type_set_spec, spec, "updateStrategy", strategy, a);
+}
+
+static bool has_max_unavailable(const struct json *spec)
+{
+	return json_gets(json_gets(json_gets(spec, "updateStrategy"), "rollingUpdate"), "maxUnavailable") != NULL;
+}
+
+/* Seed 002 wants broken updates to be rolled back without deleting pods by hand; upstream waits. At apps/v1 whoever wants the same says so. */
+static void annotate(struct object *o, struct json *value, struct arena *a)
+{
+	if (set_is_beta(o) && value && !json_get(o->meta.annotations, ANNOTATION_REPLACE_BROKEN)) {
+		meta_set_annotation(&o->meta, a, ANNOTATION_REPLACE_BROKEN, value);
+	}
+}
+
+void set_prepare_create(struct object *o, struct arena *a)
+{
+	struct json *spec = without_max_unavailable(spec_of(o), a);
+	put_spec(o, schema_with(&type_set_spec, spec, "templateGeneration", json_int(a, 1), a), a);
+	json_set(a, o->fields, STR("status"), schema_zero(&type_set_status, a));
+	annotate(o, json_string(a, STR("true")), a);
+}
+
+void set_prepare_update(struct object *o, const struct object *old, struct arena *a)
+{
+	struct json *spec = spec_of(o), *old_spec = spec_of(old);
+	keep_status(o, old, a);
+	spec = has_max_unavailable(old_spec) ? spec : without_max_unavailable(spec, a);
+	put_spec(o, schema_with(&type_set_spec, spec, "templateGeneration", next_generation(spec, old_spec, a), a), a);
+	annotate(o, json_get(old->meta.annotations, ANNOTATION_REPLACE_BROKEN), a);
+}
