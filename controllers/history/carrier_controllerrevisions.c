@@ -1,4 +1,5 @@
-/* ControllerRevisions (seed 000), as kube-controller-manager keeps those of a StatefulSet: it may take over this history, and hand it back. */
+/* ControllerRevisions (seed 000), as kube-controller-manager keeps those of a StatefulSet: it
+ * may take over this history, and hand it back. */
 #include "controllers/history/history_private.h"
 
 #include "api/model/members.h"
@@ -19,7 +20,8 @@ static bool matches(const struct history_owner *o, const struct json *object)
 	const struct label *labels;
 	struct str problem;
 	size_t n = labels_read(&labels, json_gets(json_gets(object, "metadata"), "labels"), &a);
-	bool is_match = label_selector_read(&selector, o->selector, &a, &problem) == 0 && label_selector_matches(&selector, labels, n);
+	bool is_match =
+		label_selector_read(&selector, o->selector, &a, &problem) == 0 && label_selector_matches(&selector, labels, n);
 	arena_done(&a);
 	return is_match;
 }
@@ -31,7 +33,8 @@ static bool read_revision(const struct json *object, struct revision *ret, struc
 		*ret_problem = STR("its revision is no number");
 		return false;
 	}
-	/* Those of upstream have no generation, and a label that was spoilt is not what orders them. */
+	/* Those of upstream have no generation, and a label that was spoilt is not what orders
+	 * them. */
 	history_read_generation(json_gets(json_gets(object, "metadata"), "labels"), &r.generation);
 	r.state = history_data_state(json_gets(object, "data"), a);
 	*ret = r;
@@ -67,7 +70,8 @@ static struct json *make(const struct history_owner *o, int64_t number, int64_t 
 	if (!data) {
 		return NULL;
 	}
-	/* A name that is taken leads to another name, and the label stays as it was: so upstream, by which kubectl finds them. */
+	/* A name that is taken leads to another name, and the label stays as it was: so
+	 * upstream, by which kubectl finds them. */
 	char first[16], hash[16];
 	history_hash(text, o->collisions, first);
 	history_hash(text, o->collisions + collisions, hash);
@@ -80,7 +84,8 @@ static struct json *make(const struct history_owner *o, int64_t number, int64_t 
 	struct str api_version = o->revision_api_version.n ? o->revision_api_version : STR("apps/v1");
 	json_add_text(a, object, STR("apiVersion"), api_version);
 	json_add_text(a, object, STR("kind"), STR("ControllerRevision"));
-	json_add(a, object, STR("metadata"), history_metadata(o, history_name(o->name, hash, a), labels, copy_of(o->annotations, a), a));
+	json_add(a, object, STR("metadata"),
+		history_metadata(o, history_name(o->name, hash, a), labels, copy_of(o->annotations, a), a));
 	json_add(a, object, STR("data"), data);
 	json_add(a, object, STR("revision"), json_int(a, number));
 	return object;

@@ -1,4 +1,5 @@
-/* The order of a history and its limit (seed 000, "History Reconstruction" and "History Maintenance"). */
+/* The order of a history and its limit (seed 000, "History Reconstruction" and "History
+ * Maintenance"). */
 #include "controllers/history/history_private.h"
 
 #include "api/model/members.h"
@@ -18,7 +19,8 @@ bool history_matches(const struct carrier *c, const struct history_owner *o, con
 
 /* ---- reconstruction ---- */
 
-/* Numbers alone decide. Only equal ones, which no controller gives to one history, are told apart as upstream does. */
+/* Numbers alone decide. Only equal ones, which no controller gives to one history, are told
+ * apart as upstream does. */
 static int compare_revisions(const void *a, const void *b)
 {
 	const struct revision *x = a, *y = b;
@@ -58,8 +60,8 @@ static bool is_part(const struct reconstruction *rc, const struct json *object)
 	return rc->carrier->is_adopted;
 }
 
-void history_reconstruct(struct history *ret, const struct carrier *c, const struct history_owner *o, const struct json *const *objects,
-	size_t n, history_problem *on_problem, void *ctx, struct arena *a)
+void history_reconstruct(struct history *ret, const struct carrier *c, const struct history_owner *o,
+	const struct json *const *objects, size_t n, history_problem *on_problem, void *ctx, struct arena *a)
 {
 	const struct reconstruction rc = {c, o, on_problem, ctx};
 	/* Of a namespace with thousands of others only the own ones take room. */
@@ -107,8 +109,8 @@ struct revision *history_by_generation(const struct history *h, int64_t generati
 
 /* ---- maintenance ---- */
 
-size_t history_excess(const struct carrier *c, const struct history *h, int64_t limit, bool (*is_live)(void *ctx, const struct revision *r),
-	void *ctx, struct revision ***ret, struct arena *a)
+size_t history_excess(const struct carrier *c, const struct history *h, int64_t limit,
+	bool (*is_live)(void *ctx, const struct revision *r), void *ctx, struct revision ***ret, struct arena *a)
 {
 	struct revision **others = arena_array(a, struct revision *, h->n + 1);
 	size_t n = 0;
@@ -117,7 +119,8 @@ size_t history_excess(const struct carrier *c, const struct history *h, int64_t 
 			others[n++] = &h->revisions[i];
 		}
 	}
-	/* Live ones are never deleted, even where they are more than the limit or the oldest: after a rollback they may well be. */
+	/* Live ones are never deleted, even where they are more than the limit or the oldest:
+	 * after a rollback they may well be. */
 	size_t counted = c->is_total_limited ? h->n : n;
 	size_t excess = limit >= 0 && (uint64_t)counted > (uint64_t)limit ? counted - (size_t)limit : 0;
 	*ret = others;

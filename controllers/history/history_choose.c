@@ -1,10 +1,12 @@
-/* Which revision is the state of today (seed 000, "Controllers" 3; seed 002, "Template Updates" 4; upstream's getStatefulSetRevisions). */
+/* Which revision is the state of today (seed 000, "Controllers" 3; seed 002, "Template Updates"
+ * 4; upstream's getStatefulSetRevisions). */
 #include "controllers/history/history_private.h"
 
 #include "api/model/history.h"
 
-/* Above all others, so that the order stays strict. Where the numbers are generations they are the owner's, unless its history began before the
- * owner did: what it has adopted keeps its numbers. */
+/* Above all others, so that the order stays strict. Where the numbers are generations they are
+ * the owner's, unless its history began before the owner did: what it has adopted keeps its
+ * numbers. */
 static int64_t next_number(const struct carrier *c, const struct history_owner *o, const struct history *h)
 {
 	int64_t newest = h->n ? h->revisions[h->n - 1].number : 0;
@@ -12,9 +14,11 @@ static int64_t next_number(const struct carrier *c, const struct history_owner *
 	return c->renumbers ? next : MAX(next, o->generation);
 }
 
-/* Of those that are the same state: the newest of all if it is one, because then nothing has changed; then, where numbers are given anew, one that
- * is the same to the letter, which kube-controller-manager would take; then the youngest. NULL: none is. */
-static const struct revision *find_equal(const struct carrier *c, const struct history_owner *o, const struct history *h, struct arena *a)
+/* Of those that are the same state: the newest of all if it is one, because then nothing has
+ * changed; then, where numbers are given anew, one that is the same to the letter, which
+ * kube-controller-manager would take; then the youngest. NULL: none is. */
+static const struct revision *find_equal(
+	const struct carrier *c, const struct history_owner *o, const struct history *h, struct arena *a)
 {
 	struct history_sample sample = {.owner = o, .state = o->state, .arena = a};
 	if (h->n && history_sample_equals(&sample, h->revisions[h->n - 1].state)) {
@@ -33,7 +37,8 @@ static const struct revision *find_equal(const struct carrier *c, const struct h
 	return NULL;
 }
 
-/* The group annals.dev keeps one revision of a state, and sees states as their digests do. Where that is too coarse it must be told. */
+/* The group annals.dev keeps one revision of a state, and sees states as their digests do. Where
+ * that is too coarse it must be told. */
 static void mark_lookalike(struct json *object, const struct history_owner *o, const struct history *h, struct arena *a)
 {
 	bool has_lookalike = false;
@@ -80,12 +85,13 @@ bool history_choose(struct history_choice *ret, const struct carrier *c, const s
 	return true;
 }
 
-bool history_is_same(const struct carrier *c, const struct history_owner *o, const struct revision *wanted, const struct json *found, struct arena *a)
+bool history_is_same(const struct carrier *c, const struct history_owner *o, const struct revision *wanted,
+	const struct json *found, struct arena *a)
 {
 	struct revision r;
 	struct str problem;
 	return history_matches(c, o, found) && history_is_controlled(o, found) && c->read(found, &r, a, &problem) &&
-	       history_equal_states(o, wanted->state, r.state, a);
+		history_equal_states(o, wanted->state, r.state, a);
 }
 
 void history_renumber(const struct revision *r, int64_t number, struct buf *out)

@@ -1,8 +1,10 @@
-/* ControllerRevisions to the byte as kube-controller-manager writes them: it compares bytes before anything else, so a set may be
- * handed from one controller to the other, in the midst of an update, and no pod is restarted.
+/* ControllerRevisions to the byte as kube-controller-manager writes them: it compares bytes before
+ * anything else, so a set may be handed from one controller to the other, in the midst of an
+ * update, and no pod is restarted.
  *
- * One thing is otherwise. Upstream reads the template as floating-point numbers on its way here. An integer beyond 2^53 comes
- * out as another one, and data cannot be applied any more. Here it stays as it is. */
+ * One thing is otherwise. Upstream reads the template as floating-point numbers on its way here.
+ * An integer beyond 2^53 comes out as another one, and data cannot be applied any more. Here it
+ * stays as it is. */
 #include "controllers/history/history_private.h"
 
 #include <stdio.h>
@@ -91,7 +93,8 @@ struct str history_name(struct str prefix, const char *hash, struct arena *a)
 {
 	enum { PREFIX_MAX = 223 };
 	prefix.n = MIN(prefix.n, (size_t)PREFIX_MAX);
-	/* No part of a name may end in a dot, or what follows begin with a dash: upstream cannot keep the history of such a set at all. */
+	/* No part of a name may end in a dot, or what follows begin with a dash: upstream cannot
+	 * keep the history of such a set at all. */
 	while (prefix.n && prefix.p[prefix.n - 1] == '.') {
 		prefix.n--;
 	}

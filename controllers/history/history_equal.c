@@ -1,8 +1,10 @@
-/* When two states are the same (seed 000, "Version Equivalence"): by value, with every default filled in, and where absent, null and
- * empty say the same. The defaults are the owner's; what is left out is decided here.
+/* When two states are the same (seed 000, "Version Equivalence"): by value, with every default
+ * filled in, and where absent, null and empty say the same. The defaults are the owner's; what is
+ * left out is decided here.
  *
- * A few members tell something by being there, even empty. A selector {} selects everything, and none selects nothing.
- * To take these for equal would leave pods as they were when a user has asked for others. */
+ * A few members tell something by being there, even empty. A selector {} selects everything, and
+ * none selects nothing. To take these for equal would leave pods as they were when a user has
+ * asked for others. */
 #include "controllers/history/history_private.h"
 
 static const char *const says_by_presence[] = {
@@ -83,9 +85,9 @@ static bool is_equal(const struct comparison *c, const struct json *a, const str
 	if (a->kind != b->kind) {
 		return false;
 	}
-	return a->kind == JSON_OBJECT ? are_objects_equal(c, a, b)
-	     : a->kind == JSON_ARRAY  ? are_arrays_equal(c, a, b)
-				      : json_equal(a, b);
+	return a->kind == JSON_OBJECT   ? are_objects_equal(c, a, b)
+		: a->kind == JSON_ARRAY ? are_arrays_equal(c, a, b)
+					: json_equal(a, b);
 }
 
 bool history_look_equal(const struct json *a, const struct json *b)

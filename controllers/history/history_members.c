@@ -1,10 +1,11 @@
-/* Members in the order of their names: bytes that others compute again, and comparison of two objects
- * in one walk, however many members a client has put into them. */
+/* Members in the order of their names: bytes that others compute again, and comparison of two
+ * objects in one walk, however many members a client has put into them. */
 #include "controllers/history/history_private.h"
 
 #include <stdlib.h>
 
-/* Of equal names the one behind comes last: members stand in one array, so their order is that of their addresses. */
+/* Of equal names the one behind comes last: members stand in one array, so their order is that
+ * of their addresses. */
 struct placed {
 	struct history_member member;
 	size_t place;

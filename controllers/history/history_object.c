@@ -38,7 +38,8 @@ struct json *history_text_of_number(int64_t number, struct arena *a)
 	return json_string(a, arena_printf(a, "%lld", (long long)number));
 }
 
-struct json *history_metadata(const struct history_owner *o, struct str name, struct json *labels, struct json *annotations, struct arena *a)
+struct json *history_metadata(
+	const struct history_owner *o, struct str name, struct json *labels, struct json *annotations, struct arena *a)
 {
 	struct json *meta = json_object(a), *ref = json_object(a), *refs = json_array(a);
 	json_add_text(a, ref, STR("apiVersion"), o->api_version);

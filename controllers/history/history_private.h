@@ -12,8 +12,10 @@ struct history_member {
 /* extra: one more, or NULL. How many. */
 size_t history_members(struct history_member **ret, const struct json *object, const struct history_member *extra);
 
-/* metadata of a new revision: its name, its labels, annotations where there are any, and the owner as its controller. */
-struct json *history_metadata(const struct history_owner *o, struct str name, struct json *labels, struct json *annotations, struct arena *a);
+/* metadata of a new revision: its name, its labels, annotations where there are any, and the
+ * owner as its controller. */
+struct json *history_metadata(
+	const struct history_owner *o, struct str name, struct json *labels, struct json *annotations, struct arena *a);
 /* What every carrier has in the same place: all of a revision but number, generation and state. */
 struct revision history_read_metadata(const struct json *object);
 /* A label that is the number of a generation: digits alone, above 0, without zeros before them. */

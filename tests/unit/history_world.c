@@ -128,7 +128,8 @@ static void renumber(struct history_world *w, const struct revision *r)
 	assert_true(i < w->n);
 	buf_init(&patch, 1 << 16);
 	history_renumber(r, r->number, &patch);
-	assert_int_equal(json_parse(&parsed_patch, &w->arena, arena_dup(&w->arena, buf_str(&patch)), JSON_LIMITS_DEFAULT, &at), 0);
+	assert_int_equal(
+		json_parse(&parsed_patch, &w->arena, arena_dup(&w->arena, buf_str(&patch)), JSON_LIMITS_DEFAULT, &at), 0);
 	buf_done(&patch);
 
 	const struct json *meta = json_gets(parsed_patch, "metadata"), *old = json_gets(w->objects[i], "metadata");
@@ -146,6 +147,7 @@ enum history_action world_pass(struct history_world *w, struct revision *ret)
 	bool is_taken = true;
 	world_reconstruct(w);
 	for (int64_t collisions = 0; is_taken; collisions++) {
+		assert_true(collisions < 1000);
 		assert_true(history_choose(&choice, w->carrier, &w->owner, &w->history, collisions, &w->arena));
 		is_taken = choice.action == HISTORY_CREATED && index_of(w, choice.revision.name) < w->n;
 	}

@@ -1,4 +1,5 @@
-/* What the tests of histories share: owners, revisions as a server would keep them, and a kind whose states have defaults. */
+/* What the tests of histories share: owners, revisions as a server would keep them, and a kind
+ * whose states have defaults. */
 #ifndef TESTS_UNIT_HISTORY_WORLD_H
 #define TESTS_UNIT_HISTORY_WORLD_H
 
@@ -42,7 +43,8 @@ struct json *with_label(struct arena *a, const struct json *object, const char *
 /* metadata.ownerReferences with one controller of that uid. */
 struct json *controlled_by(struct arena *a, const char *uid);
 
-/* The defaults of the kind of these tests: restartPolicy "Always", and amounts under "requests" in one spelling. */
+/* The defaults of the kind of these tests: restartPolicy "Always", and amounts under "requests"
+ * in one spelling. */
 struct json *normal_state(const struct json *state, struct arena *a);
 
 #endif
