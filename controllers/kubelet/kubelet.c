@@ -11,6 +11,7 @@
 #include "controllers/kit/workers.h"
 #include "controllers/kubelet/addresses.h"
 #include "controllers/kubelet/kubelet_plan.h"
+#include "controllers/kubelet/node_plan.h"
 
 #include <pthread.h>
 
@@ -25,6 +26,7 @@ enum {
 };
 
 static const struct resource pods = {{"", 0}, {"v1", 2}, {"pods", 4}};
+static const struct resource nodes = {{"", 0}, {"v1", 2}, {"nodes", 5}};
 
 /* What is kept about a pod that was seen. */
 struct sandbox {
@@ -37,8 +39,8 @@ struct kubelet {
 	uint32_t n_nodes;
 	_Atomic uint32_t next_node;
 	_Atomic bool has_no_bindings; /* the server has not */
-	struct workqueue *queue;      /* NAMESPACE/NAME */
-	struct informer *pods;
+	struct workqueue *queue;      /* NAMESPACE/NAME of pods, NAME of nodes */
+	struct informer *pods, *nodes;
 	struct workers workers;
 	pthread_mutex_t lock; /* guards what follows; the client's thread and workers use it */
 	struct map sandboxes; /* by uid */
@@ -48,6 +50,13 @@ struct kubelet {
 static void notice(struct kubelet *k, bool is_problem, struct str text)
 {
 	k->env->on_notice(k->env->ctx, fake_kubelet.name, is_problem, text);
+}
+
+static struct str now(struct arena *a)
+{
+	char text[TIME_RFC3339_SIZE];
+	time_format_rfc3339(text, clock_wall_s());
+	return arena_dup(a, str_of(text));
 }
 
 /* ---- sandboxes ---- */
@@ -96,7 +105,7 @@ static int64_t since(int64_t *at_ms, int64_t now_ms)
 static bool look(struct kubelet *k, struct arena *a, const struct item *pod, struct kubelet_look *ret)
 {
 	int64_t index = fake_node_index(member_text(json_gets(pod->object, "spec"), "nodeName")), now_ms = clock_mono_ms();
-	char ip[ADDRESS_SIZE], now[TIME_RFC3339_SIZE];
+	char ip[ADDRESS_SIZE];
 	pthread_mutex_lock(&k->lock);
 	struct sandbox *s = map_get(&k->sandboxes, pod->uid);
 	ret->has_no_node = index < 0 && atomic_load(&k->has_no_bindings);
@@ -114,8 +123,7 @@ static bool look(struct kubelet *k, struct arena *a, const struct item *pod, str
 		address_format(ip, fake_node_address((uint32_t)index));
 		ret->host_ip = arena_dup(a, str_of(ip));
 	}
-	time_format_rfc3339(now, clock_wall_s());
-	ret->now = arena_dup(a, str_of(now));
+	ret->now = now(a);
 	return s != NULL;
 }
 
@@ -156,7 +164,7 @@ static bool bind_pod(struct kubelet *k, struct arena *a, const struct target *t,
 }
 
 /* A merge patch replaces lists; the version that was looked at makes sure that nothing of others is lost with that. */
-static bool report(struct kubelet *k, struct arena *a, const struct target *t, const struct item *pod, struct json *changes)
+static bool report(struct kubelet *k, struct arena *a, const struct target *t, const struct item *item, struct json *changes)
 {
 	struct target status = *t;
 	struct json *patch = json_object(a), *meta = json_object(a);
@@ -166,8 +174,8 @@ static bool report(struct kubelet *k, struct arena *a, const struct target *t, c
 	buf_init(&text, PATCH_MAX);
 	status.subresource = "status";
 	json_add(a, patch, STR("metadata"), meta);
-	json_add(a, meta, STR("uid"), json_string(a, pod->uid));
-	json_add(a, meta, STR("resourceVersion"), json_gets(item_meta(pod), "resourceVersion"));
+	json_add(a, meta, STR("uid"), json_string(a, item->uid));
+	json_add(a, meta, STR("resourceVersion"), json_gets(item_meta(item), "resourceVersion"));
 	json_add(a, patch, STR("status"), changes);
 	return json_encode(&text, patch) &&
 		is_settled(rest_patch(k->env->client, &status, PATCH_MERGE, buf_str(&text), &answer), &answer);
@@ -200,7 +208,7 @@ static bool carry_out(struct kubelet *k, struct arena *a, const struct item *pod
 }
 
 /* True: nothing is left to be done until something changes. Before all pods are known nobody knows which addresses are free. */
-static bool look_at(struct kubelet *k, struct str key, struct str ns, struct str name)
+static bool look_at_pod(struct kubelet *k, struct str key, struct str ns, struct str name)
 {
 	_cleanup_(item_unrefp) struct item *pod = informer_get(k->pods, ns, name);
 	_cleanup_(arena_done) struct arena a;
@@ -219,11 +227,38 @@ static bool look_at(struct kubelet *k, struct str key, struct str ns, struct str
 	return carry_out(k, &a, pod, &plan);
 }
 
+/* ---- one node ---- */
+
+static bool register_node(struct kubelet *k, struct arena *a, uint32_t index)
+{
+	const struct target t = {.resource = &nodes};
+	_cleanup_(answer_done) struct answer answer;
+	answer_init(&answer);
+	return is_settled(rest_create(k->env->client, &t, fake_node(a, index, now(a)), &answer), &answer);
+}
+
+static bool look_at_node(struct kubelet *k, struct str name)
+{
+	_cleanup_(item_unrefp) struct item *node = informer_get(k->nodes, STR(""), name);
+	_cleanup_(arena_done) struct arena a;
+	const struct target t = {.resource = &nodes, .name = name};
+	int64_t index = fake_node_index(name);
+	arena_init(&a, SCRATCH_MAX);
+	if (!informer_has_synced(k->nodes)) {
+		return false;
+	}
+	if (!node) {
+		return index >= k->n_nodes || register_node(k, &a, (uint32_t)index);
+	}
+	struct json *changes = fake_node_status(&a, node->object, now(&a));
+	return !changes || report(k, &a, &t, node, changes);
+}
+
 static void work(void *ctx, struct str key)
 {
 	struct kubelet *k = ctx;
 	struct str ns, name;
-	if (str_cut(key, '/', &ns, &name) && look_at(k, key, ns, name)) {
+	if (str_cut(key, '/', &ns, &name) ? look_at_pod(k, key, ns, name) : look_at_node(k, key)) {
 		workqueue_forget(k->queue, key);
 	} else {
 		workqueue_retry(k->queue, key);
@@ -262,12 +297,44 @@ static void on_delete(void *ctx, struct item *pod, bool is_guess _unused_)
 	forget_pod(ctx, pod);
 }
 
+static void on_node(void *ctx, struct item *node)
+{
+	struct kubelet *k = ctx;
+	if (fake_node_index(node->name) >= 0) {
+		workqueue_add(k->queue, node->name);
+	}
+}
+
+static void on_node_add(void *ctx, struct item *node, bool is_initial _unused_)
+{
+	on_node(ctx, node);
+}
+
+static void on_node_update(void *ctx, struct item *old _unused_, struct item *node)
+{
+	on_node(ctx, node);
+}
+
+static void on_node_delete(void *ctx, struct item *node, bool is_guess _unused_)
+{
+	on_node(ctx, node);
+}
+
 static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 {
 	notice(ctx, true, text);
 }
 
 /* ---- its life ---- */
+
+static void ask_for_nodes(struct kubelet *k)
+{
+	char name[NODE_NAME_SIZE];
+	for (uint32_t i = 0; i < k->n_nodes; i++) {
+		fake_node_name(name, i);
+		workqueue_add(k->queue, str_of(name));
+	}
+}
 
 static void *start(const struct controller_env *env)
 {
@@ -286,6 +353,18 @@ static void *start(const struct controller_env *env)
 		.handlers = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete, .on_problem = on_problem},
 		.ctx = k,
 	});
+	k->nodes = informer_new(&(struct informer_options){
+		.client = env->client,
+		.outage = env->outage,
+		.resource = nodes,
+		.no_managers = true,
+		.handlers = {.on_add = on_node_add,
+			.on_update = on_node_update,
+			.on_delete = on_node_delete,
+			.on_problem = on_problem},
+		.ctx = k,
+	});
+	ask_for_nodes(k);
 	k->workers = (struct workers){.queue = k->queue, .work = work, .ctx = k};
 	if (workers_start(&k->workers, WORKERS)) {
 		notice(k, true, STR("cannot start a thread: nothing will be done"));
@@ -297,6 +376,7 @@ static void stop(void *state)
 {
 	struct kubelet *k = state;
 	workers_stop(&k->workers);
+	informer_free(k->nodes);
 	informer_free(k->pods);
 	workqueue_free(k->queue);
 	for (struct map_entry *e = map_next(&k->sandboxes, NULL); e; e = map_next(&k->sandboxes, e)) {

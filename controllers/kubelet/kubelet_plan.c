@@ -5,16 +5,11 @@
 
 #include "api/model/members.h"
 #include "base/options.h"
-#include "controllers/kit/controller.h"
 #include "controllers/kit/meta.h"
 #include "controllers/kubelet/kubelet_status.h"
+#include "controllers/kubelet/node_plan.h"
 
-#include <stdio.h>
-
-#define NODE_PREFIX "fake-"
 #define ORDER(name) "fake-node.annals.dev/" name
-
-#define NODES_NETWORK (172u << 24 | 16u << 16)
 
 static const struct json *meta_of(const struct json *pod)
 {
@@ -29,32 +24,6 @@ static const struct json *spec_of(const struct json *pod)
 static struct str phase_of(const struct json *pod)
 {
 	return member_text(json_gets(pod, "status"), "phase");
-}
-
-/* ---- nodes ---- */
-
-void fake_node_name(char out[NODE_NAME_SIZE], uint32_t index)
-{
-	snprintf(out, NODE_NAME_SIZE, NODE_PREFIX "%u", index);
-}
-
-uint32_t fake_node_address(uint32_t index)
-{
-	return NODES_NETWORK + index + 1;
-}
-
-/* Also of one beyond those that there are: pods of a start with more nodes are not left alone. */
-int64_t fake_node_index(struct str name)
-{
-	const struct str prefix = STR(NODE_PREFIX);
-	char canonical[NODE_NAME_SIZE];
-	uint64_t n;
-	if (!str_starts(name, prefix) || !str_to_uint64((struct str){name.p + prefix.n, name.n - prefix.n}, &n) ||
-		n >= FAKE_NODES_MAX) {
-		return -1;
-	}
-	fake_node_name(canonical, (uint32_t)n);
-	return str_is(name, canonical) ? (int64_t)n : -1;
 }
 
 /* ---- what the pod says ---- */

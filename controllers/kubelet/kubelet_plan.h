@@ -4,8 +4,6 @@
 
 #include "base/json.h"
 
-enum { NODE_NAME_SIZE = 16 };
-
 /* What of a pod's life cannot be read from it. */
 struct kubelet_look {
 	struct str now;          /* RFC 3339 */
@@ -34,10 +32,5 @@ bool kubelet_is_concerned(const struct json *pod);
 bool kubelet_is_final(const struct json *pod); /* Failed or Succeeded */
 /* Look's text, and the plan's, are in the arena or the pod. */
 struct kubelet_plan kubelet_decide(struct arena *a, const struct json *pod, const struct kubelet_look *look);
-
-/* Our nodes are fake-0, fake-1 and so on; -1: none of ours. */
-int64_t fake_node_index(struct str name);
-void fake_node_name(char out[NODE_NAME_SIZE], uint32_t index);
-uint32_t fake_node_address(uint32_t index); /* 172.16.0.1 and so on */
 
 #endif

@@ -5,6 +5,7 @@ import pytest
 from processes import BIN, Process, retry_until, run
 
 PODS = "/api/v1/namespaces/default/pods"
+NODES = "/api/v1/nodes"
 CONTAINERS = [{"name": "c", "image": "registry.example/i:1"}]
 ORDER = "fake-node.annals.dev/"
 
@@ -66,6 +67,27 @@ def test_pods_come_up_and_go(server):
         assert server.delete(f"{PODS}/p{i}").status == 200
     for i in range(20):
         await_gone(server, f"p{i}")
+
+
+def node_readiness(server):
+    nodes = server.get(NODES).json["items"]
+    return {node["metadata"]["name"]: next((c["status"] for c in node["status"].get("conditions", []) if c["type"] == "Ready"), None) for node in nodes}
+
+
+def test_nodes_are_there_and_stay_ready(server):
+    def are_ready():
+        return node_readiness(server) == {"fake-0": "True", "fake-1": "True"}
+
+    retry_until(are_ready, "both nodes are ready")
+    unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    assert server.patch(f"{NODES}/fake-0/status", unknown, kind="application/strategic-merge-patch+json").status == 200
+    retry_until(are_ready, "it says again that it is ready")
+    assert server.delete(f"{NODES}/fake-1").status == 200
+    retry_until(are_ready, "it is registered again")
+    assert server.post(NODES, {"metadata": {"name": "fake-2"}}).status == 201
+    retry_until(lambda: node_readiness(server).get("fake-2") == "True", "it is looked after, whoever made it")
+    assert server.delete(f"{NODES}/fake-2").status == 200
+    retry_until(are_ready, "it is not made again")
 
 
 def test_pods_of_other_nodes_are_left_alone(server):

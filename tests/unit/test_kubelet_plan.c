@@ -1,6 +1,7 @@
 #include "controllers/kubelet/kubelet_plan.h"
 
 #include "controllers/kubelet/addresses.h"
+#include "controllers/kubelet/node_plan.h"
 #include "tests/unit/check.h"
 
 static struct json *parse(struct arena *a, const char *text)
@@ -337,6 +338,36 @@ static void test_fake_node__is_known_by_its_name(void **state _unused_)
 	assert_string_equal(name, "fake-12");
 }
 
+static struct str condition_member(const struct json *status, const char *type, const char *name)
+{
+	return json_text(json_gets(condition(status, type), name));
+}
+
+static void test_node__is_ready_and_is_made_so_again(void **state _unused_)
+{
+	struct arena a;
+	arena_init(&a, 1 << 20);
+	const struct json *node = fake_node(&a, 1, STR("2024-01-01T00:00:09Z")), *status = json_gets(node, "status");
+	assert_str(json_text(json_gets(json_gets(node, "metadata"), "name")), "fake-1");
+	assert_str(condition_member(status, "Ready", "status"), "True");
+	assert_null(fake_node_status(&a, node, STR("2024-01-01T00:00:10Z")));
+
+	node = parse(&a,
+		"{\"metadata\":{},\"status\":{\"conditions\":[{\"type\":\"x\",\"status\":\"Unknown\"},"
+		"{\"type\":\"Ready\",\"status\":\"Unknown\"},{\"type\":\"DiskPressure\",\"status\":\"False\",\"reason\":\"r\"}]"
+		"}}");
+	const struct json *changes = fake_node_status(&a, node, STR("2024-01-01T00:00:10Z"));
+	assert_str(condition_member(changes, "x", "status"), "Unknown");
+	assert_str(condition_member(changes, "Ready", "status"), "True");
+	assert_str(condition_member(changes, "Ready", "lastTransitionTime"), "2024-01-01T00:00:10Z");
+	assert_str(condition_member(changes, "DiskPressure", "reason"), "r");
+	assert_str(condition_member(changes, "PIDPressure", "status"), "False");
+
+	node = parse(&a, "{\"metadata\":{\"deletionTimestamp\":\"2024-01-01T00:00:09Z\"},\"status\":{}}");
+	assert_null(fake_node_status(&a, node, STR("2024-01-01T00:00:10Z")));
+	arena_done(&a);
+}
+
 static void test_addresses__are_given_out_once(void **state _unused_)
 {
 	struct addresses addresses;
@@ -378,6 +409,7 @@ int main(void)
 		TEST(test_status__init_containers_end_and_sidecars_run),
 		TEST(test_status__another_image_restarts_the_container),
 		TEST(test_fake_node__is_known_by_its_name),
+		TEST(test_node__is_ready_and_is_made_so_again),
 		TEST(test_addresses__are_given_out_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

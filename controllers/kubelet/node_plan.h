@@ -1,0 +1,18 @@
+/* The nodes that a fake kubelet plays: fake-0, fake-1 and so on. Decisions, without I/O. */
+#ifndef CONTROLLERS_KUBELET_NODE_PLAN_H
+#define CONTROLLERS_KUBELET_NODE_PLAN_H
+
+#include "base/json.h"
+
+enum { NODE_NAME_SIZE = 16 };
+
+int64_t fake_node_index(struct str name); /* -1: none of ours */
+void fake_node_name(char out[NODE_NAME_SIZE], uint32_t index);
+uint32_t fake_node_address(uint32_t index); /* 172.16.0.1 and so on */
+
+/* A node as it registers: ready, with room for anything. now: RFC 3339. */
+struct json *fake_node(struct arena *a, uint32_t index, struct str now);
+/* The members of status that are to change for the node to be ready; NULL: it is, or is going. */
+struct json *fake_node_status(struct arena *a, const struct json *node, struct str now);
+
+#endif
