@@ -145,7 +145,8 @@ struct kind {
 	bool (*bumps_generation)(const struct object *o, const struct object *old);
 	void (*validate)(const struct object *o, struct field_errors *errors);
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
-	/* What is worth a Warning in a version that has passed all rules; old: NULL on create. How many, static texts. */
+	/* What is worth a Warning in a version that has passed all rules, unless it came through a subresource; old: NULL on create. How many,
+	 * static texts. */
 	size_t (*warn)(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX]);
 	/* Asked first on every delete; true: mark as deleting (deletionTimestamp, but no grace period) and keep what this has made of it,
 	 * finalizers or not (namespaces). */

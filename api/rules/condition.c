@@ -16,14 +16,14 @@ const struct type type_condition = {
 	.doc = "One thing that was observed about an object.",
 	.fields =
 		(const struct field[]){
-			{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "What was observed, in CamelCase.", NULL, NULL},
-			{"status", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Whether it holds: True, False or Unknown.",
+			{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(1), "What was observed, in CamelCase.", NULL, NULL},
+			{"status", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(2), "Whether it holds: True, False or Unknown.",
 				NULL, NULL},
-			{"observedGeneration", &type_int64, 0, "metadata.generation of what was looked at.", NULL, NULL},
-			{"lastTransitionTime", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the status last changed.",
+			{"observedGeneration", &type_int64, FIELD_NUMBER(3), "metadata.generation of what was looked at.", NULL, NULL},
+			{"lastTransitionTime", &type_time, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(4), "When the status last changed.",
 				NULL, NULL},
-			{"reason", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Why, as one word for programs.", NULL, NULL},
-			{"message", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Why, as a sentence for people.", NULL, NULL},
+			{"reason", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(5), "Why, as one word for programs.", NULL, NULL},
+			{"message", &type_string, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(6), "Why, as a sentence for people.", NULL, NULL},
 			{0},
 		},
 };

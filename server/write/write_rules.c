@@ -49,7 +49,7 @@ static int write_pass(struct request *q, const struct object *o, const struct ob
 	if (write_verdict(q, o, errors)) {
 		return 1;
 	}
-	size_t n = o->kind->warn ? o->kind->warn(o, old, warnings) : 0;
+	size_t n = o->kind->warn && !q->route.sub ? o->kind->warn(o, old, warnings) : 0;
 	for (size_t i = 0; i < n; i++) {
 		request_warn(q, warnings[i]);
 	}

@@ -162,6 +162,24 @@ def is_not_ready(step, kube, annals):
     return "node.kubernetes.io/not-ready" in json.dumps(kube["body"]) and without_taint(kube) == annals
 
 
+GIVEN = re.compile(r"10\.0\.0\.\d+|:3\d{4}(?=/)")  # in a table: from the range of services, or a port of nodes
+
+
+def without_given(node):
+    """An answer without addresses and ports of nodes."""
+    if isinstance(node, list):
+        return [without_given(item) for item in node]
+    if isinstance(node, dict):
+        given = {"nodePort", "healthCheckNodePort", *(("clusterIP", "clusterIPs") if str(node.get("clusterIP", "")).startswith("10.0.0.") else ())}
+        return {name: without_given(value) for name, value in node.items() if name not in given}
+    return GIVEN.sub(lambda match: "" if match[0][0] == ":" else "<none>", node) if isinstance(node, str) else node
+
+
+def is_without_addresses(step, kube, annals):
+    kube, annals = without_given(kube), without_given(annals)
+    return kube == annals or (isinstance(kube["body"], dict) and "columnDefinitions" in kube["body"] and is_column_text(step, kube, annals))
+
+
 GO_TEXT = Deviation("the text is one of Go's parsers, or shows Go's types", is_go_text)
 CLIENTS_MISTAKE = Deviation("500 says the server is broken, and alerts fire on it", is_clients_mistake)
 DATA_BY_VALUE = Deviation("data that means the same may be written back", is_data_by_value)
@@ -181,6 +199,7 @@ TOKEN_ERROR = Deviation("other servers ask others about tokens, and their errors
 UNEXPLAINED = Deviation("there are no roles to name as the reason", is_unexplained)
 NO_AUDIENCE = Deviation("tokens are for this server and no other audience", is_without_audience)
 NOT_READY_TAINT = Deviation("nobody here would take the taint off a node that has become ready", is_not_ready)
+ADDRESSES = Deviation("nothing here leads an address or a port of a node to pods, so none is given", is_without_addresses)
 REMEMBERED = Deviation("who wrote through another group still owns what he wrote", is_remembered)
 
 EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES, LATE_REFUSAL, PROTOBUF, OTHER_KINDS, HEALTH_REPORT, BARE_WATCH]

@@ -20,13 +20,15 @@ KINDS = {
     "pod": ("v1", {"spec": POD_SPEC}, {"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}),
     "persistentvolumeclaim": ("v1", {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}},
                               {"metadata": {"labels": {"grown": "no"}}}),
+    "service": ("v1", {"spec": {"clusterIP": "None", "selector": {"app": "web"}, "ports": [{"name": "http", "port": 80}]}},
+                {"spec": {"ports": [{"port": 81, "name": "more"}]}}),
     "lease": ("coordination.k8s.io/v1", {"spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2024-01-02T03:04:05.123456Z"}},
               {"spec": {"holderIdentity": "you"}}),
     "event": ("v1", {"involvedObject": {"kind": "Pod", "name": "web-0", "namespace": "NAMESPACE"}, "reason": "Seen", "message": "it is there",
                      "type": "Normal", "count": 3}, {"count": 4}),
 }
 NAMES = {"configmap": "ConfigMap", "secret": "Secret", "serviceaccount": "ServiceAccount", "podtemplate": "PodTemplate", "pod": "Pod",
-         "persistentvolumeclaim": "PersistentVolumeClaim", "lease": "Lease", "event": "Event"}
+         "persistentvolumeclaim": "PersistentVolumeClaim", "service": "Service", "lease": "Lease", "event": "Event"}
 
 
 class Kind(both.Both):

@@ -1,9 +1,10 @@
-/* Nodes: what is filled in, decided, refused and shown. tests/cluster compares much more of it with kube-apiserver. */
+/* Nodes and services: what is filled in, decided, refused and shown. tests/cluster compares much more of it with kube-apiserver. */
 #include "api/model/protobuf.h"
 #include "api/rules/address.h"
 #include "tests/unit/kind_world.h"
 
 #define NODE "/v1/nodes"
+#define SERVICE "/v1/services"
 
 static const struct json *spec_of(const struct object *o)
 {
@@ -18,7 +19,7 @@ static const struct json *status_of(const struct object *o)
 static void test_types__all_have_numbers_in_protobuf(void **state)
 {
 	(void)state;
-	static const char *const paths[] = {NODE};
+	static const char *const paths[] = {NODE, SERVICE};
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		assert_true(protobuf_knows(world_door(paths[i], NULL)->type));
 	}
@@ -89,8 +90,8 @@ static void test_node__is_refused_for_one_reason(void **state)
 		{"{" NAMED ",\"spec\":{\"podCIDRs\":[\"10.0.0.0/8\",\"fd00::/8\"]}}", NULL, NULL},
 		{"{" NAMED ",\"spec\":{\"podCIDRs\":[\"10.0.0.0/8\",\"11.0.0.0/8\"]}}", "spec.podCIDRs",
 			"may specify no more than one CIDR for each IP family"},
-		{"{" NAMED ",\"status\":{\"capacity\":{\"cpu\":\"-1\"},\"allocatable\":{\"cpu\":\"1\"}}}", "status.capacity.cpu",
-			"must be greater than or equal to 0"},
+		{"{" NAMED ",\"status\":{\"capacity\":{\"cpu\":\"-1\"},\"allocatable\":{\"cpu\":\"1\"}}}",
+			"status.capacity.cpu", "must be greater than or equal to 0"},
 		{"{" NAMED ",\"status\":{\"nodeInfo\":{\"swap\":{\"capacity\":0}}}}", "metadata.nodeSwapStatus.capacity",
 			"must be greater than zero"},
 		{"{" NAMED ",\"status\":{\"declaredFeatures\":[\"A\",\"B/c\"]}}", NULL, NULL},
@@ -138,6 +139,132 @@ static void test_node__shows_whether_it_is_ready_and_what_for(void **state)
 	o = world_decode(w, NODE, "{}");
 	assert_cell(o, "Status", "\"Unknown\"");
 	assert_selects(w, o, "spec.unschedulable", "false");
+}
+
+static struct object *service_of(struct api_world *w, const char *spec)
+{
+	return world_decode(w, SERVICE, arena_printf(&w->a, "{\"metadata\":{\"name\":\"s\"},\"spec\":%s}", spec).p);
+}
+
+static void test_service__headless_ones_are_complete(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = service_of(w, "{\"clusterIP\":\"None\",\"selector\":{\"a\":\"b\"},\"ports\":[{\"port\":80}]}");
+	o->kind->prepare_create(o, &w->a);
+	world_assert_json(w, spec_of(o),
+		"{\"ports\":[{\"protocol\":\"TCP\",\"port\":80,\"targetPort\":80}],\"selector\":{\"a\":\"b\"},\"clusterIP\":"
+		"\"None\","
+		"\"clusterIPs\":[\"None\"],\"type\":\"ClusterIP\",\"sessionAffinity\":\"None\",\"ipFamilies\":[\"IPv4\"],"
+		"\"ipFamilyPolicy\":\"SingleStack\",\"internalTrafficPolicy\":\"Cluster\"}");
+	world_assert_json(w, status_of(o), "{\"loadBalancer\":{}}");
+	o = service_of(w, "{\"clusterIP\":\"None\"}");
+	o->kind->prepare_create(o, &w->a);
+	assert_str(json_text(json_gets(spec_of(o), "ipFamilyPolicy")), "RequireDualStack");
+	world_assert_json(w, json_gets(spec_of(o), "ipFamilies"), "[\"IPv4\",\"IPv6\"]");
+}
+
+static void test_service__gets_no_address(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = service_of(w, "{\"type\":\"LoadBalancer\",\"ports\":[{\"port\":80}]}");
+	o->kind->prepare_create(o, &w->a);
+	assert_null(json_gets(spec_of(o), "clusterIP"));
+	assert_null(json_gets(spec_of(o), "clusterIPs"));
+	assert_null(json_gets(json_gets(spec_of(o), "ports")->items[0], "nodePort"));
+	assert_int_equal(errors_of(w, o, NULL).n, 0);
+	assert_cell(o, "Cluster-IP", "\"\\u003cnone\\u003e\"");
+	assert_cell(o, "External-IP", "\"\\u003cpending\\u003e\"");
+}
+
+/* What becomes of a service that is sent without what the old one had. */
+static const struct json *updated(struct api_world *w, const char *before, const char *after)
+{
+	struct object *old = service_of(w, before), *o = service_of(w, after);
+	old->kind->prepare_create(old, &w->a);
+	o->kind->prepare_update(o, old, &w->a);
+	return spec_of(o);
+}
+
+static void test_service__keeps_what_a_client_does_not_say_again(void **state)
+{
+	struct api_world *w = *state;
+	const struct json *spec =
+		updated(w, "{\"clusterIP\":\"None\",\"ports\":[{\"port\":80}]}", "{\"ports\":[{\"port\":81}]}");
+	assert_str(json_text(json_gets(spec, "clusterIP")), "None");
+	world_assert_json(w, json_gets(spec, "clusterIPs"), "[\"None\"]");
+	spec = updated(w, "{\"type\":\"NodePort\",\"ports\":[{\"name\":\"a\",\"port\":80,\"nodePort\":30080}]}",
+		"{\"type\":\"NodePort\",\"ports\":[{\"name\":\"b\",\"port\":81},{\"name\":\"a\",\"port\":82}]}");
+	world_assert_json(w, json_gets(json_gets(spec, "ports")->items[1], "nodePort"), "30080");
+	assert_null(json_gets(json_gets(spec, "ports")->items[0], "nodePort"));
+}
+
+static void test_service__loses_what_its_new_type_has_not(void **state)
+{
+	struct api_world *w = *state;
+	const struct json *spec = updated(w, "{\"type\":\"NodePort\",\"ports\":[{\"port\":80,\"nodePort\":30080}]}",
+		"{\"ports\":[{\"port\":80,\"nodePort\":30080}],\"externalTrafficPolicy\":\"Cluster\"}");
+	assert_null(json_gets(json_gets(spec, "ports")->items[0], "nodePort"));
+	assert_null(json_gets(spec, "externalTrafficPolicy"));
+	spec = updated(w, "{\"clusterIP\":\"None\"}",
+		"{\"type\":\"ExternalName\",\"externalName\":\"a.b\",\"clusterIP\":\"None\",\"clusterIPs\":[\"None\"]}");
+	assert_null(json_gets(spec, "clusterIP"));
+	assert_null(json_gets(spec, "clusterIPs"));
+}
+
+#define PORTS "\"ports\":[{\"port\":80}]"
+#define SPEC(members) "{\"metadata\":{\"name\":\"s\"},\"spec\":{" members "}}"
+
+static void test_service__is_refused_for_one_reason(void **state)
+{
+	static const struct invalid_row rows[] = {
+		{SPEC("\"ports\":[{\"port\":80}]"), NULL, NULL},
+		{SPEC("\"selector\":{}"), "spec.ports", ""},
+		{SPEC("\"type\":\"ExternalName\""), "spec.externalName", ""},
+		{SPEC("\"type\":\"ExternalName\",\"externalName\":\"a.b.\""), NULL, NULL},
+		{SPEC("\"ports\":[{\"port\":0,\"targetPort\":1}]"), "spec.ports[0].port",
+			"must be between 1 and 65535, inclusive"},
+		{SPEC("\"ports\":[{\"port\":80,\"nodePort\":30080}]"), "spec.ports[0].nodePort",
+			"may not be used when `type` is 'ClusterIP'"},
+		{SPEC(PORTS ",\"ipFamilies\":[\"IPv6\"]"), "spec.ipFamilies[0]", "not configured on this cluster"},
+		{SPEC(PORTS ",\"externalIPs\":[\"127.0.0.1\"]"), "spec.externalIPs[0]",
+			"may not be in the loopback range (127.0.0.0/8, ::1/128)"},
+		{SPEC(PORTS ",\"loadBalancerClass\":\"x\""), "spec.loadBalancerClass",
+			"may only be used when `type` is 'LoadBalancer'"},
+		{SPEC(PORTS
+			 ",\"sessionAffinity\":\"ClientIP\",\"sessionAffinityConfig\":{\"clientIP\":{\"timeoutSeconds\":0}}"),
+			"spec.sessionAffinityConfig.clientIP.timeoutSeconds", "must be greater than 0 and less than 86400"},
+	};
+	assert_rows(*state, SERVICE, rows, ARRAY_SIZE(rows));
+}
+
+/* As at kube-apiserver, where every service that is not headless has one. */
+static void test_service__gets_no_address_later(void **state)
+{
+	static const struct invalid_row rows[] = {
+		{SPEC(PORTS), NULL, NULL},
+		{SPEC(PORTS ",\"clusterIP\":\"None\",\"clusterIPs\":[\"None\"]"), "spec.clusterIPs[0]",
+			"may not change once set"},
+		{SPEC(PORTS ",\"clusterIP\":\"10.0.0.1\",\"clusterIPs\":[\"10.0.0.1\"]"), "spec.clusterIPs[0]",
+			"may not change once set"},
+	};
+	assert_update_rows(*state, SERVICE, rows[0].object, rows, ARRAY_SIZE(rows));
+}
+
+static void test_service__columns_and_fields(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = service_of(w,
+		"{\"type\":\"NodePort\",\"clusterIP\":\"10.0.0.9\",\"selector\":{\"b\":\"1\",\"a\":\"2\"},"
+		"\"externalIPs\":[\"1.2.3.4\"],\"ports\":[{\"port\":80,\"nodePort\":30080},{\"port\":53,"
+		"\"protocol\":\"UDP\"}]}");
+	o->kind->prepare_create(o, &w->a);
+	assert_cell(o, "Type", "\"NodePort\"");
+	assert_cell(o, "Cluster-IP", "\"10.0.0.9\"");
+	assert_cell(o, "External-IP", "\"1.2.3.4\"");
+	assert_cell(o, "Port(s)", "\"80:30080/TCP,53/UDP\"");
+	assert_cell(o, "Selector", "\"a=2,b=1\"");
+	assert_selects(w, o, "spec.clusterIP", "10.0.0.9");
+	assert_selects(w, o, "spec.type", "NodePort");
 }
 
 /* What is said of one address or block; empty: nothing. */
@@ -213,6 +340,13 @@ int main(void)
 		API_TEST(test_node__is_refused_for_one_reason),
 		API_TEST(test_node__keeps_what_was_once_set),
 		API_TEST(test_node__shows_whether_it_is_ready_and_what_for),
+		API_TEST(test_service__headless_ones_are_complete),
+		API_TEST(test_service__gets_no_address),
+		API_TEST(test_service__keeps_what_a_client_does_not_say_again),
+		API_TEST(test_service__loses_what_its_new_type_has_not),
+		API_TEST(test_service__is_refused_for_one_reason),
+		API_TEST(test_service__gets_no_address_later),
+		API_TEST(test_service__columns_and_fields),
 		API_TEST(test_address__has_one_spelling),
 		API_TEST(test_block__ends_where_its_prefix_ends),
 	};

@@ -1,0 +1,16 @@
+/* Services: what is filled in, what follows from what, and what must hold. */
+#ifndef API_CLUSTER_SERVICE_RULES_H
+#define API_CLUSTER_SERVICE_RULES_H
+
+#include "api/model/kind.h"
+
+void service_set_defaults(struct object *o, struct arena *a);
+void service_prepare_create(struct object *o, struct arena *a);
+void service_prepare_update(struct object *o, const struct object *old, struct arena *a);
+
+void service_validate(const struct object *o, struct field_errors *errors);
+void service_validate_update(const struct object *o, const struct object *old, struct field_errors *errors);
+void service_validate_status(const struct object *o, const struct object *old, struct field_errors *errors);
+size_t service_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX]);
+
+#endif
