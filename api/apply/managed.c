@@ -44,6 +44,13 @@ struct manager *managers_want(struct managers *m, const struct manager *like)
 	if (found) {
 		return found;
 	}
+	found = managers_append(m);
+	*found = *like;
+	return found;
+}
+
+struct manager *managers_append(struct managers *m)
+{
 	if (m->n == m->cap) {
 		size_t cap = MAX(2 * m->cap, (size_t)4);
 		struct manager *v = arena_array(m->arena, struct manager, cap);
@@ -53,7 +60,6 @@ struct manager *managers_want(struct managers *m, const struct manager *like)
 		m->v = v;
 		m->cap = cap;
 	}
-	m->v[m->n] = *like;
 	return &m->v[m->n++];
 }
 

@@ -27,6 +27,8 @@ struct json *managers_encode(struct managers *m);
 struct manager *managers_find(struct managers *m, const struct manager *like);
 /* The entry like this one, made when there is none. */
 struct manager *managers_want(struct managers *m, const struct manager *like);
+/* One more, to be filled in. */
+struct manager *managers_append(struct managers *m);
 void managers_drop_empty(struct managers *m);
 /* At most ten entries of updates: the oldest are put together under the name of ancient-changes, by API version. */
 void managers_cap(struct managers *m);

@@ -367,7 +367,7 @@ static const struct column columns[] = {
 };
 
 static const struct subresource subresources[] = {
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec, false, false},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec, false, false, NULL},
 };
 
 static const struct door doors[] = {

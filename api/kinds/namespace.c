@@ -258,8 +258,8 @@ static const struct selectable_field selectable[] = {
 };
 
 static const struct subresource subresources[] = {
-	{"finalize", VERB_UPDATE, merge_spec, validate_finalize, resets_status, false, false},
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec, false, false},
+	{"finalize", VERB_UPDATE, merge_spec, validate_finalize, resets_status, false, false, NULL},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, validate_status, resets_spec, false, false, NULL},
 };
 
 static const struct door doors[] = {

@@ -189,7 +189,8 @@ static size_t warn(const struct object *o, const struct object *old, struct str 
 }
 
 static const struct subresource subresources[] = {
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, node_merge_status, node_validate_status, resets_spec, false, false},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, node_merge_status, node_validate_status, resets_spec, false, false,
+		NULL},
 };
 
 static const struct door doors[] = {

@@ -92,7 +92,7 @@ static const struct selectable_field selectable[] = {
 };
 
 static const struct subresource subresources[] = {
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, pod_merge_status, pod_validate_status, resets_spec, false, false},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, pod_merge_status, pod_validate_status, resets_spec, false, false, NULL},
 };
 
 static const struct door doors[] = {

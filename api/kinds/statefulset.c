@@ -3,6 +3,7 @@
 #include "api/model/members.h"
 #include "api/pod/pod_columns.h"
 #include "api/rules/spec_status.h"
+#include "api/workload/scale.h"
 #include "api/workload/set_defaults.h"
 #include "api/workload/set_doors.h"
 #include "api/workload/set_schema.h"
@@ -52,7 +53,15 @@ static const struct column columns[] = {
 /* ---- the kind ---- */
 
 static const struct subresource subresources[] = {
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, set_validate_status, resets_spec, false, false},
+	{.name = "status",
+		.verbs = VERB_GET | VERB_UPDATE | VERB_PATCH,
+		.merge = merge_status,
+		.validate_update = set_validate_status,
+		.reset_fields = resets_spec},
+	{.name = "scale",
+		.verbs = VERB_GET | VERB_UPDATE | VERB_PATCH,
+		.validate_update = set_validate_scale,
+		.view = &scale_view},
 };
 
 /* What is stored says annals.dev/v1beta1 and holds the hub form: the one version that both modes serve, and that loses nothing. */

@@ -220,7 +220,7 @@ static const struct selectable_field selectable[] = {
 
 /* Nobody but the server says how far it is. */
 static const struct subresource subresources[] = {
-	{"status", VERB_GET, NULL, NULL, NULL, false, false},
+	{"status", VERB_GET, NULL, NULL, NULL, false, false, NULL},
 };
 
 static const struct door doors[] = {

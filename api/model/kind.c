@@ -192,6 +192,32 @@ bool subresource_is_visible(const struct subresource *s, const struct kind *k, c
 	return !s->annals_only || door_is_own(d, k);
 }
 
+const struct kind *subresource_kind(const struct subresource *sub, const struct kind *k)
+{
+	return sub && sub->view ? sub->view->kind : k;
+}
+
+const struct door *subresource_door(const struct subresource *sub, const struct door *d)
+{
+	return sub && sub->view ? &sub->view->kind->doors[0] : d;
+}
+
+struct object *view_show(const struct view *v, const struct object *o, struct arena *a)
+{
+	struct object *shown = arena_new(a, struct object);
+	*shown = (struct object){
+		.kind = v->kind,
+		.meta = {.name = o->meta.name,
+			.ns = o->meta.ns,
+			.uid = o->meta.uid,
+			.resource_version = o->meta.resource_version,
+			.creation_timestamp = o->meta.creation_timestamp},
+		.fields = v->show(o, a),
+		.mod_revision = o->mod_revision,
+	};
+	return shown;
+}
+
 const struct type *door_type(const struct kind *k, const struct door *d)
 {
 	return d->type ? d->type : k->type;

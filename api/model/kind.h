@@ -82,6 +82,18 @@ struct selectable_field {
 	bool annals_only;
 };
 
+/* An object of another kind, as which a subresource shows the object: autoscaling/v1 Scale. It is made anew for each request, and what comes back is
+ * taken into the object itself, with all its rules. */
+struct view {
+	const struct kind
+		*kind; /* with one door; it has fields and `validate`, and is not registered: nothing of it is stored */
+	const char *const *path; /* of the field that can be written, the same in both kinds: {"spec", "replicas", NULL} */
+	struct json *(*show)(const struct object *o, struct arena *a); /* the view's fields */
+	void (*take)(struct object *o, const struct object *sent, struct arena *a);
+};
+/* The view of an object: its names, its versions, and what it shows. Nobody owns anything of it (api/apply/managed.h has more to say). */
+struct object *view_show(const struct view *v, const struct object *o, struct arena *a);
+
 struct subresource {
 	const char *name; /* "status", "finalize" */
 	unsigned verbs;   /* of enum verb: GET, UPDATE, PATCH */
@@ -92,7 +104,11 @@ struct subresource {
 	const char *const *reset_fields; /* see struct kind */
 	bool annals_only;                /* not at doors of upstream groups */
 	bool is_diff;                    /* GET answers a patch from another object to this one (server/verbs/diff.c) */
+	const struct view *view;         /* NULL: bodies are objects of the kind itself */
 };
+/* Of which kind, and at which door, bodies are: the subresource's view, or the kind itself. sub may be NULL. */
+const struct kind *subresource_kind(const struct subresource *sub, const struct kind *k);
+const struct door *subresource_door(const struct subresource *sub, const struct door *d);
 
 /* What becomes of an object's dependents when its DELETE has no policy and no finalizer of the garbage collector says it. Kinds whose
  * clients deleted dependents themselves before there was a collector orphan them (seed 001); no new kind should. */
@@ -145,8 +161,8 @@ struct kind {
 	bool (*bumps_generation)(const struct object *o, const struct object *old);
 	void (*validate)(const struct object *o, struct field_errors *errors);
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);
-	/* What is worth a Warning in a version that has passed all rules, unless it came through a subresource; old: NULL on create. How many,
-	 * static texts. */
+	/* What is worth a Warning in a version that has passed all rules, unless it came through a subresource that is no view; old: NULL on
+	 * create. How many, static texts. */
 	size_t (*warn)(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX]);
 	/* Asked first on every delete; true: mark as deleting (deletionTimestamp, but no grace period) and keep what this has made of it,
 	 * finalizers or not (namespaces). */

@@ -245,7 +245,14 @@ static void add_subresource(struct buf *out, const struct kind *k, const struct 
 {
 	buf_printf(out, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", k->resource, s->name,
 		k->is_namespaced ? "true" : "false");
-	add_string(out, "kind", k->kind);
+	if (s->view) {
+		const struct door *d = subresource_door(s, NULL);
+		add_string(out, "group", d->group);
+		buf_addc(out, ',');
+		add_string(out, "version", d->version);
+		buf_addc(out, ',');
+	}
+	add_string(out, "kind", subresource_kind(s, k)->kind);
 	add_verbs(out, s->verbs);
 	buf_addc(out, '}');
 }
@@ -332,10 +339,17 @@ static void write_core_versions(struct buf *out, const struct catalog *c, size_t
 
 /* ---- the aggregated form ---- */
 
-static void add_response_kind(struct buf *out, const struct kind *k)
+/* Group and version only where they are not those of the list. */
+static void add_response_kind(struct buf *out, const struct kind *k, const struct subresource *s)
 {
-	BUF_LITERAL(out, ",\"responseKind\":{\"group\":\"\",\"version\":\"\",");
-	add_string(out, "kind", k->kind);
+	const struct door *d = s && s->view ? subresource_door(s, NULL) : NULL;
+
+	BUF_LITERAL(out, ",\"responseKind\":{");
+	add_string(out, "group", d ? d->group : "");
+	buf_addc(out, ',');
+	add_string(out, "version", d ? d->version : "");
+	buf_addc(out, ',');
+	add_string(out, "kind", subresource_kind(s, k)->kind);
 	buf_addc(out, '}');
 }
 
@@ -351,7 +365,7 @@ static void add_aggregated_subresources(struct buf *out, const struct entry *e)
 	for (size_t i = 0; i < n; i++) {
 		buf_adds(out, i > 0 ? ",{" : "{");
 		add_string(out, "subresource", subresources[i]->name);
-		add_response_kind(out, e->kind);
+		add_response_kind(out, e->kind, subresources[i]);
 		add_verbs(out, subresources[i]->verbs);
 		buf_addc(out, '}');
 	}
@@ -364,7 +378,7 @@ static void add_aggregated_resource(struct buf *out, const struct entry *e)
 
 	buf_addc(out, '{');
 	add_string(out, "resource", k->resource);
-	add_response_kind(out, k);
+	add_response_kind(out, k, NULL);
 	buf_addc(out, ',');
 	add_string(out, "scope", k->is_namespaced ? "Namespaced" : "Cluster");
 	buf_addc(out, ',');

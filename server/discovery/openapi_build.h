@@ -100,6 +100,8 @@ const char *const *openapi_answer_types(const struct openapi_path *p, const stru
 enum openapi_payload openapi_answer_of(const struct openapi_path *p, const struct openapi_verb *v);
 const char *openapi_operation_id(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v);
 const char *openapi_operation_doc(struct openapi_builder *b, const struct openapi_path *p, const struct openapi_verb *v);
+/* Of the objects that it takes and answers. */
+struct json *openapi_path_gvk(struct openapi_builder *b, const struct openapi_path *p);
 const char *openapi_tag(struct openapi_builder *b, const struct door *door);
 /* The payload's schema: a reference. */
 struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi_path *p, enum openapi_payload payload);

@@ -259,6 +259,13 @@ const char *openapi_operation_doc(struct openapi_builder *b, const struct openap
 	return p->sub ? arena_printf(b->arena, "%s through its subresource %s", doc, p->sub->name).p : doc;
 }
 
+struct json *openapi_path_gvk(struct openapi_builder *b, const struct openapi_path *p)
+{
+	const struct door *d = subresource_door(p->sub, p->door);
+
+	return openapi_gvk(b, d->group, d->version, subresource_kind(p->sub, p->kind)->kind);
+}
+
 const char *openapi_tag(struct openapi_builder *b, const struct door *door)
 {
 	struct buf tag;
@@ -277,7 +284,7 @@ struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi
 {
 	switch (payload) {
 	case PAYLOAD_OBJECT:
-		return openapi_define_kind(b, p->kind, p->door);
+		return openapi_define_kind(b, subresource_kind(p->sub, p->kind), subresource_door(p->sub, p->door));
 	case PAYLOAD_LIST:
 		return openapi_define_list(b, p->kind, p->door);
 	case PAYLOAD_PATCH:

@@ -92,7 +92,7 @@ static struct json *operation(struct openapi_builder *b, const struct openapi_pa
 	put(b, o, "parameters", own);
 	put(b, o, "responses", responses(b, p, v));
 	put_text(b, o, "x-kubernetes-action", v->action);
-	put(b, o, "x-kubernetes-group-version-kind", openapi_gvk(b, p->door->group, p->door->version, p->kind->kind));
+	put(b, o, "x-kubernetes-group-version-kind", openapi_path_gvk(b, p));
 	return o;
 }
 

@@ -113,7 +113,7 @@ static struct json *operation(struct openapi_builder *b, const struct openapi_pa
 	put_body(b, o, p, v);
 	put(b, o, "responses", responses(b, p, v));
 	put_text(b, o, "x-kubernetes-action", v->action);
-	put(b, o, "x-kubernetes-group-version-kind", openapi_gvk(b, p->door->group, p->door->version, p->kind->kind));
+	put(b, o, "x-kubernetes-group-version-kind", openapi_path_gvk(b, p));
 	return o;
 }
 

@@ -211,6 +211,8 @@ int route_resolve(struct route *r, struct status *st)
 			return 1;
 		}
 	}
+	r->body_kind = subresource_kind(r->sub, r->kind);
+	r->body_door = subresource_door(r->sub, r->door);
 	action = action_of(r);
 	allowed = r->sub ? r->sub->verbs : r->kind->verbs;
 	if (!(action & allowed)) {

@@ -21,6 +21,8 @@ struct route {
 	const struct kind *kind;     /* NULL: no such resource */
 	const struct door *door;
 	const struct subresource *sub;
+	const struct kind *body_kind; /* of what is sent and answered: kind and door, but where sub is a view of another kind */
+	const struct door *body_door;
 	enum verb action;            /* when kind is set and route_resolve() found a verb */
 };
 

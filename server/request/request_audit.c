@@ -196,7 +196,7 @@ void request_audit_sent_object(struct request *q, const struct object *o)
 	fill(q, &e->object.uid, o->meta.uid);
 	fill(q, &e->object.resource_version, o->meta.resource_version);
 	if (request_audit_at_least(q, AUDIT_REQUEST)) {
-		struct json *j = object_to_json(o, q->route.door, q->a);
+		struct json *j = object_to_json(o, q->route.body_door, q->a);
 		json_encode(&e->sent, e->decision.omits_managed_fields ? audit_without_managed_fields(q->a, j) : j);
 	}
 }

@@ -207,8 +207,9 @@ static bool show_table(struct buf *out, struct request *q, const struct cached *
 	const struct table_world world = request_table_world(q);
 	struct str meta = o->revision > 0 ? arena_printf(q->a, "{\"resourceVersion\":\"%lld\"}", (long long)o->revision) : STR("{}");
 
-	return table_begin(out, q->route.kind, q->route.door, &q->media, meta, true) &&
-		table_row(out, q->route.kind, q->route.door, &q->media, include, o, true, &world, q->a) && table_end(out);
+	return table_begin(out, q->route.body_kind, q->route.body_door, &q->media, meta, true) &&
+		table_row(out, q->route.body_kind, q->route.body_door, &q->media, include, o, true, &world, q->a) &&
+		table_end(out);
 }
 
 bool show_object(struct buf *out, struct request *q, const struct cached *o, enum include_object include)
@@ -217,10 +218,10 @@ bool show_object(struct buf *out, struct request *q, const struct cached *o, enu
 		return show_table(out, q, o, include);
 	}
 	if (q->media.as == AS_PARTIAL) {
-		return partial_object(out, &q->media, o, q->route.door);
+		return partial_object(out, &q->media, o, q->route.body_door);
 	}
-	return buf_add_str(out, show_type(q->route.kind, q->route.door, q->a)) &&
-	       buf_add_str(out, show_body(o, q->route.door, q->a));
+	return buf_add_str(out, show_type(q->route.body_kind, q->route.body_door, q->a)) &&
+		buf_add_str(out, show_body(o, q->route.body_door, q->a));
 }
 
 /* The common case: nothing is parsed or formatted, bytes that are there already are copied once behind their kind and apiVersion. */
@@ -228,13 +229,13 @@ static bool is_plain(const struct request *q, size_t n)
 {
 	const struct media *m = &q->media;
 
-	return m->as == AS_OBJECT && m->format == MEDIA_JSON && !m->pretty && !q->route.door->from_hub &&
+	return m->as == AS_OBJECT && m->format == MEDIA_JSON && !m->pretty && !q->route.body_door->from_hub &&
 		!(m->accepts_gzip && n >= GZIP_MIN_BYTES);
 }
 
 static void reply_plain(struct request *q, unsigned code, struct str shown)
 {
-	struct str type = show_type(q->route.kind, q->route.door, q->a);
+	struct str type = show_type(q->route.body_kind, q->route.body_door, q->a);
 	if (!may_answer(q, shown.n)) {
 		reply_status(q);
 		return;
@@ -255,8 +256,8 @@ void reply_cached(struct request *q, unsigned code, const struct cached *o)
 	enum include_object include = INCLUDE_METADATA;
 	struct buf text;
 
-	if (is_plain(q, cached_shown_size(o, q->route.door))) {
-		reply_plain(q, code, show_body(o, q->route.door, q->a));
+	if (is_plain(q, cached_shown_size(o, q->route.body_door))) {
+		reply_plain(q, code, show_body(o, q->route.body_door, q->a));
 		return;
 	}
 	if (m->as == AS_TABLE && include_object_parse(&include, params_get(&q->route.params, "includeObject"), &q->st)) {
@@ -290,8 +291,9 @@ void reply_object(struct request *q, unsigned code, const struct object *o)
 
 bool reply_stored(struct request *q, unsigned code, struct str stored, int64_t revision)
 {
-	struct str body = cached_body_of(q->route.kind, stored, revision, q->a);
-	bool is_at_hand = body.n > 0 && is_plain(q, body.n) && !cached_body_hides_digest(q->route.kind, body, q->route.door);
+	struct str body = cached_body_of(q->route.body_kind, stored, revision, q->a);
+	bool is_at_hand =
+		body.n > 0 && is_plain(q, body.n) && !cached_body_hides_digest(q->route.body_kind, body, q->route.body_door);
 
 	if (is_at_hand) {
 		reply_plain(q, code, body);

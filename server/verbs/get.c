@@ -23,6 +23,18 @@ void reply_future_version(struct request *q, int64_t wanted)
 	reply_status(q);
 }
 
+static void get_view(struct request *q, const struct cached *o)
+{
+	struct object *object;
+
+	if (cached_object(&object, o, q->a)) {
+		status_internal(&q->st, "the object could not be decoded");
+		reply_status(q);
+		return;
+	}
+	reply_object(q, 200, view_show(q->route.sub->view, object, q->a));
+}
+
 static void get_answer(struct request *q)
 {
 	const struct route *r = &q->route;
@@ -31,6 +43,10 @@ static void get_answer(struct request *q)
 	if (!o) {
 		agreed_version_not_found(q, r->name);
 		reply_status(q);
+		return;
+	}
+	if (r->sub && r->sub->view) {
+		get_view(q, o);
 		return;
 	}
 	reply_cached(q, 200, o);

@@ -2,6 +2,7 @@
 #include "server/verbs/verbs.h"
 
 #include "api/apply/managed.h"
+#include "api/apply/managed_view.h"
 #include "api/patch/patch.h"
 #include "api/patch/unstructured.h"
 #include "api/rules/validate.h"
@@ -20,14 +21,34 @@ struct update {
 	enum patch_type patch_type;      /* PATCH */
 	struct json *patch;              /* once the object was found */
 	struct str repeated;             /* of an apply: media_repeated_keys() */
+	const struct object *seen; /* what the client sees of the present object: itself, or the subresource's view of it */
 	const struct json *before;       /* what it is applied to */
 	struct decode_report patch_strict; /* what is odd in it: said together with what is odd in the result */
 };
+
+static const struct view *update_view(const struct request *q)
+{
+	return q->route.sub ? q->route.sub->view : NULL;
+}
 
 static enum decision update_not_found(struct request *q, const struct write *w)
 {
 	agreed_version_not_found(q, w->name);
 	return DECIDE_REFUSE;
+}
+
+/* What there is, as whoever writes this way sees it. */
+static void update_see(struct request *q, struct update *u)
+{
+	const struct view *view = update_view(q);
+	struct object *shown;
+
+	u->seen = u->write.present;
+	if (u->seen && view) {
+		shown = view_show(view, u->seen, q->a);
+		shown->meta.managed_fields = managed_of_view(view, u->seen, q->a);
+		u->seen = shown;
+	}
 }
 
 static int update_refuse_modified(struct request *q, const struct write *w)
@@ -58,15 +79,15 @@ static int update_check_version(struct request *q, const struct write *w, const 
 	return version != 0 && version != (uint64_t)w->present->mod_revision ? update_refuse_modified(q, w) : 0;
 }
 
-/* PUT alone: a uid names the object meant, not merely its name. */
-static int update_check_uid(struct request *q, const struct write *w, const struct object *sent)
+/* A uid names the object meant, not merely its name. resource: as the error calls it. */
+static int update_check_uid(struct request *q, const struct write *w, const struct object *sent, struct str resource)
 {
 	struct str present = w->present ? w->present->meta.uid : STR("");
 
 	if (sent->meta.uid.n == 0 || str_eq(sent->meta.uid, present)) {
 		return 0;
 	}
-	status_conflict(&q->st, request_group(q), q->route.resource, w->name,
+	status_conflict(&q->st, request_group(q), resource, w->name,
 		"Precondition failed: UID in precondition: " STR_FMT ", UID in object meta: " STR_FMT, STR_ARG(sent->meta.uid),
 		STR_ARG(present));
 	return 1;
@@ -94,6 +115,41 @@ static enum decision update_settle(struct request *q, struct update *u, struct o
 		return DECIDE_REMOVE;
 	}
 	return object_equal(w->object, w->present) ? write_keep(q, w) : DECIDE_PUT;
+}
+
+static int view_validate(struct request *q, const struct object *sent)
+{
+	const struct kind *k = sent->kind;
+	struct field_errors errors;
+
+	field_errors_init(&errors, q->a);
+	validate_meta(k, &sent->meta, &errors);
+	k->validate(sent, &errors);
+	if (errors.n > 0) {
+		status_invalid(&q->st, str_of(k->doors[0].group), str_of(k->kind), q->route.name, &errors);
+	}
+	return errors.n > 0;
+}
+
+/* Likewise of a view: what was sent of it is taken into the object, which then has to pass as any other version of it. */
+static enum decision view_settle(struct request *q, struct update *u, struct object *sent)
+{
+	const struct view *view = update_view(q);
+	const struct route *r = &q->route;
+	struct write *w = &u->write;
+
+	if (!u->rules.is_applied) {
+		managed_update(sent, u->seen, r->body_door, r->subresource, u->rules.manager, request_now(q), q->a);
+	}
+	struct str resource = arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(r->resource), STR_ARG(r->subresource));
+	if (view_validate(q, sent) || update_check_uid(q, w, sent, resource) || update_check_version(q, w, sent)) {
+		return DECIDE_REFUSE;
+	}
+	struct object *o = object_copy(w->present, q->a);
+	view->take(o, sent, q->a);
+	o->meta.managed_fields = managed_from_view(view, w->present, sent->meta.managed_fields, r->door, q->a);
+	o->door = r->door;
+	return update_settle(q, u, o);
 }
 
 static void update_finish(struct request *q, struct write *w)
@@ -134,7 +190,7 @@ static int put_read(struct request *q, struct update *u, enum field_validation v
 /* Decoded once, but for doors that cannot express all that is stored. */
 static int put_sent(struct request *q, struct update *u, struct object **ret)
 {
-	const struct object *present = u->write.present;
+	const struct object *present = u->seen;
 
 	if (u->write.is_forgotten) {
 		u->write.is_forgotten = false;
@@ -144,7 +200,7 @@ static int put_sent(struct request *q, struct update *u, struct object **ret)
 			return r;
 		}
 	}
-	if (present && q->route.door->to_hub) {
+	if (present && q->route.body_door->to_hub) {
 		return write_decode(q, &u->body, VALIDATE_IGNORE, present, ret) || write_match_namespace(q, *ret);
 	}
 	*ret = object_copy(u->sent, q->a);
@@ -160,8 +216,12 @@ static enum decision put_decide(struct request *q, struct write *w)
 	if (!w->present && (q->route.sub || !q->route.kind->create_on_update)) {
 		return update_not_found(q, w);
 	}
-	if (put_sent(q, u, &sent) || update_check_uid(q, w, sent)) {
+	update_see(q, u);
+	if (put_sent(q, u, &sent) || update_check_uid(q, w, sent, q->route.resource)) {
 		return DECIDE_REFUSE;
+	}
+	if (update_view(q)) {
+		return view_settle(q, u, sent);
 	}
 	if (!w->present) {
 		return update_create(q, u, sent);
@@ -176,6 +236,7 @@ static int put_parse(struct request *q, struct update *u)
 		return 1;
 	}
 	u->rules.manager = request_manager(q, u->options.field_manager);
+	u->rules.has_owners = update_view(q) != NULL;
 	return put_read(q, u, u->options.field_validation);
 }
 
@@ -307,22 +368,24 @@ static int patch_make(struct request *q, struct update *u, struct object **ret)
 {
 	const struct route *r = &q->route;
 	struct decode_report report = {0};
-	struct json *doc = object_to_json(history_shown(u->write.present, r->door, q->a), r->door, q->a), *patched;
+	const struct kind *k = r->body_kind;
+	const struct door *d = r->body_door;
+	struct json *doc = object_to_json(history_shown(u->seen, d, q->a), d, q->a), *patched;
 	struct str reason;
 
 	u->before = doc;
-	if (patch_read(q, u) || patch_apply(&patched, u->patch_type, doc, u->patch, door_type(r->kind, r->door), q->a, &q->st)) {
+	if (patch_read(q, u) || patch_apply(&patched, u->patch_type, doc, u->patch, door_type(k, d), q->a, &q->st)) {
 		return 1;
 	}
 	if (patch_check_version(q, u, patched)) {
 		return 1;
 	}
 	bool is_strategic = u->patch_type == PATCH_STRATEGIC;
-	const struct json *settled = is_strategic ? unstructured_settle(patched, r->kind, r->door, q->a) : patched;
-	if (is_strategic && unstructured_refuses(settled, r->kind, r->door, q->a, &reason)) {
+	const struct json *settled = is_strategic ? unstructured_settle(patched, k, d, q->a) : patched;
+	if (is_strategic && unstructured_refuses(settled, k, d, q->a, &reason)) {
 		return patch_refuse_result(q, u, patched, reason);
 	}
-	if (object_decode(ret, r->kind, r->door, settled, u->write.present, q->a, &report, &reason)) {
+	if (object_decode(ret, k, d, settled, u->seen, q->a, &report, &reason)) {
 		return patch_refuse_result(q, u, patched, reason);
 	}
 	if (is_strategic) {
@@ -340,11 +403,14 @@ static enum decision patch_decide(struct request *q, struct write *w)
 	if (!w->present) {
 		return update_not_found(q, w);
 	}
-	if (patch_make(q, u, &sent) || write_match_name(q, sent) || write_match_namespace(q, sent) ||
-	    update_check_version(q, w, sent)) {
+	update_see(q, u);
+	if (patch_make(q, u, &sent) || write_match_name(q, sent) || write_match_namespace(q, sent)) {
 		return DECIDE_REFUSE;
 	}
-	return update_settle(q, u, sent);
+	if (update_view(q)) {
+		return view_settle(q, u, sent);
+	}
+	return update_check_version(q, w, sent) ? DECIDE_REFUSE : update_settle(q, u, sent);
 }
 
 /* ---- server-side apply ---- */
@@ -405,13 +471,14 @@ static enum decision apply_decide(struct request *q, struct write *w)
 	if (!w->present && r->sub) {
 		return update_not_found(q, w);
 	}
-	const struct managed_apply by = {.kind = r->kind,
-		.door = r->door,
+	update_see(q, u);
+	const struct managed_apply by = {.kind = r->body_kind,
+		.door = r->body_door,
 		.subresource = r->subresource,
 		.manager = u->rules.manager,
 		.now = request_now(q),
 		.force = u->options.force};
-	if (apply_read(q, u) || managed_apply(&applied, w->present, u->patch, &by, q->a, &q->st)) {
+	if (apply_read(q, u) || managed_apply(&applied, u->seen, u->patch, &by, q->a, &q->st)) {
 		return DECIDE_REFUSE;
 	}
 	if (apply_check_uid(q, u, applied) || write_match_name(q, applied) || write_match_namespace(q, applied)) {
@@ -419,6 +486,9 @@ static enum decision apply_decide(struct request *q, struct write *w)
 	}
 	if (!w->present) {
 		return update_create(q, u, applied);
+	}
+	if (update_view(q)) {
+		return view_settle(q, u, applied);
 	}
 	return update_check_version(q, w, applied) ? DECIDE_REFUSE : update_settle(q, u, applied);
 }
@@ -439,6 +509,7 @@ void verb_patch(struct request *q)
 		return;
 	}
 	u->rules.manager = request_manager(q, u->options.field_manager);
+	u->rules.has_owners = update_view(q) != NULL;
 	u->write.is_forgotten = true; /* it is read when the object was found */
 	request_audit_sent_patch(q, http_body(q->x), u->rules.is_applied);
 	update_run(q, u, u->rules.is_applied ? apply_decide : patch_decide);

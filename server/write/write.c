@@ -645,9 +645,13 @@ void write_reply(struct request *q, unsigned code, struct write *w)
 	bool is_stored = w->decision == DECIDE_PUT && !q->is_dry_run;
 	bool has_beyond = w->is_packed ? w->has_beyond : w->object->beyond != NULL;
 
+	const struct view *view = q->route.sub ? q->route.sub->view : NULL;
+
 	write_begin_deciding(q);
 
-	if (!is_stored || has_beyond || !reply_stored(q, code, w->stored, w->revision)) {
+	if (view) {
+		reply_object(q, code, view_show(view, write_object(q, w), q->a));
+	} else if (!is_stored || has_beyond || !reply_stored(q, code, w->stored, w->revision)) {
 		reply_object(q, code, write_object(q, w));
 	}
 	write_end_turn(q);

@@ -110,6 +110,7 @@ void write_rename(struct request *q, struct write *w, struct str name);
 struct write_rules {
 	struct str manager;                    /* for managedFields */
 	bool is_applied;                       /* managedFields have been made by apply already */
+	bool has_owners;                       /* or by whoever wrote a view of the object */
 	bool is_patch;                         /* wording of some warnings */
 };
 /* For decide: 0 with w->object ready to be stored; 1 with q->st; or ASK_FIRST. The engine sees by itself that something must be asked. */

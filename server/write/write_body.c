@@ -12,10 +12,11 @@ static int read_protobuf(struct request *q, struct json **ret)
 	const struct route *r = &q->route;
 	struct json *json = NULL;
 	struct str reason;
-	int error = protobuf_decode(&json, r->kind->kind, door_type(r->kind, r->door), http_body(q->x), q->a, &reason);
+	int error = protobuf_decode(
+		&json, r->body_kind->kind, door_type(r->body_kind, r->body_door), http_body(q->x), q->a, &reason);
 
 	if (error) {
-		object_refuse(&q->st, r->kind, r->door, http_body(q->x), json, error, reason);
+		object_refuse(&q->st, r->body_kind, r->body_door, http_body(q->x), json, error, reason);
 		return 1;
 	}
 	*ret = json;
@@ -27,7 +28,8 @@ int write_read_body(struct request *q, struct body *ret)
 	struct str text = http_body(q->x);
 	enum media_format format;
 
-	if (media_of_body(&format, http_header(q->x, "Content-Type"), door_type(q->route.kind, q->route.door), q->a, &q->st)) {
+	if (media_of_body(&format, http_header(q->x, "Content-Type"), door_type(q->route.body_kind, q->route.body_door), q->a,
+		    &q->st)) {
 		return 1;
 	}
 	if (format == MEDIA_PROTOBUF) {
@@ -35,7 +37,7 @@ int write_read_body(struct request *q, struct body *ret)
 		return read_protobuf(q, &ret->json);
 	}
 	if (media_parse_body(&ret->json, format, text, q->a, &q->st)) {
-		object_refuse_body(&q->st, q->route.kind, text, q->st.message);
+		object_refuse_body(&q->st, q->route.body_kind, text, q->st.message);
 		return 1;
 	}
 	ret->repeated = media_repeated_keys(format, text, q->a);
@@ -76,10 +78,10 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 	const struct route *r = &q->route;
 	struct decode_report report = {0};
 	struct str reason;
-	int error = object_decode(ret, r->kind, r->door, body->json, stored, q->a, &report, &reason);
+	int error = object_decode(ret, r->body_kind, r->body_door, body->json, stored, q->a, &report, &reason);
 
 	if (error) {
-		object_refuse(&q->st, r->kind, r->door, http_body(q->x), body->json, error, reason);
+		object_refuse(&q->st, r->body_kind, r->body_door, http_body(q->x), body->json, error, reason);
 		return 1;
 	}
 	if (validation == VALIDATE_WARN) {
@@ -90,7 +92,7 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 	}
 	report_repeated(&report, body, q->a);
 	if (validation == VALIDATE_STRICT && report.n_strict > 0) {
-		object_refuse_strict(&q->st, r->kind, r->door, body->json, &report);
+		object_refuse_strict(&q->st, r->body_kind, r->body_door, body->json, &report);
 		return 1;
 	}
 	timing_pass(q, STEP_DECODED);

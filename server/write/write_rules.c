@@ -49,7 +49,9 @@ static int write_pass(struct request *q, const struct object *o, const struct ob
 	if (write_verdict(q, o, errors)) {
 		return 1;
 	}
-	size_t n = o->kind->warn && !q->route.sub ? o->kind->warn(o, old, warnings) : 0;
+	/* Where a subresource has rules of its own, those of the object are not asked, unless it is the object in another form. */
+	bool is_judged = !q->route.sub || q->route.sub->view;
+	size_t n = is_judged && o->kind->warn ? o->kind->warn(o, old, warnings) : 0;
 	for (size_t i = 0; i < n; i++) {
 		request_warn(q, warnings[i]);
 	}
@@ -163,7 +165,7 @@ static int create_check_version(struct request *q, const struct object *o)
 
 static void write_own_fields(struct request *q, struct write *w, const struct write_rules *rules)
 {
-	if (!rules->is_applied) {
+	if (!rules->is_applied && !rules->has_owners) {
 		managed_update(
 			w->object, w->present, q->route.door, q->route.subresource, rules->manager, request_now(q), q->a);
 	}

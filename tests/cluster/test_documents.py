@@ -5,7 +5,7 @@ import pytest
 AGGREGATED = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"}
 GROUPS = ["/api/v1", "/apis/apps/v1", "/apis/authentication.k8s.io/v1", "/apis/authorization.k8s.io/v1", "/apis/coordination.k8s.io/v1", "/apis/events.k8s.io/v1"]
 # Stored in the form of another group.
-STORED_OTHERWISE = {"controllerrevisions"}
+STORED_OTHERWISE = {"controllerrevisions", "statefulsets"}
 
 
 def resources(server, path):

@@ -257,3 +257,63 @@ def test_kubectl(annals, sets, kubectl_binary):
     assert "generationPartition" in k("explain", "statefulsets.spec", "--api-version=annals.dev/v1beta1")
     assert "minReadySeconds" in k("explain", "statefulsets.spec", "--api-version=apps/v1")
     k("delete", "sts", "web")
+
+
+# ---- scale ----
+
+
+def scale(replicas, name="web", **metadata):
+    return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name, **metadata}, "spec": {"replicas": replicas}}
+
+
+def test_discovery__names_the_kind_of_the_subresource(annals):
+    for door in DOORS:
+        resources = {entry["name"]: entry for entry in annals.get(f"/apis/{door}").json["resources"]}
+        found = resources["statefulsets/scale"]
+        assert (found["group"], found["version"], found["kind"], found["verbs"]) == ("autoscaling", "v1", "Scale", ["get", "patch", "update"])
+        assert not {"group", "version"} & set(resources["statefulsets/status"])
+    hashes = {door: [e["storageVersionHash"] for e in annals.get(f"/apis/{door}").json["resources"] if e["name"] == "statefulsets"] for door in DOORS}
+    assert hashes[APPS] == hashes[BETA]
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_scale__every_way_to_write_it(sets, door):
+    sets.create(replicas=2)
+    shown = sets.get(door=door, sub="scale")
+    assert (shown["apiVersion"], shown["kind"], shown["spec"]) == ("autoscaling/v1", "Scale", {"replicas": 2})
+    assert shown["status"] == {"replicas": 0, "selector": "app=web"}
+    assert set(shown["metadata"]) == {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}
+
+    def put(replicas, **metadata):
+        return sets.annals.put(sets.path(door, "web", "scale"), scale(replicas, **metadata))
+
+    assert put(3, resourceVersion=shown["metadata"]["resourceVersion"]).json["spec"] == {"replicas": 3}
+    assert put(4, resourceVersion=shown["metadata"]["resourceVersion"]).status == 409
+    assert put(4, uid="x").status == 409
+    assert put(-1).json["details"]["kind"] == "Scale"
+    for number, (how, body) in enumerate([(MERGE, {"spec": {"replicas": 4}}), (STRATEGIC, {"spec": {"replicas": 5}}),
+                                          (JSON, [{"op": "replace", "path": "/spec/replicas", "value": 6}])], 4):
+        assert sets.patch(body, door, sub="scale", how=how)["spec"] == {"replicas": number}
+    assert sets.patch(scale(7), door, sub="scale", how=APPLY, query="?fieldManager=auto&force=true")["spec"] == {"replicas": 7}
+    refused = sets.patch(statefulset(door=door, replicas=8), door, how=APPLY, query="?fieldManager=x", status=409)
+    assert ["conflict with \"auto\" with subresource \"scale\"" in cause["message"] for cause in refused["details"]["causes"] if cause["field"] == ".spec.replicas"] == [True]
+    assert sets.patch({"spec": {"replicas": 9}}, door, sub="scale", query="?dryRun=All")["spec"] == {"replicas": 9}
+    after = sets.get()
+    assert after["spec"]["replicas"] == 7 and after["metadata"]["generation"] == 6 and sets.generation() == 1
+    assert sets.annals.get(sets.path(door, "none", "scale")).status == 404
+
+
+def test_scale__knows_no_range_of_partitions(sets):
+    sets.create(door=BETA, replicas=3, generationPartition=2)
+    sets.patch({"spec": {"replicas": 1}}, BETA, status=422)
+    assert sets.patch({"spec": {"replicas": 1}}, BETA, sub="scale")["spec"] == {"replicas": 1}
+    assert sets.get(door=BETA)["spec"]["generationPartition"] == 2
+
+
+def test_kubectl_scales(annals, sets, kubectl_binary):
+    sets.create()
+    for number, name in enumerate(("sts/web", "statefulsets.v1beta1.annals.dev/web"), 3):
+        done = annals.kubectl("--namespace", sets.namespace, "scale", name, f"--replicas={number}", binary=kubectl_binary)
+        assert (done.returncode, sets.get()["spec"]["replicas"]) == (0, number), done.stderr
+    refused = annals.kubectl("--namespace", sets.namespace, "scale", "sts/web", "--replicas=9", "--current-replicas=1", binary=kubectl_binary)
+    assert refused.returncode != 0 and sets.get()["spec"]["replicas"] == 4
