@@ -28,21 +28,12 @@ static void notice(struct dependents_state *s, bool is_problem, struct str text)
 	s->env->on_notice(s->env->ctx, dependent_controller.name, is_problem, text);
 }
 
-static bool has_synced(const struct dependents_state *s)
-{
-	bool has = informer_has_synced(s->dependents);
-	for (size_t i = 0; has && i < PROVIDER_KINDS_MAX && s->provided[i].informer; i++) {
-		has = informer_has_synced(s->provided[i].informer);
-	}
-	return has;
-}
-
 static void work(void *ctx, struct str key)
 {
 	struct dependents_state *s = ctx;
 	struct str ns, name;
 	/* Before all is known, what is missing might only not have been read yet. */
-	if (has_synced(s) && str_cut(key, '/', &ns, &name) && dependent_look(s, ns, name)) {
+	if (dependents_watch_has_synced(&s->watch) && str_cut(key, '/', &ns, &name) && dependent_look(s, ns, name)) {
 		workqueue_forget(s->queue, key);
 	} else {
 		workqueue_retry(s->queue, key);
@@ -100,30 +91,16 @@ static void enqueue_referrer(void *ctx, const struct item *dependent)
 	enqueue(ctx, dependent);
 }
 
-static void provider_changed(const struct provider_watch *w, const struct item *item, bool is_gone)
+static void on_provided(void *ctx, const struct provider_kind *kind, const struct item *item, bool is_gone)
 {
+	struct dependents_state *s = ctx;
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
-	struct str key = provider_key(&text, w->kind, item->namespace, item->name);
+	struct str key = provider_key(&text, kind, item->namespace, item->name);
 	if (is_gone) {
-		implemented_forget(&w->s->implemented, key);
+		implemented_forget(&s->implemented, key);
 	}
-	dependents_each(&w->s->index, key, enqueue_referrer, w->s);
-}
-
-static void on_provided_add(void *ctx, struct item *item, bool is_initial _unused_)
-{
-	provider_changed(ctx, item, false);
-}
-
-static void on_provided_update(void *ctx, struct item *old, struct item *item)
-{
-	provider_changed(ctx, item, !str_eq(old->uid, item->uid));
-}
-
-static void on_provided_delete(void *ctx, struct item *item, bool is_guess _unused_)
-{
-	provider_changed(ctx, item, true);
+	dependents_each(&s->index, key, enqueue_referrer, s);
 }
 
 static void on_problem(void *ctx, bool is_over _unused_, struct str text)
@@ -131,49 +108,20 @@ static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 	notice(ctx, true, text);
 }
 
-static void on_provided_problem(void *ctx, bool is_over _unused_, struct str text)
-{
-	const struct provider_watch *w = ctx;
-	notice(w->s, true, text);
-}
-
 /* ---- its life ---- */
 
-/* Of what is constant, metadata is enough to know when it comes and goes. */
-static void watch_provided(struct dependents_state *s)
+static void watch(struct dependents_state *s)
 {
-	for (size_t i = 0; i < PROVIDER_KINDS_MAX && provider_kinds[i].kind; i++) {
-		struct provider_watch *w = &s->provided[i];
-		w->s = s;
-		w->kind = &provider_kinds[i];
-		w->informer = informer_new(&(struct informer_options){
-			.client = s->env->client,
-			.outage = s->env->outage,
-			.resource = w->kind->resource,
-			.metadata_only = w->kind->is_constant,
-			.no_managers = true,
-			.handlers = {.on_add = on_provided_add,
-				.on_update = on_provided_update,
-				.on_delete = on_provided_delete,
-				.on_problem = on_provided_problem},
-			.ctx = w,
+	dependents_watch_start(&s->watch,
+		&(struct dependents_watcher){
+			.env = s->env,
+			.dependents = {.on_add = on_dependent_add,
+				.on_update = on_dependent_update,
+				.on_delete = on_dependent_delete,
+				.on_problem = on_problem},
+			.on_provided = on_provided,
+			.ctx = s,
 		});
-	}
-}
-
-static void watch_dependents(struct dependents_state *s)
-{
-	s->dependents = informer_new(&(struct informer_options){
-		.client = s->env->client,
-		.outage = s->env->outage,
-		.resource = dependents_resource,
-		.no_managers = true,
-		.handlers = {.on_add = on_dependent_add,
-			.on_update = on_dependent_update,
-			.on_delete = on_dependent_delete,
-			.on_problem = on_problem},
-		.ctx = s,
-	});
 	s->implementations = informer_new(&(struct informer_options){
 		.client = s->env->client,
 		.outage = s->env->outage,
@@ -196,8 +144,7 @@ static void *start(const struct controller_env *env)
 	s->queue = workqueue_new("dependent", RETRY_FIRST_MS, RETRY_LAST_MS);
 	dependents_init(&s->index);
 	implemented_init(&s->implemented);
-	watch_provided(s);
-	watch_dependents(s);
+	watch(s);
 	c->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
 	if (workers_start(&c->workers, WORKERS)) {
 		notice(s, true, STR("cannot start a thread: nothing will be done"));
@@ -211,10 +158,7 @@ static void stop(void *state)
 	struct dependents_state *s = &c->s;
 	workers_stop(&c->workers);
 	informer_free(s->implementations);
-	informer_free(s->dependents);
-	for (size_t i = 0; i < PROVIDER_KINDS_MAX; i++) {
-		informer_free(s->provided[i].informer);
-	}
+	dependents_watch_stop(&s->watch);
 	implemented_done(&s->implemented);
 	dependents_done(&s->index);
 	workqueue_free(s->queue);

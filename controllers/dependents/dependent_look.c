@@ -124,8 +124,7 @@ static bool is_made_from(const struct look *l, size_t i, const struct item *obje
 
 static struct item *cached(const struct look *l, size_t i)
 {
-	struct informer *f = l->s->provided[l->provided[i].kind - provider_kinds].informer;
-	return informer_get(f, l->dependent->namespace, l->provided[i].name);
+	return dependents_watch_get(&l->s->watch, l->provided[i].kind, l->dependent->namespace, l->provided[i].name);
 }
 
 /* By what informers have told: whatever hinders it may be believed, since what ends that will be told as well. That nothing does is not. */
@@ -292,7 +291,7 @@ static void look_done(struct look *l)
 
 bool dependent_look(struct dependents_state *s, struct str namespace, struct str name)
 {
-	struct item *dependent = informer_get(s->dependents, namespace, name);
+	struct item *dependent = informer_get(s->watch.dependents, namespace, name);
 	struct look l;
 	if (!dependent || (item_is_deleting(dependent) && !dependent_has_finalizer(dependent))) {
 		item_unref(dependent);

@@ -2,10 +2,9 @@
  * Dependent refers to (seed 004's Provider Finalization Controller). The same for ControllerRevisions that have it.
  *
  * Its promise does not need the server's: it holds too where Dependents are in another etcd cluster than what they refer to. */
-#include "client/informer.h"
 #include "controllers/dependents/dependents.h"
+#include "controllers/dependents/dependents_watch.h"
 #include "controllers/dependents/provider_plan.h"
-#include "controllers/kit/controller.h"
 #include "controllers/kit/counters.h"
 #include "controllers/kit/patch.h"
 #include "controllers/kit/workers.h"
@@ -15,7 +14,6 @@ enum {
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
 	PATCH_MAX = 1 << 20,
-	KINDS_MAX = 4,
 };
 
 enum counted { LIVE_LISTS, SPARED_LISTS, RELEASED, REFUSED };
@@ -30,20 +28,10 @@ static const struct counter_name counted[] = {
 		"Times that the server refused to take a finalizer off, since the object had changed or is in use"},
 };
 
-struct providers_state;
-
-/* One kind of what may be referred to. */
-struct watched_kind {
-	struct providers_state *s;
-	const struct provider_kind *kind;
-	struct informer *informer;
-};
-
 struct providers_state {
 	const struct controller_env *env;
 	struct workqueue *queue; /* provider_key() */
-	struct informer *dependents;
-	struct watched_kind watched[KINDS_MAX]; /* as provider_kinds */
+	struct dependents_watch watch;
 	struct dependents index;
 	struct workers workers;
 	struct counters counters;
@@ -105,7 +93,7 @@ static enum outcome look_at(struct providers_state *s, struct str key)
 	if (!provider_parse_key(key, &kind, &ns, &name)) {
 		return DONE;
 	}
-	_cleanup_(item_unrefp) struct item *item = informer_get(s->watched[kind - provider_kinds].informer, ns, name);
+	_cleanup_(item_unrefp) struct item *item = dependents_watch_get(&s->watch, kind, ns, name);
 	if (!item) {
 		return DONE;
 	}
@@ -129,7 +117,7 @@ static enum outcome look_at(struct providers_state *s, struct str key)
 static void work(void *ctx, struct str key)
 {
 	struct providers_state *s = ctx;
-	if (informer_has_synced(s->dependents) && look_at(s, key) == DONE) {
+	if (informer_has_synced(s->watch.dependents) && look_at(s, key) == DONE) {
 		workqueue_forget(s->queue, key);
 	} else {
 		workqueue_retry(s->queue, key);
@@ -173,57 +161,22 @@ static void on_dependent_delete(void *ctx, struct item *dependent, bool is_guess
 	enqueue_freed(s, dependent);
 }
 
-static void provider_changed(const struct watched_kind *w, const struct item *item)
+static void on_provided(void *ctx, const struct provider_kind *kind, const struct item *item, bool is_gone _unused_)
 {
+	struct providers_state *s = ctx;
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, PROVIDED_KEY_MAX);
 	if (provider_next(item_meta(item), false) != PROVIDER_LEAVE) {
-		workqueue_add(w->s->queue, provider_key(&text, w->kind, item->namespace, item->name));
+		workqueue_add(s->queue, provider_key(&text, kind, item->namespace, item->name));
 	}
 }
 
-static void on_provided_add(void *ctx, struct item *item, bool is_initial _unused_)
-{
-	provider_changed(ctx, item);
-}
-
-static void on_provided_update(void *ctx, struct item *old _unused_, struct item *item)
-{
-	provider_changed(ctx, item);
-}
-
-static void on_dependents_problem(void *ctx, bool is_over _unused_, struct str text)
+static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 {
 	notice(ctx, true, text);
 }
 
-static void on_provided_problem(void *ctx, bool is_over _unused_, struct str text)
-{
-	const struct watched_kind *w = ctx;
-	notice(w->s, true, text);
-}
-
 /* ---- its life ---- */
-
-/* ControllerRevisions without the label, too: it may have been taken off since, the finalizer is what counts. */
-static void watch_kinds(struct providers_state *s)
-{
-	for (size_t i = 0; i < KINDS_MAX && provider_kinds[i].kind; i++) {
-		struct watched_kind *w = &s->watched[i];
-		w->s = s;
-		w->kind = &provider_kinds[i];
-		w->informer = informer_new(&(struct informer_options){
-			.client = s->env->client,
-			.outage = s->env->outage,
-			.resource = w->kind->resource,
-			.metadata_only = true,
-			.handlers = {.on_add = on_provided_add,
-				.on_update = on_provided_update,
-				.on_problem = on_provided_problem},
-			.ctx = w,
-		});
-	}
-}
 
 static void *start(const struct controller_env *env)
 {
@@ -231,18 +184,18 @@ static void *start(const struct controller_env *env)
 	s->env = env;
 	s->queue = workqueue_new("provider_finalization", RETRY_FIRST_MS, RETRY_LAST_MS);
 	dependents_init(&s->index);
-	s->dependents = informer_new(&(struct informer_options){
-		.client = env->client,
-		.outage = env->outage,
-		.resource = dependents_resource,
-		.no_managers = true,
-		.handlers = {.on_add = on_dependent_add,
-			.on_update = on_dependent_update,
-			.on_delete = on_dependent_delete,
-			.on_problem = on_dependents_problem},
-		.ctx = s,
-	});
-	watch_kinds(s);
+	/* ControllerRevisions without the label, too: it may have been taken off since, the finalizer is what counts. */
+	dependents_watch_start(&s->watch,
+		&(struct dependents_watcher){
+			.env = env,
+			.is_metadata_enough = true,
+			.dependents = {.on_add = on_dependent_add,
+				.on_update = on_dependent_update,
+				.on_delete = on_dependent_delete,
+				.on_problem = on_problem},
+			.on_provided = on_provided,
+			.ctx = s,
+		});
 	s->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
 	if (workers_start(&s->workers, WORKERS)) {
 		notice(s, true, STR("cannot start a thread: nothing will be done"));
@@ -254,10 +207,7 @@ static void stop(void *state)
 {
 	struct providers_state *s = state;
 	workers_stop(&s->workers);
-	for (size_t i = 0; i < KINDS_MAX; i++) {
-		informer_free(s->watched[i].informer);
-	}
-	informer_free(s->dependents);
+	dependents_watch_stop(&s->watch);
 	dependents_done(&s->index);
 	workqueue_free(s->queue);
 	mem_free(s);
