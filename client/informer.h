@@ -56,7 +56,8 @@ struct informer *informer_free(struct informer *f);
 DEFINE_CLEANUP(struct informer *, informer_free)
 
 bool informer_has_synced(const struct informer *f);
-uint64_t informer_version(const struct informer *f); /* the latest seen; 0: none */
+/* The latest seen, of which the handlers have returned: whoever waits for a version finds the store, and what handlers keep, as new. 0: none. */
+uint64_t informer_version(const struct informer *f);
 
 /* References, or NULL. Any thread. */
 struct item *informer_get(struct informer *f, struct str namespace, struct str name);

@@ -105,8 +105,9 @@ struct item *reflector_make_item(struct reflector *r, const struct json *object)
 void reflector_hand_over(struct reflector *r, uint64_t version)
 {
 	r->must_list = r->asks_latest = false;
-	atomic_store(&r->version, version);
 	r->sink.on_all(r->sink.ctx, &r->fresh.items);
+	/* Last, here and below: who sees the version may rely on what handlers have made of it. */
+	atomic_store(&r->version, version);
 	gathering_forget(&r->fresh);
 	reflector_went_well(r);
 }

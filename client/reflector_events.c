@@ -75,9 +75,10 @@ static bool on_later_event(struct reflector *r, struct item *item, bool is_gone)
 		reflector_tell(r, STR("the server sent an event older than one before"));
 		return true;
 	}
-	atomic_store(&r->version, item->version);
+	uint64_t version = item->version;
 	reflector_went_well(r);
 	r->sink.on_event(r->sink.ctx, item, is_gone);
+	atomic_store(&r->version, version);
 	return true;
 }
 
