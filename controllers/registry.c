@@ -11,6 +11,7 @@ const struct controller *const all_controllers[] = {
 	&provider_finalization_controller,
 	&dependent_controller,
 	&fake_kubelet,
+	&stateful_set_controller,
 	NULL,
 };
 

@@ -49,6 +49,7 @@ static int start_all(struct runner *r, struct buf *err)
 {
 	pthread_mutex_lock(&r->lock);
 	int error = client_new(&r->env.client, &r->config, err);
+	r->env.settings = &r->options.settings;
 	r->env.outage = outage_new(&(struct outage_options){.client = r->env.client, .on_notice = on_outage, .ctx = r});
 	for (size_t i = 0; !error && all_controllers[i] && r->n_running < CONTROLLERS_MAX; i++) {
 		const struct controller *c = all_controllers[i];

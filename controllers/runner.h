@@ -12,6 +12,7 @@ struct runner_options {
 	char *const *choice;                /* of --controllers; stays */
 	size_t n_choice;
 	int64_t fake_nodes; /* of --fake-nodes */
+	struct controller_settings settings; /* copied; its text stays */
 	/* NULL: without election, at once. Its Lease, lost, stops the controllers; they start again when it is won back. */
 	const struct runner_election *election; /* copied; its text stays */
 	void (*on_notice)(void *ctx, const char *what, bool is_problem, struct str text);

@@ -142,7 +142,7 @@ size_t common_flags_rows(struct common_flags *f, struct option *ret)
 		{"anonymous-auth", OPTION_BOOL, &f->anonymous_auth, NULL,
 			"Take requests without credentials as from system:anonymous.", 0, 0},
 		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
-			"StorageVersionHash=true|false (default true).", 0, 0},
+			"StorageVersionHash=true|false (default true), MaxUnavailableStatefulSet=true|false (default false).", 0, 0},
 		{"storage-version", OPTION_STRINGS, &f->storage_version, "RESOURCE=VERSION,...",
 			"In which version objects are stored, for example dependents=v1beta1. All versions are read at any "
 			"time.",
@@ -211,27 +211,46 @@ int command_refuse(struct buf *err, const char *format, ...)
 	return -EINVAL;
 }
 
-static int check_gate(struct common_flags *f, struct str gate, struct buf *err)
+static int set_gate(const struct feature_gate *gates, struct str text, struct buf *err)
 {
+	const struct feature_gate *g = gates;
 	struct str name, value;
-	if (!str_cut(gate, '=', &name, &value) || !(str_eq_nocase(value, STR("true")) || str_eq_nocase(value, STR("false")))) {
-		return command_refuse(err, "--feature-gates " STR_FMT ": must be NAME=true or NAME=false", STR_ARG(gate));
+
+	if (!str_cut(text, '=', &name, &value) || !(str_eq_nocase(value, STR("true")) || str_eq_nocase(value, STR("false")))) {
+		return command_refuse(err, "--feature-gates " STR_FMT ": must be NAME=true or NAME=false", STR_ARG(text));
 	}
-	if (!str_is(name, "StorageVersionHash")) {
-		return command_refuse(
-			err, "--feature-gates " STR_FMT ": the only feature gate is StorageVersionHash", STR_ARG(name));
+	while (g->name && !str_is(name, g->name)) {
+		g++;
 	}
-	f->storage_version_hash = str_eq_nocase(value, STR("true"));
+	if (!g->name) {
+		command_refuse(err, "--feature-gates " STR_FMT ": the feature gates are", STR_ARG(name));
+		for (g = gates; g->name; g++) {
+			buf_printf(err, "%s %s", g == gates ? "" : ",", g->name);
+		}
+		return -EINVAL;
+	}
+	*g->value = str_eq_nocase(value, STR("true"));
 	return 0;
+}
+
+int feature_gates_set(const struct feature_gate *gates, const struct option_strings *texts, struct buf *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < texts->n && !r; i++) {
+		r = set_gate(gates, str_of(texts->v[i]), err);
+	}
+	return r;
 }
 
 static int check_gates(struct common_flags *f, struct buf *err)
 {
-	int r = 0;
-	for (size_t i = 0; i < f->feature_gates.n && !r; i++) {
-		r = check_gate(f, str_of(f->feature_gates.v[i]), err);
-	}
-	return r;
+	const struct feature_gate gates[] = {
+		{"StorageVersionHash", &f->storage_version_hash},
+		{"MaxUnavailableStatefulSet", &f->max_unavailable},
+		{0},
+	};
+	return feature_gates_set(gates, &f->feature_gates, err);
 }
 
 /* ABAC goes with a policy file, and a policy file with ABAC: one without the other would allow less, or more, than it seems. */

@@ -48,6 +48,14 @@ int command_refuse(struct buf *err, const char *format, ...) _printf_(2, 3);
 /* Format and verbosity of the log. 0, or -EINVAL with a sentence in err. */
 int command_setup_log(const char *format, int64_t verbosity, struct buf *err);
 
+/* What --feature-gates may name, and where it says so; ends with no name. */
+struct feature_gate {
+	const char *name;
+	bool *value;
+};
+/* texts: "NAME=true". 0, or -EINVAL with a sentence in err. */
+int feature_gates_set(const struct feature_gate *gates, const struct option_strings *texts, struct buf *err);
+
 /* ---- flags that servers share ---- */
 
 /* Values point into argv. */
@@ -70,7 +78,7 @@ struct common_flags {
 	bool audit_log_truncates;
 	int64_t audit_log_max_event_bytes;
 	/* worked out of the above by common_flags_check() */
-	bool always_allow, storage_version_hash;
+	bool always_allow, storage_version_hash, max_unavailable;
 	struct storage_versions storage_versions;
 	enum storage_migration storage_migration;
 	enum log_format log_format;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "cli/common/command.h"
+#include "controllers/history/history.h"
 #include "controllers/runner.h"
 
 #include <errno.h>
@@ -38,13 +39,19 @@ void control_log(void *ctx _unused_, const char *what, bool is_problem, struct s
 void control_flags_rows(struct control_flags *f, struct option *ret)
 {
 	ret[0] = (struct option){"controllers", OPTION_STRINGS, &f->choice, "NAME,...", CONTROLLERS_HELP, 0, 0};
-	ret[1] = (struct option){"fake-nodes", OPTION_INT, &f->fake_nodes, "N", FAKE_NODES_HELP, 0, FAKE_NODES_MAX};
+	ret[1] = (struct option){"statefulset-history", OPTION_STRING, &f->settings.statefulset_history, "KIND",
+		"What keeps the revisions of StatefulSets: controllerrevisions (default) or podtemplates.", 0, 0};
+	ret[2] = (struct option){"fake-nodes", OPTION_INT, &f->fake_nodes, "N", FAKE_NODES_HELP, 0, FAKE_NODES_MAX};
 }
 
 int control_flags_check(struct control_flags *f, struct buf *err)
 {
 	if (!controllers_check(f->choice.v, f->choice.n, err)) {
 		return -EINVAL;
+	}
+	if (!carrier_by_name(f->settings.statefulset_history)) {
+		return command_refuse(err, "--statefulset-history %s: must be controllerrevisions or podtemplates",
+			f->settings.statefulset_history);
 	}
 	if (f->fake_nodes == 0) {
 		return 0;
@@ -133,6 +140,7 @@ int control_start(struct control *c, const char *url, struct buf *err)
 				.choice = c->flags->choice.v,
 				.n_choice = c->flags->choice.n,
 				.fake_nodes = c->flags->fake_nodes,
+				.settings = c->flags->settings,
 				.on_notice = control_log,
 			},
 			err);

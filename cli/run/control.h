@@ -4,15 +4,17 @@
 
 #include "base/options.h"
 #include "cli/common/datadir.h"
+#include "controllers/kit/controller.h"
 
 struct control;
 
-/* Which controllers are to run: of two flags. */
+/* Which controllers are to run, and how. */
 struct control_flags {
 	struct option_strings choice; /* --controllers */
 	int64_t fake_nodes;           /* --fake-nodes */
+	struct controller_settings settings;
 };
-#define CONTROL_FLAGS_MAX 2
+#define CONTROL_FLAGS_MAX 3
 /* Appends the rows to a table that has room for CONTROL_FLAGS_MAX more, and for its end. */
 void control_flags_rows(struct control_flags *f, struct option *ret);
 /* Whoever asks for nodes asks for the controller that plays them. 0, or -EINVAL with a sentence in err. */

@@ -15,6 +15,7 @@ enum { NO_PORT = -1, HOST_NAME_SIZE = 256 };
 struct controllers_flags {
 	const char *kubeconfig;
 	struct control_flags control;
+	struct option_strings feature_gates;
 	bool is_elected;
 	const char *lease_name, *lease_namespace;
 	int64_t lease_ms, renew_ms, retry_ms;
@@ -43,15 +44,22 @@ static int check_flags(void *flags, struct buf *err)
 	if (f->renew_ms <= f->retry_ms * 6 / 5) {
 		return refuse(err, "--leader-elect-renew-deadline must be longer than 1.2 times --leader-elect-retry-period");
 	}
-	int r = control_flags_check(&f->control, err);
+	const struct feature_gate gates[] = {
+		{"MaxUnavailableStatefulSet", &f->control.settings.allows_max_unavailable},
+		{0},
+	};
+	int r = feature_gates_set(gates, &f->feature_gates, err);
+	r = r ? r : control_flags_check(&f->control, err);
 	return r ? r : command_setup_log(f->logging_format, f->verbosity, err);
 }
 
 static int parse_flags(const struct command *command, struct controllers_flags *f, int argc, char **argv)
 {
-	struct option options[11 + CONTROL_FLAGS_MAX] = {
+	struct option options[12 + CONTROL_FLAGS_MAX] = {
 		{"kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
 			"The API server's address and our credentials; its current context.", 0, 0},
+		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
+			"MaxUnavailableStatefulSet=true|false (default false).", 0, 0},
 		{"leader-elect", OPTION_BOOL, &f->is_elected, NULL,
 			"Work only while holding a Lease: of several of us one does.", 0, 0},
 		{"leader-elect-lease-duration", OPTION_DURATION, &f->lease_ms, "DURATION",
@@ -101,6 +109,7 @@ static int start_runner(const struct controllers_flags *f, const char *identity,
 				.choice = f->control.choice.v,
 				.n_choice = f->control.choice.n,
 				.fake_nodes = f->control.fake_nodes,
+				.settings = f->control.settings,
 				.election = f->is_elected ? &election : NULL,
 				.on_notice = control_log,
 			},
@@ -168,6 +177,7 @@ static int run(const struct command *command, int argc, char **argv)
 	int r = parse_flags(command, &flags, argc, argv);
 	r = r >= 0 ? r : control(command, &flags);
 	option_strings_done(&flags.control.choice);
+	option_strings_done(&flags.feature_gates);
 	return r;
 }
 

@@ -73,7 +73,9 @@ static int check_flags(void *flags, struct buf *err)
 	}
 	int r = control_flags_check(&f->control, err);
 	r = r ? r : etcd_flags_check(&f->etcd_flags, err);
-	return r ? r : common_flags_check(&f->common, err);
+	r = r ? r : common_flags_check(&f->common, err);
+	f->control.settings.allows_max_unavailable = f->common.max_unavailable;
+	return r;
 }
 
 static int parse_flags(const struct command *command, struct up_flags *f, int argc, char **argv)

@@ -107,6 +107,18 @@ struct revision *history_by_generation(const struct history *h, int64_t generati
 	return NULL;
 }
 
+const struct carrier *carrier_by_name(const char *name)
+{
+	static const struct carrier *const all[] = {&carrier_controllerrevisions, &carrier_podtemplates};
+
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (!name || strcmp(name, all[i]->name) == 0) {
+			return all[i];
+		}
+	}
+	return NULL;
+}
+
 /* ---- maintenance ---- */
 
 size_t history_excess(const struct carrier *c, const struct history *h, int64_t limit,

@@ -70,6 +70,8 @@ struct carrier {
 	bool renumbers; /* a state of old that comes back is given the newest number */
 };
 extern const struct carrier carrier_controllerrevisions, carrier_podtemplates;
+/* name NULL: the default, ControllerRevisions. NULL: there is none of that name. */
+const struct carrier *carrier_by_name(const char *name);
 
 /* Is it of this owner's history, as far as labels say? For choosing what to adopt and what to
  * pass to history_reconstruct(). */

@@ -9,10 +9,16 @@
 #include "client/workqueue.h"
 
 enum { FAKE_NODES_MAX = 5000 }; /* what Kubernetes says a cluster may have */
+/* What flags say of controllers. */
+struct controller_settings {
+	const char *statefulset_history; /* --statefulset-history: the carrier's name (controllers/history/history.h) */
+	bool allows_max_unavailable;     /* the feature gate MaxUnavailableStatefulSet */
+};
 
 /* What a controller is given; outlives it. */
 struct controller_env {
 	struct client *client;
+	const struct controller_settings *settings;
 	struct outage *outage; /* its; for informers */
 	/* For the log: what it did, or what went wrong (it goes on by itself) and that it is over, for the same readers. Any thread. */
 	void (*on_notice)(void *ctx, const char *controller, bool is_problem, struct str text);
@@ -35,8 +41,8 @@ struct controller {
 };
 
 extern const struct controller namespace_controller, claim_protection_controller;
-extern const struct controller provider_finalization_controller, dependent_controller;
 extern const struct controller fake_kubelet;
+extern const struct controller provider_finalization_controller, dependent_controller, stateful_set_controller;
 
 /* All there are; NULL ends them. */
 extern const struct controller *const all_controllers[];

@@ -87,30 +87,9 @@ def folder():
     shutil.rmtree(path, ignore_errors=True)
 
 
-class Shared:
-    """The session's `annals up`; a new one when the last has died, which was some test's failure already."""
-
-    def __init__(self):
-        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
-        self.process = None
-
-    def get(self):
-        if self.process is None or self.process.popen.poll() is not None:
-            self.process = processes.Up(self.dir / "data")
-            self.process.is_shared = True
-        return self.process
-
-    def close(self):
-        if self.process and self.process.popen.poll() is None:
-            status = self.process.stop()
-            troubles = self.process.troubles()
-            assert status == 0 and not troubles, "\n".join(troubles) or f"annals up ended with {status}"
-        shutil.rmtree(self.dir, ignore_errors=True)
-
-
 @pytest.fixture(scope="session")
 def shared_annals():
-    shared = Shared()
+    shared = processes.Shared()
     yield shared
     shared.close()
 

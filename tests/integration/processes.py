@@ -17,6 +17,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -423,6 +424,28 @@ class Up(Server):
     def kubectl(self, *arguments, input=None, binary=None, since=(), **env):
         """With the oldest kubectl that will do: since=(1, 27)."""
         return run([binary or kubectl_since(*since), *arguments], env=self.kubectl_env(**env), input=input)
+
+
+class Shared:
+    """An `annals up` of many tests; a new one when the last has died, which was some test's failure already."""
+
+    def __init__(self, *flags):
+        self.flags = flags
+        self.dir = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
+        self.process = None
+
+    def get(self):
+        if self.process is None or self.process.popen.poll() is not None:
+            self.process = Up(self.dir / "data", *self.flags)
+            self.process.is_shared = True
+        return self.process
+
+    def close(self):
+        if self.process and self.process.popen.poll() is None:
+            status = self.process.stop()
+            troubles = self.process.troubles()
+            assert status == 0 and not troubles, "\n".join(troubles) or f"annals up ended with {status}"
+        shutil.rmtree(self.dir, ignore_errors=True)
 
 
 class Etcd(Process):

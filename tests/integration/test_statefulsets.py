@@ -53,6 +53,14 @@ class Sets:
         return self.get(name, BETA)["spec"].get("templateGeneration")
 
 
+@pytest.fixture(scope="module")
+def shared_annals():
+    """Nobody acts on the sets here: this is about what the server makes of them."""
+    shared = processes.Shared("--controllers=*,-statefulset")
+    yield shared
+    shared.close()
+
+
 @pytest.fixture
 def sets(annals, namespace):
     return Sets(annals, namespace)

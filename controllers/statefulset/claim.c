@@ -1,0 +1,182 @@
+/* The rules are upstream's (stateful_set_utils.go): a table of two policies by two values, and what must be left alone. */
+#include "controllers/statefulset/claim.h"
+
+#include "api/model/members.h"
+
+struct str claim_template_name(const struct json *template)
+{
+	return member_text(json_gets(template, "metadata"), "name");
+}
+
+struct str claim_name(const struct set *s, const struct json *template, int64_t ordinal, struct arena *a)
+{
+	return arena_printf(a, STR_FMT "-" STR_FMT "-%lld", STR_ARG(claim_template_name(template)), STR_ARG(s->owner.name),
+		(long long)ordinal);
+}
+
+struct json *claim_make(const struct set *s, const struct json *template, int64_t ordinal, struct arena *a)
+{
+	const struct json *selected = json_gets(s->selector_json, "matchLabels"), *from = json_gets(template, "metadata"),
+			  *labels = json_gets(from, "labels");
+	struct json *claim = json_object(a), *meta = from ? json_copy(a, from) : json_object(a);
+	struct json *all = json_is(labels, JSON_OBJECT) ? json_copy(a, labels) : json_object(a);
+
+	for (uint32_t i = 0; json_is(selected, JSON_OBJECT) && i < selected->n; i++) {
+		json_set(a, all, selected->members[i].name, selected->members[i].value);
+	}
+	json_add(a, claim, STR("apiVersion"), json_string(a, STR("v1")));
+	json_add(a, claim, STR("kind"), json_string(a, STR("PersistentVolumeClaim")));
+	json_add(a, claim, STR("metadata"), meta);
+	json_add(a, claim, STR("spec"), json_copy(a, json_gets(template, "spec")));
+	json_set(a, meta, STR("name"), json_string(a, claim_name(s, template, ordinal, a)));
+	json_set(a, meta, STR("namespace"), json_string(a, s->owner.ns));
+	json_set(a, meta, STR("labels"), all);
+	return claim;
+}
+
+/* ---- whose it is ---- */
+
+static bool names_set(const struct json *ref, const struct set *s)
+{
+	return str_eq(member_text(ref, "apiVersion"), s->owner.api_version) && str_eq(member_text(ref, "kind"), s->owner.kind) &&
+		str_eq(member_text(ref, "name"), s->owner.name);
+}
+
+static bool names_pod(const struct json *ref, const struct claim_pod *pod)
+{
+	return str_is(member_text(ref, "apiVersion"), "v1") && str_is(member_text(ref, "kind"), "Pod") &&
+		str_eq(member_text(ref, "name"), pod->name);
+}
+
+static bool has_uid(const struct json *ref, struct str uid)
+{
+	return str_eq(member_text(ref, "uid"), uid);
+}
+
+static const struct json *refs_of(const struct json *meta)
+{
+	return json_gets(meta, "ownerReferences");
+}
+
+static bool has_owner(const struct json *refs, struct str uid)
+{
+	const struct json *ref;
+
+	for (uint32_t i = 0; (ref = list_item(refs, i)); i++) {
+		if (has_uid(ref, uid)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The first reference of that name decides. */
+static bool is_of_earlier_set(const struct set *s, const struct json *meta)
+{
+	const struct json *ref;
+
+	for (uint32_t i = 0; (ref = list_item(refs_of(meta), i)); i++) {
+		if (names_set(ref, s)) {
+			return !has_uid(ref, s->owner.uid);
+		}
+	}
+	return false;
+}
+
+static bool is_of_earlier_pod(const struct claim_pod *pod, const struct json *meta)
+{
+	const struct json *ref;
+
+	for (uint32_t i = 0; (ref = list_item(refs_of(meta), i)); i++) {
+		if (names_pod(ref, pod)) {
+			return !has_uid(ref, pod->uid);
+		}
+	}
+	return false;
+}
+
+bool claim_is_stale(const struct set *s, const struct claim_pod *pod, const struct json *meta)
+{
+	return s->claims.deletes_when_scaled && is_of_earlier_pod(pod, meta);
+}
+
+bool claim_has_other_controller(const struct set *s, const struct claim_pod *pod, const struct json *meta)
+{
+	const struct json *ref;
+
+	if (!s->claims.deletes_with_set && !s->claims.deletes_when_scaled) {
+		return false;
+	}
+	for (uint32_t i = 0; (ref = list_item(refs_of(meta), i)); i++) {
+		bool is_set = names_set(ref, s), is_pod = names_pod(ref, pod);
+		bool is_ours = (is_set && has_uid(ref, s->owner.uid)) || (!is_set && is_pod && has_uid(ref, pod->uid));
+		if (!is_ours && (is_set || is_pod || member_is_true(ref, "controller"))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool has_plain_owner(const struct set *s, const struct claim_pod *pod, const struct json *meta)
+{
+	const struct json *ref;
+
+	for (uint32_t i = 0; (ref = list_item(refs_of(meta), i)); i++) {
+		bool is_ours = has_uid(ref, s->owner.uid) || has_uid(ref, pod->uid);
+		if (is_ours && !member_is_true(ref, "controller")) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The set's while the pod has a slot, and the pod's once it is to be scaled away; or one of both, or none. */
+static bool wants_set(const struct set *s, const struct claim_pod *pod)
+{
+	return s->claims.deletes_with_set && (!s->claims.deletes_when_scaled || pod->is_in_range);
+}
+
+static bool wants_pod(const struct set *s, const struct claim_pod *pod)
+{
+	return s->claims.deletes_when_scaled && !pod->is_in_range;
+}
+
+bool claim_has_right_owners(const struct set *s, const struct claim_pod *pod, const struct json *meta)
+{
+	bool has_set = has_owner(refs_of(meta), s->owner.uid), has_pod = has_owner(refs_of(meta), pod->uid);
+
+	if (is_of_earlier_set(s, meta) || is_of_earlier_pod(pod, meta)) {
+		return true;
+	}
+	if (claim_has_other_controller(s, pod, meta)) {
+		return !has_set && !has_pod;
+	}
+	return !has_plain_owner(s, pod, meta) && has_set == wants_set(s, pod) && has_pod == wants_pod(s, pod);
+}
+
+static struct json *pod_reference(const struct claim_pod *pod, struct arena *a)
+{
+	const struct owner owner = {.api_version = STR("v1"), .kind = STR("Pod"), .name = pod->name, .uid = pod->uid};
+	return ownership_reference(&owner, a);
+}
+
+struct json *claim_right_owners(const struct set *s, const struct claim_pod *pod, const struct json *meta, struct arena *a)
+{
+	struct json *refs = json_array(a);
+	const struct json *ref;
+	bool is_others = claim_has_other_controller(s, pod, meta);
+
+	for (uint32_t i = 0; (ref = list_item(refs_of(meta), i)); i++) {
+		if (!names_set(ref, s) && !names_pod(ref, pod)) {
+			json_append(a, refs, json_copy(a, ref));
+		}
+	}
+	/* One that has the uid by another name, through another API version, is enough. */
+	if (!is_others && wants_set(s, pod) && !has_owner(refs, s->owner.uid)) {
+		json_append(a, refs, ownership_reference(&s->owner, a));
+	}
+	if (!is_others && wants_pod(s, pod) && !has_owner(refs, pod->uid)) {
+		json_append(a, refs, pod_reference(pod, a));
+	}
+	return refs;
+}

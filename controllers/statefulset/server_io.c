@@ -1,0 +1,342 @@
+/* What a pass does, as requests to the API server. Each success that changes an object of the set is noted, so that the next pass waits until the
+ * informers have seen it. Deletions name the uid: a pod of that name which has come meanwhile is another one. */
+#include "api/model/members.h"
+#include "base/log.h"
+#include "controllers/statefulset/state.h"
+
+enum {
+	BODY_MAX = 4 << 20,
+	STATUS_TRIES = 5,
+};
+
+static struct client *client_of(const struct sync *y)
+{
+	return y->s->env->client;
+}
+
+static void note_write(struct sync *y, unsigned kind, const struct answer *answer)
+{
+	own_writes_note(&y->s->own, y->pass.set.owner.uid, kind, answer_version(answer));
+}
+
+/* What the answer means; its sentence goes to the pass. */
+static enum io_result judge(struct sync *y, int error, const struct answer *answer, struct str *problem)
+{
+	if (!error) {
+		return IO_DONE;
+	}
+	*problem = arena_dup(&y->arena, answer->message);
+	if (answer_is(answer, 404, NULL)) {
+		return IO_GONE;
+	}
+	return answer_is(answer, 409, "AlreadyExists") ? IO_EXISTS : answer_is(answer, 409, NULL) ? IO_CONFLICT : IO_FAILED;
+}
+
+static enum io_result create(struct sync *y, const struct resource *resource, unsigned kind, const struct json *object, struct str *problem)
+{
+	_cleanup_(answer_done) struct answer answer;
+	const struct target t = {.resource = resource, .namespace = y->pass.set.owner.ns};
+
+	answer_init(&answer);
+	int error = rest_create(client_of(y), &t, object, &answer);
+	if (!error) {
+		note_write(y, kind, &answer);
+	}
+	return judge(y, error, &answer, problem);
+}
+
+/* ---- revisions ---- */
+
+/* A copy that lives as long as the pass. */
+static const struct json *keep(struct sync *y, const struct json *body)
+{
+	_cleanup_(buf_done) struct buf text;
+	struct json *copy;
+	size_t at;
+
+	buf_init(&text, BODY_MAX);
+	if (!json_encode(&text, body)) {
+		return NULL;
+	}
+	return json_parse(&copy, &y->arena, arena_dup(&y->arena, buf_str(&text)), JSON_LIMITS_DEFAULT, &at) ? NULL : copy;
+}
+
+static const struct json *read_revision(struct sync *y, const struct json *wanted)
+{
+	_cleanup_(answer_done) struct answer answer;
+	const struct target t = {.resource = &y->s->revision,
+		.namespace = y->pass.set.owner.ns,
+		.name = member_text(json_gets(wanted, "metadata"), "name")};
+
+	answer_init(&answer);
+	return rest_get(client_of(y), &t, &answer) ? NULL : keep(y, answer.body);
+}
+
+static enum io_result create_revision(void *ctx, const struct json *object, const struct json **ret, struct str *problem)
+{
+	struct sync *y = ctx;
+	enum io_result result = create(y, &y->s->revision, OWN_REVISIONS, object, problem);
+
+	*ret = result == IO_EXISTS ? read_revision(y, object) : NULL;
+	return result;
+}
+
+static struct target revision_target(const struct sync *y, const struct revision *r)
+{
+	return (struct target){.resource = &y->s->revision, .namespace = y->pass.set.owner.ns, .name = r->name};
+}
+
+static enum io_result renumber_revision(void *ctx, const struct revision *r, int64_t number, struct str *problem)
+{
+	struct sync *y = ctx;
+	_cleanup_(answer_done) struct answer answer;
+	_cleanup_(buf_done) struct buf patch;
+	const struct target t = revision_target(y, r);
+
+	answer_init(&answer);
+	buf_init(&patch, BODY_MAX);
+	history_renumber(r, number, &patch);
+	int error = rest_patch(client_of(y), &t, PATCH_MERGE, buf_str(&patch), &answer);
+	if (!error) {
+		note_write(y, OWN_REVISIONS, &answer);
+	}
+	return judge(y, error, &answer, problem);
+}
+
+static enum io_result delete_revision(void *ctx, const struct revision *r, struct str *problem)
+{
+	struct sync *y = ctx;
+	_cleanup_(answer_done) struct answer answer;
+	const struct target t = revision_target(y, r);
+	struct delete_options options = DELETE_OPTIONS_DEFAULT;
+
+	answer_init(&answer);
+	options.uid = r->uid;
+	options.resource_version = r->version;
+	return judge(y, rest_delete(client_of(y), &t, &options, &answer), &answer, problem);
+}
+
+/* ---- pods ---- */
+
+static enum io_result create_pod(void *ctx, const struct json *pod, struct str *problem)
+{
+	struct sync *y = ctx;
+
+	count(&y->s->counters, PODS_CREATED);
+	return create(y, &stateful_pods, OWN_PODS, pod, problem);
+}
+
+static enum io_result update_pod(void *ctx, const struct json *pod, struct str *problem)
+{
+	struct sync *y = ctx;
+	_cleanup_(answer_done) struct answer answer;
+	const struct target t = {.resource = &stateful_pods,
+		.namespace = y->pass.set.owner.ns,
+		.name = member_text(json_gets(pod, "metadata"), "name")};
+
+	answer_init(&answer);
+	int error = rest_update(client_of(y), &t, pod, &answer);
+	if (!error) {
+		note_write(y, OWN_PODS, &answer);
+	}
+	return judge(y, error, &answer, problem);
+}
+
+static enum io_result delete_pod(void *ctx, const struct member *m, struct str *problem)
+{
+	struct sync *y = ctx;
+	_cleanup_(answer_done) struct answer answer;
+	const struct target t = {.resource = &stateful_pods, .namespace = y->pass.set.owner.ns, .name = m->name};
+	struct delete_options options = DELETE_OPTIONS_DEFAULT;
+
+	answer_init(&answer);
+	options.uid = m->uid;
+	count(&y->s->counters, PODS_DELETED);
+	int error = rest_delete(client_of(y), &t, &options, &answer);
+	if (!error && str_is(member_text(answer.body, "kind"), "Pod")) {
+		note_write(y, OWN_PODS, &answer);
+	}
+	enum io_result result = judge(y, error, &answer, problem);
+	return result == IO_CONFLICT ? IO_GONE : result;
+}
+
+/* ---- claims ---- */
+
+struct seen_claim {
+	struct list link;
+	struct item *item;
+};
+
+/* The reference lasts as long as the pass, which points into it. */
+static const struct json *claim_meta(void *ctx, struct str name)
+{
+	struct sync *y = ctx;
+	struct item *item = informer_get(y->s->claims_informer, y->pass.set.owner.ns, name);
+
+	if (!item) {
+		return NULL;
+	}
+	struct seen_claim *seen = arena_new(&y->arena, struct seen_claim);
+	seen->item = item;
+	list_append(&y->claims, &seen->link);
+	return item_meta(item);
+}
+
+static enum io_result create_claim(void *ctx, const struct json *claim, struct str *problem)
+{
+	return create(ctx, &stateful_claims, OWN_CLAIMS, claim, problem);
+}
+
+/* {"metadata": {...}} of that version of the object. */
+static struct json *patch_of(struct sync *y, struct json **ret_meta, struct str uid, struct str version)
+{
+	struct arena *a = &y->arena;
+	struct json *patch = json_object(a), *meta = json_object(a);
+
+	json_add(a, patch, STR("metadata"), meta);
+	json_add(a, meta, STR("uid"), json_string(a, uid));
+	json_add(a, meta, STR("resourceVersion"), json_string(a, version));
+	*ret_meta = meta;
+	return patch;
+}
+
+static int send_patch(struct sync *y, const struct target *t, const struct json *patch, struct answer *answer)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, BODY_MAX);
+	json_encode(&text, patch);
+	return rest_patch(client_of(y), t, PATCH_MERGE, buf_str(&text), answer);
+}
+
+static enum io_result own_claim(void *ctx, const struct json *meta, const struct json *owners, struct str *problem)
+{
+	struct sync *y = ctx;
+	_cleanup_(answer_done) struct answer answer;
+	const struct target t = {
+		.resource = &stateful_claims, .namespace = y->pass.set.owner.ns, .name = member_text(meta, "name")};
+	struct json *patch_meta;
+	struct json *patch = patch_of(y, &patch_meta, member_text(meta, "uid"), member_text(meta, "resourceVersion"));
+
+	answer_init(&answer);
+	json_add(&y->arena, patch_meta, STR("ownerReferences"), json_copy(&y->arena, owners));
+	int error = send_patch(y, &t, patch, &answer);
+	if (!error) {
+		note_write(y, OWN_CLAIMS, &answer);
+	}
+	return judge(y, error, &answer, problem);
+}
+
+/* ---- the status ---- */
+
+static void add_number(struct arena *a, struct json *to, struct str name, int64_t n, bool is_null)
+{
+	json_add(a, to, name, is_null ? json_null(a) : json_int(a, n));
+}
+
+static void add_text(struct arena *a, struct json *to, struct str name, struct str text)
+{
+	json_add(a, to, name, text.n ? json_string(a, text) : json_null(a));
+}
+
+/* Every field of its own, and no other: what others keep in status stays, their conditions for example. */
+static struct json *status_json(struct arena *a, const struct set_status *st)
+{
+	struct json *status = json_object(a);
+
+	add_number(a, status, STR("observedGeneration"), st->observed_generation, false);
+	add_number(a, status, STR("replicas"), st->replicas, false);
+	add_number(a, status, STR("readyReplicas"), st->ready, false);
+	add_number(a, status, STR("availableReplicas"), st->available, false);
+	add_number(a, status, STR("currentReplicas"), MAX(st->current, 0), false);
+	add_number(a, status, STR("updatedReplicas"), st->updated, false);
+	add_text(a, status, STR("currentRevision"), st->current_revision);
+	add_text(a, status, STR("updateRevision"), st->update_revision);
+	add_number(a, status, STR("collisionCount"), st->collisions, false);
+	add_number(a, status, STR("templateGeneration"), st->current_generation, !st->current_generation);
+	add_number(a, status, STR("targetTemplateGeneration"), st->update_generation, !st->update_generation);
+	return status;
+}
+
+/* After a conflict: the version to try it on, unless the set is another one by now or somebody has reported on a later one. */
+static bool read_version(struct sync *y, const struct target *t, const struct set_status *st, struct str *ret_version)
+{
+	_cleanup_(answer_done) struct answer answer;
+
+	answer_init(&answer);
+	if (rest_get(client_of(y), t, &answer)) {
+		return false;
+	}
+	const struct json *meta = json_gets(answer.body, "metadata");
+	*ret_version = arena_dup(&y->arena, member_text(meta, "resourceVersion"));
+	return str_eq(member_text(meta, "uid"), y->pass.set.owner.uid) &&
+		member_int(json_gets(answer.body, "status"), "observedGeneration") <= st->observed_generation;
+}
+
+/* One write, through the API version that has all of it and is there in every mode. */
+static enum io_result write_status(void *ctx, const struct set_status *st, struct str *problem)
+{
+	struct sync *y = ctx;
+	const struct owner *o = &y->pass.set.owner;
+	const struct target t = {.resource = &stateful_beta, .namespace = o->ns, .name = o->name, .subresource = "status"};
+	struct str version = member_text(y->pass.set.meta, "resourceVersion");
+	enum io_result result = IO_CONFLICT;
+
+	for (int i = 0; result == IO_CONFLICT && i < STATUS_TRIES; i++) {
+		_cleanup_(answer_done) struct answer answer;
+		struct json *meta;
+		answer_init(&answer);
+		if (i && !read_version(y, &(struct target){.resource = &stateful_beta, .namespace = o->ns, .name = o->name}, st, &version)) {
+			return IO_CONFLICT;
+		}
+		struct json *patch = patch_of(y, &meta, o->uid, version);
+		json_add(&y->arena, patch, STR("status"), status_json(&y->arena, st));
+		int error = send_patch(y, &t, patch, &answer);
+		if (!error) {
+			note_write(y, OWN_SETS, &answer);
+		}
+		result = judge(y, error, &answer, problem);
+	}
+	return result;
+}
+
+/* ---- the rest ---- */
+
+static void say(void *ctx, bool is_warning, struct str reason, struct str message)
+{
+	struct sync *y = ctx;
+	const struct owner *o = &y->pass.set.owner;
+
+	recorder_say(y->s->recorder,
+		&(struct event){.api_version = o->api_version,
+			.kind = o->kind,
+			.ns = o->ns,
+			.name = o->name,
+			.uid = o->uid,
+			.reason = reason,
+			.message = message,
+			.is_warning = is_warning});
+}
+
+void server_io_done(struct sync *y)
+{
+	list_for_each_safe(it, &y->claims)
+	{
+		item_unref(list_entry(it, struct seen_claim, link)->item);
+	}
+	list_init(&y->claims);
+}
+
+const struct pass_io server_io = {
+	.create_revision = create_revision,
+	.renumber_revision = renumber_revision,
+	.delete_revision = delete_revision,
+	.create_pod = create_pod,
+	.update_pod = update_pod,
+	.delete_pod = delete_pod,
+	.claim_meta = claim_meta,
+	.create_claim = create_claim,
+	.own_claim = own_claim,
+	.write_status = write_status,
+	.say = say,
+};

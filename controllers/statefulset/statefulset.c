@@ -1,0 +1,502 @@
+/* The StatefulSet controller: informers and handlers that wake sets, workers that make a pass over each, and the start.
+ *
+ * The sets of annals.dev/v1beta1 are its own. Where apps/v1 shows the same objects, as in a stand-alone server, it reads both forms: one has the
+ * fields that the other cannot say. Behind a kube-apiserver the sets of apps/v1 are kube-controller-manager's, and are never looked at. Which of the two
+ * it is follows from discovery: API versions that show one stored object have one storageVersionHash (seed 003). */
+#include "api/model/members.h"
+#include "base/clock.h"
+#include "controllers/kit/meta.h"
+#include "controllers/ownership/route.h"
+#include "controllers/statefulset/state.h"
+
+#include <inttypes.h>
+
+enum {
+	WORKERS = 5, /* upstream's */
+	RETRY_FIRST_MS = 5,
+	RETRY_LAST_MS = 1000 * 1000,
+	KEY_MAX = 1024,
+	SETS_MAX = 10 * 1000 * 1000,
+	ASK_FIRST_MS = 500, /* for the API versions, until they are there */
+	ASK_LAST_MS = 15 * 1000,
+	TELL_AT_FAILURES = 5, /* passes of one set in a row before the log hears of it */
+};
+
+const struct resource stateful_beta = {{"annals.dev", 10}, {"v1beta1", 7}, {"statefulsets", 12}};
+const struct resource stateful_apps = {{"apps", 4}, {"v1", 2}, {"statefulsets", 12}};
+const struct resource stateful_pods = {{"", 0}, {"v1", 2}, {"pods", 4}};
+const struct resource stateful_claims = {{"", 0}, {"v1", 2}, {"persistentvolumeclaims", 22}};
+static const struct resource revisions_apps = {{"apps", 4}, {"v1", 2}, {"controllerrevisions", 19}};
+static const struct resource revisions_annals = {{"annals.dev", 10}, {"v1", 2}, {"controllerrevisions", 19}};
+static const struct resource pod_templates = {{"", 0}, {"v1", 2}, {"podtemplates", 12}};
+
+static const struct counter_name counted[] = {
+	[PASSES] = {"annals_statefulset_passes_total", "Passes over a StatefulSet"},
+	[STALE_SKIPS] = {"statefulset_controller_stale_sync_skips_total",
+		"Passes put off because an informer had not seen the controller's own writes yet"},
+	[PODS_CREATED] = {"annals_statefulset_pods_created_total", "Pods that were asked for"},
+	[PODS_DELETED] = {"annals_statefulset_pods_deleted_total", "Pods that were taken away"},
+	[ADOPTIONS] = {"annals_statefulset_adoptions_total", "Orphans that were to be adopted"},
+	[RELEASES] = {"annals_statefulset_releases_total", "Pods that were to be released"},
+};
+
+static void notice(struct stateful_state *s, bool is_problem, struct str text)
+{
+	s->env->on_notice(s->env->ctx, stateful_set_controller.name, is_problem, text);
+}
+
+/* ---- one set ---- */
+
+static bool sync_begin(struct sync *y, struct stateful_state *s, struct str ns, struct str name)
+{
+	*y = (struct sync){.s = s};
+	arena_init(&y->arena, SYNC_ARENA_MAX);
+	list_init(&y->claims);
+	y->set_beta = informer_get(s->sets_beta, ns, name);
+	y->set_apps = s->has_apps ? informer_get(s->sets_apps, ns, name) : NULL;
+	if (!y->set_beta || (s->has_apps && !y->set_apps)) {
+		return false;
+	}
+	/* Two watches of one object: the event of the later one will wake it again. */
+	return !s->has_apps || y->set_apps->version == y->set_beta->version;
+}
+
+static void sync_end(struct sync *y)
+{
+	server_io_done(y);
+	family_release(y->pods, y->n_pods);
+	family_release(y->revisions, y->n_revisions);
+	item_unref(y->set_apps);
+	item_unref(y->set_beta);
+	arena_done(&y->arena);
+}
+
+static bool is_behind(struct sync *y)
+{
+	struct stateful_state *s = y->s;
+	uint64_t of_sets = informer_version(s->sets_beta);
+
+	if (s->has_apps) {
+		of_sets = MIN(of_sets, informer_version(s->sets_apps));
+	}
+	const uint64_t seen[OWN_WRITES_KINDS] = {
+		[OWN_PODS] = informer_version(s->pods_informer),
+		[OWN_CLAIMS] = informer_version(s->claims_informer),
+		[OWN_SETS] = of_sets,
+		[OWN_REVISIONS] = informer_version(s->revisions_informer),
+	};
+	bool behind = own_writes_behind(&s->own, y->pass.set.owner.uid, seen) >= 0;
+	if (behind) {
+		count(&s->counters, STALE_SKIPS);
+	}
+	return behind;
+}
+
+static int64_t recall_replaced(struct stateful_state *s, struct str uid)
+{
+	pthread_mutex_lock(&s->lock);
+	int64_t replaced = (int64_t)(intptr_t)map_get(&s->replaced, uid);
+	pthread_mutex_unlock(&s->lock);
+	return replaced;
+}
+
+static void remember_replaced(struct stateful_state *s, struct str uid, int64_t replaced)
+{
+	pthread_mutex_lock(&s->lock);
+	if (replaced) {
+		map_set(&s->replaced, uid, (void *)(intptr_t)replaced, NULL);
+	} else {
+		map_remove(&s->replaced, uid);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void on_pass_problem(void *ctx, struct str problem)
+{
+	struct sync *y = ctx;
+	notice(y->s, true, problem);
+}
+
+static bool run_pass(struct sync *y)
+{
+	struct pass *p = &y->pass;
+	struct stateful_state *s = y->s;
+	struct str uid = p->set.owner.uid, ns = p->set.owner.ns;
+
+	y->n_revisions = family_of(&s->revisions, uid, ns, &y->revisions);
+	y->n_pods = family_of(&s->pods, uid, ns, &y->pods);
+	if (!sync_claim_revisions(y) || !sync_claim_pods(y)) {
+		return false;
+	}
+	p->replaced = recall_replaced(s, uid);
+	count(&s->counters, PASSES);
+	bool is_done = stateful_pass(p);
+	remember_replaced(s, uid, p->replaced);
+	return is_done;
+}
+
+/* What comes of a set: it is looked at again when something happens to it, and otherwise as told here. */
+static void look_at(struct stateful_state *s, struct str key, struct str ns, struct str name)
+{
+	struct sync y;
+	struct str problem;
+
+	if (!sync_begin(&y, s, ns, name)) {
+		workqueue_forget(s->queue, key);
+		sync_end(&y);
+		return;
+	}
+	struct pass *p = &y.pass;
+	*p = (struct pass){
+		.io = &server_io,
+		.ctx = &y,
+		.arena = &y.arena,
+		.carrier = s->carrier,
+		.revision_api_version = s->revision_api_version,
+		.now_s = clock_wall_s(),
+		.allows_max_unavailable = s->env->settings->allows_max_unavailable,
+		.on_problem = on_pass_problem,
+	};
+	y.target = (struct target){.resource = &s->main, .namespace = ns, .name = name};
+	if (!set_read(&p->set, y.set_apps ? y.set_apps->object : NULL, y.set_beta->object, &y.arena, &problem)) {
+		notice(s, true, problem); /* nothing to be done about it until it changes */
+		workqueue_forget(s->queue, key);
+	} else if (is_behind(&y)) {
+		workqueue_retry(s->queue, key);
+	} else if (run_pass(&y)) {
+		workqueue_forget(s->queue, key);
+		if (p->has_more) {
+			workqueue_add(s->queue, key);
+		} else if (p->again_in_s) {
+			workqueue_add_after(s->queue, key, p->again_in_s * 1000);
+		}
+	} else {
+		if (workqueue_failures(s->queue, key) == TELL_AT_FAILURES) {
+			notice(s, true, arena_printf(&y.arena, STR_FMT ": " STR_FMT, STR_ARG(key), STR_ARG(p->problem)));
+		}
+		workqueue_retry(s->queue, key);
+	}
+	sync_end(&y);
+}
+
+static bool has_synced(const struct stateful_state *s)
+{
+	return atomic_load(&s->is_started) && informer_has_synced(s->sets_beta) && (!s->has_apps || informer_has_synced(s->sets_apps)) &&
+		informer_has_synced(s->pods_informer) && informer_has_synced(s->claims_informer) &&
+		informer_has_synced(s->revisions_informer);
+}
+
+static void work(void *ctx, struct str key)
+{
+	struct stateful_state *s = ctx;
+	struct str ns, name;
+
+	if (!has_synced(s)) {
+		workqueue_retry(s->queue, key);
+	} else if (str_cut(key, '/', &ns, &name)) {
+		look_at(s, key, ns, name);
+	}
+}
+
+/* ---- whom an event wakes ---- */
+
+static void enqueue(struct stateful_state *s, struct str ns, struct str name)
+{
+	_cleanup_(buf_done) struct buf key;
+	buf_init(&key, KEY_MAX);
+	buf_printf(&key, STR_FMT "/" STR_FMT, STR_ARG(ns), STR_ARG(name));
+	workqueue_add(s->queue, buf_str(&key));
+}
+
+static void on_set_put(struct stateful_state *s, struct item *set)
+{
+	family_put(&s->sets, set);
+	enqueue(s, set->namespace, set->name);
+}
+
+static void forget_set(struct stateful_state *s, const struct item *set)
+{
+	family_remove(&s->sets, set->uid);
+	own_writes_forget(&s->own, set->uid);
+	remember_replaced(s, set->uid, 0);
+}
+
+static void on_set_add(void *ctx, struct item *set, bool is_initial _unused_)
+{
+	on_set_put(ctx, set);
+}
+
+static void on_set_update(void *ctx, struct item *old, struct item *set)
+{
+	if (!str_eq(old->uid, set->uid)) {
+		forget_set(ctx, old);
+	}
+	on_set_put(ctx, set);
+}
+
+static void on_set_delete(void *ctx, struct item *set, bool is_guess _unused_)
+{
+	forget_set(ctx, set);
+	enqueue(ctx, set->namespace, set->name);
+}
+
+static void wake_owner(struct stateful_state *s, const struct json *meta)
+{
+	struct owner_reference ref;
+	_cleanup_(item_unrefp) struct item *set = NULL;
+
+	if (!ownership_controller(meta, &ref) || !(set = family_get(&s->sets, ref.uid))) {
+		return;
+	}
+	const struct owner owner = {.kind = STR("StatefulSet"), .name = set->name, .uid = set->uid};
+	if (route_is_owner(&ref, &owner)) {
+		enqueue(s, set->namespace, set->name);
+	}
+}
+
+static void wake_matching(struct stateful_state *s, const struct item *pod)
+{
+	_cleanup_(arena_done) struct arena scratch;
+	struct item **sets;
+	const struct label *labels;
+	size_t n = family_of(&s->sets, (struct str){0}, pod->namespace, &sets);
+
+	arena_init(&scratch, SYNC_ARENA_MAX);
+	size_t n_labels = labels_read(&labels, json_gets(item_meta(pod), "labels"), &scratch);
+	for (size_t i = 0; i < n; i++) {
+		struct label_selector selector;
+		struct str problem;
+		const struct json *of_set = json_gets(json_gets(sets[i]->object, "spec"), "selector");
+		if (!label_selector_read(&selector, of_set, &scratch, &problem) && selector.n &&
+			label_selector_matches(&selector, labels, n_labels)) {
+			enqueue(s, sets[i]->namespace, sets[i]->name);
+		}
+	}
+	family_release(sets, n);
+}
+
+static void wake(struct stateful_state *s, unsigned route, const struct item *old, const struct item *pod)
+{
+	if (route & ROUTE_OLD_OWNER) {
+		wake_owner(s, item_meta(old));
+	}
+	if (route & ROUTE_OWNER) {
+		wake_owner(s, item_meta(pod));
+	}
+	if (route & ROUTE_MATCHING) {
+		wake_matching(s, pod);
+	}
+}
+
+static void on_pod_add(void *ctx, struct item *pod, bool is_initial _unused_)
+{
+	struct stateful_state *s = ctx;
+	family_put(&s->pods, pod);
+	wake(s, route_added(item_meta(pod)), NULL, pod);
+}
+
+/* One name, another pod: the deletion of the first was not seen. */
+static void on_pod_update(void *ctx, struct item *old, struct item *pod)
+{
+	struct stateful_state *s = ctx;
+
+	family_put(&s->pods, pod);
+	if (str_eq(old->uid, pod->uid)) {
+		wake(s, route_updated(item_meta(old), item_meta(pod)), old, pod);
+		return;
+	}
+	family_remove(&s->pods, old->uid);
+	wake(s, route_deleted(item_meta(old)), NULL, old);
+	wake(s, route_added(item_meta(pod)), NULL, pod);
+}
+
+static void on_pod_delete(void *ctx, struct item *pod, bool is_guess _unused_)
+{
+	struct stateful_state *s = ctx;
+	family_remove(&s->pods, pod->uid);
+	wake(s, route_deleted(item_meta(pod)), NULL, pod);
+}
+
+/* Its owner makes a lost one again (H12): upstream would notice at the next event. */
+static void on_revision_add(void *ctx, struct item *revision, bool is_initial _unused_)
+{
+	struct stateful_state *s = ctx;
+	family_put(&s->revisions, revision);
+}
+
+static void on_revision_update(void *ctx, struct item *old, struct item *revision)
+{
+	struct stateful_state *s = ctx;
+	if (!str_eq(old->uid, revision->uid)) {
+		family_remove(&s->revisions, old->uid);
+	}
+	family_put(&s->revisions, revision);
+}
+
+static void on_revision_delete(void *ctx, struct item *revision, bool is_guess _unused_)
+{
+	struct stateful_state *s = ctx;
+	family_remove(&s->revisions, revision->uid);
+	wake_owner(s, item_meta(revision));
+}
+
+static void on_problem(void *ctx, bool is_over _unused_, struct str text)
+{
+	notice(ctx, true, text);
+}
+
+/* ---- the start ---- */
+
+/* The storageVersionHash of statefulsets in that API version. False: it is not served, or cannot be asked. */
+static bool read_hash(struct stateful_state *s, const char *path, struct answer *answer, struct str *ret)
+{
+	const struct json *r;
+
+	if (rest_do(s->env->client, &(struct rest_call){.method = "GET", .path = path}, answer)) {
+		return false;
+	}
+	for (uint32_t i = 0; (r = list_item(json_gets(answer->body, "resources"), i)); i++) {
+		if (str_is(member_text(r, "name"), "statefulsets")) {
+			*ret = member_text(r, "storageVersionHash");
+			return true;
+		}
+	}
+	return false;
+}
+
+/* True: it is known which. Replicas that disagree on the version that they store leave the hash out until they agree. */
+static bool read_api_versions(struct stateful_state *s)
+{
+	_cleanup_(answer_done) struct answer beta, apps;
+	struct str of_beta, of_apps;
+
+	answer_init(&beta);
+	answer_init(&apps);
+	if (!read_hash(s, "/apis/annals.dev/v1beta1", &beta, &of_beta)) {
+		return false;
+	}
+	if (!read_hash(s, "/apis/apps/v1", &apps, &of_apps)) {
+		return answer_is(&apps, 404, NULL) || apps.code == 200;
+	}
+	s->has_apps = of_beta.n && str_eq(of_beta, of_apps);
+	return of_beta.n && of_apps.n;
+}
+
+static struct informer *watch(struct stateful_state *s, const struct resource *resource, bool is_metadata, struct informer_handlers handlers)
+{
+	handlers.on_problem = on_problem;
+	return informer_new(&(struct informer_options){
+		.client = s->env->client,
+		.outage = s->env->outage,
+		.resource = *resource,
+		.metadata_only = is_metadata,
+		.no_managers = true,
+		.handlers = handlers,
+		.ctx = s,
+	});
+}
+
+static void watch_all(struct stateful_state *s)
+{
+	const struct informer_handlers of_sets = {.on_add = on_set_add, .on_update = on_set_update, .on_delete = on_set_delete};
+	bool has_templates = s->carrier == &carrier_podtemplates;
+
+	s->main = s->has_apps ? stateful_apps : stateful_beta;
+	s->revision = has_templates ? pod_templates : s->has_apps ? revisions_apps : revisions_annals;
+	s->revision_api_version = has_templates ? STR("v1") : s->has_apps ? STR("apps/v1") : STR("annals.dev/v1");
+	s->pods_informer = watch(s, &stateful_pods, false,
+		(struct informer_handlers){.on_add = on_pod_add, .on_update = on_pod_update, .on_delete = on_pod_delete});
+	s->claims_informer = watch(s, &stateful_claims, true, (struct informer_handlers){0});
+	s->revisions_informer = watch(s, &s->revision, false,
+		(struct informer_handlers){
+			.on_add = on_revision_add, .on_update = on_revision_update, .on_delete = on_revision_delete});
+	s->sets_beta = watch(s, &stateful_beta, false, of_sets);
+	if (s->has_apps) {
+		s->sets_apps = watch(s, &stateful_apps, false, of_sets);
+	}
+	atomic_store(&s->is_started, true);
+}
+
+static void *run_starter(void *ctx)
+{
+	struct stateful_state *s = ctx;
+	int64_t pause_ms = ASK_FIRST_MS;
+
+	while (!read_api_versions(s)) {
+		if (!client_sleep(s->env->client, pause_ms)) {
+			return NULL;
+		}
+		pause_ms = MIN(2 * pause_ms, ASK_LAST_MS);
+	}
+	watch_all(s);
+	return NULL;
+}
+
+/* ---- its life ---- */
+
+static void *start(const struct controller_env *env)
+{
+	struct stateful_state *s = mem_new(struct stateful_state);
+
+	s->env = env;
+	s->carrier = carrier_by_name(env->settings->statefulset_history);
+	s->queue = workqueue_new("statefulset", RETRY_FIRST_MS, RETRY_LAST_MS);
+	s->recorder = recorder_new(env->client, stateful_set_controller.name);
+	family_init(&s->sets, true);
+	family_init(&s->pods, false);
+	family_init(&s->revisions, false);
+	own_writes_init(&s->own);
+	pthread_mutex_init(&s->lock, NULL);
+	map_init(&s->replaced, SETS_MAX);
+	s->has_starter = pthread_create(&s->starter, NULL, run_starter, s) == 0;
+	s->workers = (struct workers){.queue = s->queue, .work = work, .ctx = s};
+	if (workers_start(&s->workers, WORKERS) || !s->has_starter) {
+		notice(s, true, STR("cannot start a thread: nothing will be done"));
+	}
+	return s;
+}
+
+static void stop(void *state)
+{
+	struct stateful_state *s = state;
+
+	if (s->has_starter) {
+		pthread_join(s->starter, NULL);
+	}
+	workers_stop(&s->workers);
+	informer_free(s->sets_apps);
+	informer_free(s->sets_beta);
+	informer_free(s->revisions_informer);
+	informer_free(s->claims_informer);
+	informer_free(s->pods_informer);
+	recorder_free(s->recorder);
+	map_done(&s->replaced);
+	pthread_mutex_destroy(&s->lock);
+	own_writes_done(&s->own);
+	family_done(&s->revisions);
+	family_done(&s->pods);
+	family_done(&s->sets);
+	workqueue_free(s->queue);
+	mem_free(s);
+}
+
+static struct workqueue *queue(void *state, size_t i)
+{
+	struct stateful_state *s = state;
+	return i == 0 ? s->queue : NULL;
+}
+
+static void write_metrics(void *state, struct buf *out)
+{
+	struct stateful_state *s = state;
+	counters_write(&s->counters, counted, ARRAY_SIZE(counted), out);
+}
+
+const struct controller stateful_set_controller = {
+	.name = "statefulset-controller",
+	.alias = "statefulset",
+	.start = start,
+	.stop = stop,
+	.queue = queue,
+	.write_metrics = write_metrics,
+};
