@@ -411,28 +411,31 @@ struct field_set *field_set_difference(struct field_set *x, const struct field_s
 	return or_null(out);
 }
 
-static bool is_named(const struct field_node *node, const char *const *names)
+static struct field_set *without_path(struct field_set *s, struct str path, struct arena *a)
 {
-	for (; node->element.kind == PATH_FIELD && *names; names++) {
-		if (str_is(node->element.text, *names)) {
-			return true;
-		}
+	struct str name, rest;
+	bool is_further = str_cut(path, '.', &name, &rest);
+	if (field_set_is_empty(s)) {
+		return NULL;
 	}
-	return false;
+	struct field_set *out = field_set_new(a);
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct field_node node = s->v[i];
+		if (node.element.kind == PATH_FIELD && str_eq(node.element.text, name)) {
+			node.is_member = node.is_member && is_further;
+			node.children = is_further ? without_path(node.children, rest, a) : NULL;
+		}
+		append(out, node, a);
+	}
+	return or_null(out);
 }
 
 struct field_set *field_set_without(struct field_set *s, const char *const *names, struct arena *a)
 {
-	if (field_set_is_empty(s) || !names) {
-		return or_null(s);
+	for (; names && *names; names++) {
+		s = without_path(s, str_of(*names), a);
 	}
-	struct field_set *out = field_set_new(a);
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (!is_named(&s->v[i], names)) {
-			append(out, s->v[i], a);
-		}
-	}
-	return or_null(out);
+	return or_null(s);
 }
 
 /* The type behind an element of something of type t, or NULL. */

@@ -54,7 +54,7 @@ const struct field_node *field_set_find(const struct field_set *s, struct path_e
 struct field_set *field_set_union(struct field_set *x, struct field_set *y, struct arena *a);
 struct field_set *field_set_intersection(const struct field_set *x, const struct field_set *y, struct arena *a);
 struct field_set *field_set_difference(struct field_set *x, const struct field_set *y, struct arena *a);
-/* Without the named members of the root and all below them; names ends with NULL, and may be NULL. */
+/* Without the named fields and all below them, each as its path: "status", "spec.size"; names ends with NULL, and may be NULL. */
 struct field_set *field_set_without(struct field_set *s, const char *const *names, struct arena *a);
 /* Where a path leads through a declared field of an object, the field itself is added. */
 struct field_set *field_set_with_fields(const struct field_set *s, const struct type *type, struct arena *a);

@@ -150,7 +150,7 @@ struct kind {
 	bool has_own_delete;
 	bool expires;               /* removed some time (--event-ttl) after it was last written, as events are */
 	const char *const *retired_versions; /* "apps/v1beta1": once named the kind; NULL-terminated or NULL */
-	/* Top-level members that writes through the resource itself never change ("status"), so nobody comes to own them that way. */
+	/* Fields that writes through the resource itself never change ("status", "spec.templateGeneration"), so nobody comes to own them that way. */
 	const char *const *reset_fields;
 
 	/* Rules, all optional. Decide only: no I/O. prepare_* may change the new object; validate* only report. On create validate

@@ -177,6 +177,8 @@ def test_template_generation__is_not_the_clients(sets):
     sets.patch({"spec": {"templateGeneration": None}}, BETA)
     sets.patch([{"op": "replace", "path": "/spec/templateGeneration", "value": 5}], BETA, how=JSON)
     sets.patch(statefulset(door=BETA, templateGeneration=6), BETA, how=APPLY, query="?fieldManager=x&force=true")
+    applied = sets.patch(statefulset(door=BETA, templateGeneration=7), BETA, how=APPLY, query="?fieldManager=y")
+    assert "f:templateGeneration" not in json.dumps(applied["metadata"]["managedFields"])
     sets.patch({"metadata": {"labels": {"a": "b"}}, "spec": {"replicas": 2}}, APPS)
     sets.put({**sets.get(door=BETA), "status": {"replicas": 0, "templateGeneration": 1}}, BETA, "status")
     assert sets.generation() == 1

@@ -96,6 +96,10 @@ static void test_without__takes_all_below_a_name(void **state)
 	assert_set(w, field_set_without(set(w, X), b, &w->a), "{\"f:a\":{}}");
 	assert_null(field_set_without(set(w, X), all, &w->a));
 	assert_set(w, field_set_without(set(w, X), NULL, &w->a), X);
+	static const char *const deep[] = {"b.c", NULL}, *const deeper[] = {"b.c", "b.d", NULL};
+	const char *below = "{\"f:a\":{},\"f:b\":{\"f:c\":{\"f:x\":{}},\"f:d\":{}}}";
+	assert_set(w, field_set_without(set(w, below), deep, &w->a), "{\"f:a\":{},\"f:b\":{\"f:d\":{}}}");
+	assert_set(w, field_set_without(set(w, below), deeper, &w->a), "{\"f:a\":{}}");
 }
 
 static void test_sets__obey_the_laws(void **state)
