@@ -64,6 +64,7 @@ struct webhook_question {
 	const char *operation; /* "CREATE", "UPDATE", "DELETE", "CONNECT" */
 	const struct kind *kind;
 	const struct door *door; /* the request's */
+	const struct subresource *sub; /* NULL: none. Where it is a view, so are object, old and changed */
 	struct str subresource, ns, name;
 	const struct user *user;
 	bool is_dry_run;

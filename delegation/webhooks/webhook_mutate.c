@@ -148,7 +148,7 @@ static void finish(struct webhook_round *r)
 {
 	const struct mutation *m = r->own;
 	if (m->is_dirty) {
-		r->q->changed = object_to_json(r->object, r->q->door, r->q->base.arena);
+		r->q->changed = object_to_json(r->object, subresource_door(r->q->sub, r->q->door), r->q->base.arena);
 	}
 }
 

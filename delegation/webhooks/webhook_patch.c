@@ -98,17 +98,18 @@ void webhook_patch(
 			STR_ARG(go_quote(a, c->answer.patch_type)));
 		return;
 	}
-	struct json *shown = object_to_json(history_shown(object, c->door, a), c->door, a);
+	const struct door *door = subresource_door(q->sub, c->door);
+	struct json *shown = object_to_json(history_shown(object, door, a), door, a);
 	if (apply(&after, c, shown, operations, a)) {
 		return;
 	}
-	if (object_decode(&decoded, q->kind, c->door, after, object, a, NULL, &reason)) {
+	if (object_decode(&decoded, subresource_kind(q->sub, q->kind), door, after, object, a, NULL, &reason)) {
 		refuse(c, a, STR_FMT, STR_ARG(reason));
 		return;
 	}
-	history_take_back(decoded, object, c->door, a);
+	history_take_back(decoded, object, door, a);
 	decoded->mod_revision = object->mod_revision;
 	ret->object = decoded;
 	ret->operations = shown_operations(operations, a);
-	ret->has_changed = !json_equal(object_to_json(object, c->door, a), object_to_json(decoded, c->door, a));
+	ret->has_changed = !json_equal(object_to_json(object, door, a), object_to_json(decoded, door, a));
 }

@@ -28,18 +28,20 @@ static struct json *request_of(const struct webhook_question *q, const struct do
 {
 	struct json *j = json_object(a);
 	json_add(a, j, STR("uid"), text(a, uid));
-	json_add(a, j, STR("kind"), name_door(door, "kind", q->kind->kind, a));
+	const struct door *shown_door = subresource_door(q->sub, door), *sent_door = subresource_door(q->sub, q->door);
+	const char *kind = subresource_kind(q->sub, q->kind)->kind;
+	json_add(a, j, STR("kind"), name_door(shown_door, "kind", kind, a));
 	json_add(a, j, STR("resource"), name_door(door, "resource", q->kind->resource, a));
 	json_add_text(a, j, STR("subResource"), q->subresource);
-	json_add(a, j, STR("requestKind"), name_door(q->door, "kind", q->kind->kind, a));
+	json_add(a, j, STR("requestKind"), name_door(sent_door, "kind", kind, a));
 	json_add(a, j, STR("requestResource"), name_door(q->door, "resource", q->kind->resource, a));
 	json_add_text(a, j, STR("requestSubResource"), q->subresource);
 	json_add_text(a, j, STR("name"), q->name);
 	json_add_text(a, j, STR("namespace"), q->ns);
 	json_add(a, j, STR("operation"), text(a, q->operation));
 	json_add(a, j, STR("userInfo"), user_info_json(q->user, a));
-	json_add(a, j, STR("object"), shown(object, door, a));
-	json_add(a, j, STR("oldObject"), shown(q->old, door, a));
+	json_add(a, j, STR("object"), shown(object, shown_door, a));
+	json_add(a, j, STR("oldObject"), shown(q->old, shown_door, a));
 	json_add(a, j, STR("dryRun"), json_bool(a, q->is_dry_run));
 	json_add(a, j, STR("options"), q->options ? json_copy(a, q->options) : json_null(a));
 	return j;

@@ -62,6 +62,12 @@ static struct str name_of(const struct request *q, const struct write *w)
 	return w->has_generated_name || q->route.action == VERB_DELETECOLLECTION ? STR("") : w->name;
 }
 
+/* As this request sees objects. */
+static const struct object *seen(struct request *q, const struct object *o)
+{
+	return o && q->route.sub && q->route.sub->view ? view_show(q->route.sub->view, o, q->a) : o;
+}
+
 static struct webhook_question question_of(struct request *q, struct write *w, enum admission_operation operation,
 	enum webhook_phase phase)
 {
@@ -70,13 +76,14 @@ static struct webhook_question question_of(struct request *q, struct write *w, e
 		.operation = operation_name(operation),
 		.kind = q->route.kind,
 		.door = q->route.door,
+		.sub = q->route.sub,
 		.subresource = q->route.subresource,
 		.ns = request_ns(q),
 		.name = name_of(q, w),
 		.user = q->user,
 		.is_dry_run = q->is_dry_run,
-		.object = w->object,
-		.old = operation == ADMIT_CREATE ? NULL : w->present,
+		.object = seen(q, w->object),
+		.old = operation == ADMIT_CREATE ? NULL : seen(q, w->present),
 		.audit_id = q->audit_id,
 	};
 }
@@ -138,12 +145,18 @@ static int take_change(struct request *q, struct write *w, enum admission_operat
 	struct object *fresh;
 	struct str reason;
 
-	if (object_decode(&fresh, q->route.kind, q->route.door, changed, w->object, q->a, NULL, &reason)) {
+	if (object_decode(&fresh, q->route.body_kind, q->route.body_door, changed, w->object, q->a, NULL, &reason)) {
 		status_internal(&q->st, "what admission webhooks have made of the object cannot be read: " STR_FMT, STR_ARG(reason));
 		return 1;
 	}
 	if (write_match_namespace(q, fresh)) {
 		return 1;
+	}
+	if (q->route.body_kind != q->route.kind) {
+		struct object *o = object_copy(w->object, q->a);
+		q->route.sub->view->take(o, fresh, q->a);
+		w->object = o;
+		return 0;
 	}
 	keep_own(fresh, w->object);
 	if (operation == ADMIT_CREATE) {

@@ -222,6 +222,33 @@ static void test_mutating__objects_go_through_the_door_that_is_wanted(void **sta
 	close_stage(&s);
 }
 
+/* [{"op":"replace","path":"/spec/replicas","value":7}] */
+#define SCALES                                                                     \
+	"{\"response\":{\"allowed\":true,\"patch\":\""                             \
+	"W3sib3AiOiJyZXBsYWNlIiwicGF0aCI6Ii9zcGVjL3JlcGxpY2FzIiwidmFsdWUiOjd9XQ==" \
+	"\"}}"
+
+static void test_mutating__a_view_is_of_its_own_kind(void **state)
+{
+	STAGE(s, 1,
+		{"\"kind\":{\"group\":\"autoscaling\",\"version\":\"v1\",\"kind\":\"Scale\"},\"resource\":{\"group\":\"annals."
+		 "dev\","
+		 "\"version\":\"v1beta1\",\"resource\":\"statefulsets\"},\"subResource\":\"scale\",\"requestKind\":{\"group\":"
+		 "\"autoscaling\",\"version\":\"v1\",\"kind\":\"Scale\"}",
+			SCRIPT_WHOLE, 200, NULL, SCALES});
+	s.q.kind = world_door("annals.dev/v1beta1/statefulsets", &s.q.door);
+	s.q.subresource = STR("scale");
+	s.q.sub = kind_subresource(s.q.kind, s.q.subresource);
+	struct object *set = world_decode(
+		s.world, "annals.dev/v1beta1/statefulsets", "{\"metadata\":{\"name\":\"a\"},\"spec\":{\"replicas\":3}}");
+	s.q.object = view_show(s.q.sub->view, set, &s.world->a);
+	s.set->v[0].rules[0].resources.v[0] = STR("statefulsets/scale");
+	const struct webhook_question *q = ask(&s, WEBHOOKS_MUTATING);
+	assert_str(json_text(json_gets(q->changed, "kind")), "Scale");
+	world_assert_json(s.world, json_gets(q->changed, "spec"), "{\"replicas\":7}");
+	close_stage(&s);
+}
+
 /* [{"op":"test","path":"/metadata/annotations/annals.dev~1digest","value":the digest of {}}, and what CHANGES does */
 #define CHANGES_WHAT_IS_SHOWN                                                                      \
 	"{\"response\":{\"allowed\":true,\"patch\":\""                                             \
@@ -384,6 +411,7 @@ int main(void)
 		API_TEST(test_mutating__failures_are_passed_over_where_the_policy_says_so),
 		API_TEST(test_mutating__a_deletion_cannot_be_changed),
 		API_TEST(test_mutating__objects_go_through_the_door_that_is_wanted),
+		API_TEST(test_mutating__a_view_is_of_its_own_kind),
 		API_TEST(test_mutating__a_digest_that_a_door_shows_is_shown_and_not_kept),
 		API_TEST(test_validating__one_refusal_refuses),
 		API_TEST(test_validating__the_first_refusal_counts),

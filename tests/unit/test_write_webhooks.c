@@ -199,8 +199,8 @@ static struct str site_stored(struct site *s)
 	struct storage_range range = {.key = key, .range_end = storage_prefix_end(&s->a, key)};
 	assert_int_equal(storage_range_wait(s->behind.storage, &range), STORAGE_OK);
 	for (size_t i = 0; i < range.n_kvs; i++) {
-		text = arena_printf(&s->a, STR_FMT STR_FMT " %lld\n", STR_ARG(text), STR_ARG(range.kvs[i].key),
-			(long long)range.kvs[i].mod_revision);
+		text = arena_printf(&s->a, STR_FMT STR_FMT " %lld " STR_FMT "\n", STR_ARG(text), STR_ARG(range.kvs[i].key),
+			(long long)range.kvs[i].mod_revision, STR_ARG(range.kvs[i].value));
 	}
 	storage_op_clear(&range.op);
 	return text;
@@ -317,6 +317,46 @@ static void test_write_webhooks__change_is_stored_when_its_author_is_gone(void *
 	site_close(&s);
 }
 
+/* A Scale is what the client writes, so webhooks see Scales, and change no more of the set than it can say. */
+static void test_write_webhooks__see_a_scale_as_one(void **state _unused_)
+{
+#define SETS "/apis/annals.dev/v1beta1/namespaces/default/statefulsets"
+#define SCALE(n, more)                                                                              \
+	"{\"kind\":\"Scale\",\"apiVersion\":\"autoscaling/v1\",\"metadata\":{\"name\":\"web\"" more \
+	"},\"spec\":{\"replicas\":" n "}}"
+	static const struct scenario set = {.method = "POST",
+		.target = SETS,
+		.type = JSON,
+		.body = "{\"metadata\":{\"name\":\"web\"},\"spec\":{\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},"
+			"\"spec\":"
+			"{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}"};
+	static const struct scenario scaled = {
+		.method = "PUT", .target = SETS "/web/scale", .type = JSON, .body = SCALE("5", "")};
+	struct site s;
+	site_open(&s);
+	site_say(&s, &set);
+	site_hear(&s, 201, "\"replicas\":1");
+	configure(&s.cluster, WEBHOOKS_MUTATING, "UPDATE");
+	configure(&s.cluster, WEBHOOKS_VALIDATING, "UPDATE");
+	site_say(&s, &scaled);
+
+	struct webhook_question *q = await_question(&s.cluster, WEBHOOKS_MUTATING);
+	assert_string_equal(q->kind->kind, "StatefulSet");
+	assert_string_equal(q->object->kind->kind, "Scale");
+	assert_int_equal(member_int(json_gets(q->object->fields, "spec"), "replicas"), 5);
+	assert_int_equal(member_int(json_gets(q->old->fields, "spec"), "replicas"), 1);
+	change(q, SCALE("7", ",\"labels\":{\"x\":\"y\"}"));
+	q = await_question(&s.cluster, WEBHOOKS_VALIDATING);
+	assert_string_equal(q->object->kind->kind, "Scale");
+	assert_int_equal(member_int(json_gets(q->object->fields, "spec"), "replicas"), 7);
+	allow(q);
+	site_hear(&s, 200, "\"kind\":\"Scale\"");
+	struct str stored = site_stored(&s);
+	assert_true(str_contains(stored, STR("\"replicas\":7")));
+	assert_false(str_contains(stored, STR("\"x\":\"y\"")));
+	site_close(&s);
+}
+
 int main(void)
 {
 	static const struct {
@@ -330,7 +370,7 @@ int main(void)
 		{"change_is_stored_when_its_author_is_gone", test_write_webhooks__change_is_stored_when_its_author_is_gone},
 	};
 	enum { N = ARRAY_SIZE(stories) * ARRAY_SIZE(scenarios) };
-	struct CMUnitTest tests[N];
+	struct CMUnitTest tests[N + 1];
 	char names[N][128];
 	for (size_t i = 0; i < N; i++) {
 		const struct scenario *sc = &scenarios[i % ARRAY_SIZE(scenarios)];
@@ -339,5 +379,6 @@ int main(void)
 		tests[i] = (struct CMUnitTest){
 			names[i], stories[i / ARRAY_SIZE(scenarios)].run, NULL, NULL, (void *)(uintptr_t)sc};
 	}
+	tests[N] = (struct CMUnitTest)cmocka_unit_test(test_write_webhooks__see_a_scale_as_one);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
