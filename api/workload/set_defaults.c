@@ -53,6 +53,17 @@ static struct json *default_template(const struct json *template, struct arena *
 	return schema_with(&type_pod_template_spec, template, "spec", spec, a);
 }
 
+/* Claims say what they are, whatever clients have them say (upstream's conversion has done so since 1.17). */
+static struct json *named_claims(const struct json *claims, struct arena *a)
+{
+	struct json *named = json_array(a), *claim;
+	for (uint32_t i = 0; (claim = list_item(claims, i)); i++) {
+		claim = schema_with(&type_set_claim, claim, "kind", json_string(a, STR("PersistentVolumeClaim")), a);
+		json_append(a, named, schema_with(&type_set_claim, claim, "apiVersion", json_string(a, STR("v1")), a));
+	}
+	return named->n ? named : NULL;
+}
+
 static struct json *with_default(struct json *spec, const char *name, struct json *value, struct arena *a)
 {
 	return json_gets(spec, name) ? spec : schema_with(&type_set_spec, spec, name, value, a);
@@ -66,6 +77,7 @@ void set_set_defaults(struct object *o, struct arena *a)
 		struct json *value;
 	} values[] = {
 		{"template", default_template(json_gets(spec, "template"), a)},
+		{"volumeClaimTemplates", named_claims(json_gets(spec, "volumeClaimTemplates"), a)},
 		{"updateStrategy", default_strategy(json_gets(spec, "updateStrategy"), a)},
 		{"persistentVolumeClaimRetentionPolicy",
 			default_claim_policy(json_gets(spec, "persistentVolumeClaimRetentionPolicy"), a)},

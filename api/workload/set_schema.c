@@ -63,8 +63,8 @@ static const struct type type_ordinals = {
 		},
 };
 
-/* A whole claim, but nothing in it is the server's: all of it can be owned. */
-static const struct type type_claim = {
+/* A whole claim, but nothing in it is the server's. */
+const struct type type_set_claim = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.api.core.v1.PersistentVolumeClaim",
 	.go_type = "v1.PersistentVolumeClaim",
@@ -80,7 +80,7 @@ static const struct type type_claim = {
 			{0},
 		},
 };
-static const struct type list_claims = {.kind = TYPE_LIST, .elem = &type_claim};
+static const struct type list_claims = {.kind = TYPE_LIST, .elem = &type_set_claim};
 
 /* ---- spec ---- */
 

@@ -7,6 +7,6 @@
 
 extern const struct type type_set, type_set_spec, type_set_status; /* the hub form */
 extern const struct type type_set_apps, type_set_beta;
-extern const struct type type_set_rolling_update, type_set_update_strategy, type_set_claim_policy;
+extern const struct type type_set_rolling_update, type_set_update_strategy, type_set_claim_policy, type_set_claim;
 
 #endif

@@ -23,6 +23,11 @@ def claims(name="www", **more):
     return {**claim(name), **more}
 
 
+def bare(name="www"):
+    """As people write it: without kind and apiVersion."""
+    return {"metadata": {"name": name}, "spec": claim()["spec"]}
+
+
 def strategy(**members):
     return sts(updateStrategy=members)
 
@@ -57,7 +62,7 @@ REFUSED = {
     "claims": [sts(volumeClaimTemplates=templates) for templates in (
         [claims()], [claims(), claims("data")], [claims()] * 2, [{}], [{"metadata": {"name": "www"}}], [claims("A")], [claims("a.b")], [claims("")],
         [claims("www", spec={"accessModes": ["x"], **size("1Gi")})], [claims("www", spec={"accessModes": ["ReadWriteOnce"], **size("0")})],
-        [claims("www", spec={"accessModes": ["ReadWriteOnce"], **size("x")})], [{"kind": "x", "apiVersion": "y", **claims()}],
+        [claims("www", spec={"accessModes": ["ReadWriteOnce"], **size("x")})], [{**claims(), "kind": "x", "apiVersion": "y"}], [bare()], [bare("a"), {**bare("b"), "kind": 5}],
         [claims("www", status={"phase": "Bound"})], [claims(), {}], 5, [5], [{"spec": 5}])]
         + [sts(volumeClaimTemplates=[claims()], template=template(volumes=[{"name": name, "emptyDir": {}}],
                                                                   containers=[{"name": "c", "image": "i", "volumeMounts": [{"name": "www", "mountPath": "/w"}]}]))
@@ -108,7 +113,7 @@ CHANGES = [
     {"template": {"metadata": {"labels": {"x": "y"}}}}, {"template": {"metadata": {"labels": None}}}, {"template": {"metadata": {"annotations": {"x": "y"}}}},
     {"serviceName": "t"}, {"serviceName": "A b"}, {"serviceName": None}, {"podManagementPolicy": "Parallel"}, {"podManagementPolicy": None},
     {"selector": {"matchLabels": {"x": "y"}}}, {"selector": None}, {"selector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}},
-    {"volumeClaimTemplates": [claims()]}, {"volumeClaimTemplates": [{}]}, {"volumeClaimTemplates": []},
+    {"volumeClaimTemplates": [claims()]}, {"volumeClaimTemplates": [bare("w")]}, {"volumeClaimTemplates": [{}]}, {"volumeClaimTemplates": []},
     {"podManagementPolicy": "x", "replicas": -1, "template": {"spec": {"restartPolicy": "Never"}}},
 ]
 
@@ -142,6 +147,8 @@ CASES = {
     "created-strictly": [post(f"{SETS}?dryRun=All&fieldValidation={how}", sts(generationPartition=1, templateGeneration=2, ordinals={"start": 1, "end": 2}))
                          for how in ("Strict", "Warn", "Ignore")],
     "full": [post(SETS, sts(**EVERYTHING)), get(f"{SETS}/q"), put(f"{SETS}/q", sts(**EVERYTHING)), get(f"{SETS}/q/status"), get(f"{SETS}/q/scale"), delete(f"{SETS}/q")],
+    "bare-claims": [post(SETS, sts(volumeClaimTemplates=[bare()])), get(f"{SETS}/q"), put(f"{SETS}/q", sts(volumeClaimTemplates=[bare()])), applied("one", own(volumeClaimTemplates=[bare()])),
+                    applied("one", own(volumeClaimTemplates=[claims()])), merge(f"{SETS}/q", {"spec": {"volumeClaimTemplates": [bare("w")]}}), get(f"{SETS}/q")],
     "put": [post(SETS, sts(volumeClaimTemplates=[claims()])), put(f"{SETS}/q", sts(volumeClaimTemplates=[claims()])), put(f"{SETS}/q", sts()), put(f"{SETS}/q", sts("r")),
             put(f"{SETS}/r", sts("r")), put(f"{SETS}/q", sts(replicas=4, volumeClaimTemplates=[claims()])),
             put(f"{SETS}/q", {**sts(replicas=5, volumeClaimTemplates=[claims()]), "metadata": {"name": "q", "resourceVersion": "1"}}),

@@ -22,13 +22,18 @@ KINDS = {
                               {"metadata": {"labels": {"grown": "no"}}}),
     "service": ("v1", {"spec": {"clusterIP": "None", "selector": {"app": "web"}, "ports": [{"name": "http", "port": 80}]}},
                 {"spec": {"ports": [{"port": 81, "name": "more"}]}}),
+    "statefulset": ("apps/v1", {"spec": {"selector": {"matchLabels": {"app": "web"}}, "serviceName": "web",
+                                         "template": {"metadata": {"labels": {"app": "web"}}, "spec": POD_SPEC},
+                                         "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {
+                                             "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]}},
+                    {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "nginx:2"}]}}}}),
     "lease": ("coordination.k8s.io/v1", {"spec": {"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2024-01-02T03:04:05.123456Z"}},
               {"spec": {"holderIdentity": "you"}}),
     "event": ("v1", {"involvedObject": {"kind": "Pod", "name": "web-0", "namespace": "NAMESPACE"}, "reason": "Seen", "message": "it is there",
                      "type": "Normal", "count": 3}, {"count": 4}),
 }
 NAMES = {"configmap": "ConfigMap", "secret": "Secret", "serviceaccount": "ServiceAccount", "podtemplate": "PodTemplate", "pod": "Pod",
-         "persistentvolumeclaim": "PersistentVolumeClaim", "service": "Service", "lease": "Lease", "event": "Event"}
+         "persistentvolumeclaim": "PersistentVolumeClaim", "service": "Service", "statefulset": "StatefulSet", "lease": "Lease", "event": "Event"}
 
 
 class Kind(both.Both):

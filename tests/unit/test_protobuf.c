@@ -56,6 +56,52 @@ static void test_namespace__as_kubectl_creates_it(void **state)
 		"\"labels\":{\"kubernetes.io/metadata.name\":\"x\"}},\"spec\":{},\"status\":{\"phase\":\"Active\"}}");
 }
 
+/* All fields of apps/v1, with a claim in it, whose kind and apiVersion are told in JSON alone. */
+static void test_statefulset__and_its_scale(void **state)
+{
+	world_assert_json(*state,
+		read_object(*state, "apps/v1/statefulsets",
+			"6b3873000a160a07617070732f7631120b537461746566756c53657412b4020a130a0377656212001a0022002a0032003800"
+			"420012eb01080312080a060a01611201621a540a180a0012001a0022002a003200380042005a060a01611201621238121a0a"
+			"01631201692a0042006a007200800100880100900100a201001a00320042004a0052005800600068008201008a01009a0100"
+			"c2010022400a130a0377777712001a0022002a0032003800420012250a0d5265616457726974654f6e6365121212100a0773"
+			"746f7261676512050a033147691a001a020a002a01733208506172616c6c656c3a1e0a0d526f6c6c696e6755706461746512"
+			"0d08011209080110001a033530254004480552100a0644656c657465120652657461696e5a0208021a2f0801100318022001"
+			"28023201783a0179480052190a01741204547275651a080880f2d6ca0610002201722a016d58011a002200"),
+		"{\"kind\":\"StatefulSet\",\"apiVersion\":\"apps/v1\",\"metadata\":{\"name\":\"web\"},\"spec\":{\"replicas\":3,"
+		"\"selector\":{\"matchLabels\":{\"a\":\"b\"}},\"template\":{\"metadata\":{\"labels\":{\"a\":\"b\"}},\"spec\":{"
+		"\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"resources\":{},\"terminationMessagePath\":\"/dev/"
+		"termination-log\","
+		"\"terminationMessagePolicy\":\"File\",\"imagePullPolicy\":\"Always\"}],\"restartPolicy\":\"Always\","
+		"\"terminationGracePeriodSeconds\":30,\"dnsPolicy\":\"ClusterFirst\",\"securityContext\":{},"
+		"\"schedulerName\":\"default-scheduler\"}},\"volumeClaimTemplates\":[{\"kind\":\"PersistentVolumeClaim\","
+		"\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"www\"},\"spec\":{"
+		"\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{\"requests\":{\"storage\":\"1Gi\"}},\"volumeMode\":"
+		"\"Filesystem\"},"
+		"\"status\":{\"phase\":\"Pending\"}}],\"serviceName\":\"s\",\"podManagementPolicy\":\"Parallel\","
+		"\"updateStrategy\":{"
+		"\"type\":\"RollingUpdate\",\"rollingUpdate\":{\"partition\":1,\"maxUnavailable\":\"50%\"}},"
+		"\"revisionHistoryLimit\":4,"
+		"\"minReadySeconds\":5,\"persistentVolumeClaimRetentionPolicy\":{\"whenDeleted\":\"Delete\",\"whenScaled\":"
+		"\"Retain\"},"
+		"\"ordinals\":{\"start\":2}},\"status\":{\"observedGeneration\":1,\"replicas\":3,\"readyReplicas\":2,"
+		"\"currentReplicas\":1,"
+		"\"updatedReplicas\":2,\"currentRevision\":\"x\",\"updateRevision\":\"y\",\"collisionCount\":0,\"conditions\":["
+		"{\"type\":"
+		"\"t\",\"status\":\"True\",\"lastTransitionTime\":\"2026-01-01T00:00:00Z\",\"reason\":\"r\",\"message\":\"m\"}]"
+		","
+		"\"availableReplicas\":1}}");
+
+	const struct door *d;
+	const struct kind *k = world_door("apps/v1/statefulsets", &d),
+			  *scale = subresource_kind(kind_subresource(k, STR("scale")), k);
+	const struct json *body = read_body(*state, "Scale", scale->type,
+		"6b3873000a170a0e6175746f7363616c696e672f763112055363616c6512220a130a0377656212001a0022002a0032003800"
+		"4200120208041a0708011203613d621a002200");
+	world_assert_json(*state, json_gets(body, "spec"), "{\"replicas\":4}");
+	world_assert_json(*state, json_gets(body, "status"), "{\"replicas\":1,\"selector\":\"a=b\"}");
+}
+
 /* Where Go embeds a struct, its members are a message further in: a volume's source, a probe's handler, the name in a reference. */
 static void test_pod__with_embedded_messages(void **state)
 {
@@ -321,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		API_TEST(test_namespace__as_kubectl_creates_it),
 		API_TEST(test_namespace__with_conditions),
+		API_TEST(test_statefulset__and_its_scale),
 		API_TEST(test_pod__with_embedded_messages),
 		API_TEST(test_revision__every_member),
 		API_TEST(test_revision__data_keeps_its_spelling),
