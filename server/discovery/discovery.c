@@ -264,8 +264,23 @@ static bool has_hash(const struct catalog *c, const struct kind *k)
 		(k->verbs & VERB_UPDATE);
 }
 
-static void add_resource(struct buf *out, const struct catalog *c, const struct kind *k)
+/* Short names and categories lead to one resource each: where a kind is upstream's, to upstream's API version (kubectl warns of two). */
+static void add_nicknames(struct buf *out, const struct entry *e)
 {
+	bool has_upstream = false;
+
+	for (size_t i = 0; i < e->kind->n_doors; i++) {
+		has_upstream = has_upstream || !door_is_own(&e->kind->doors[i], e->kind);
+	}
+	if (!has_upstream || !door_is_own(e->door, e->kind)) {
+		add_strings(out, "shortNames", e->kind->short_names);
+		add_strings(out, "categories", e->kind->categories);
+	}
+}
+
+static void add_resource(struct buf *out, const struct catalog *c, const struct entry *e)
+{
+	const struct kind *k = e->kind;
 	char hash[STORAGE_VERSION_HASH_SIZE];
 
 	buf_addc(out, '{');
@@ -275,8 +290,7 @@ static void add_resource(struct buf *out, const struct catalog *c, const struct 
 	buf_printf(out, ",\"namespaced\":%s,", k->is_namespaced ? "true" : "false");
 	add_string(out, "kind", k->kind);
 	add_verbs(out, k->verbs);
-	add_strings(out, "shortNames", k->short_names);
-	add_strings(out, "categories", k->categories);
+	add_nicknames(out, e);
 	if (has_hash(c, k)) {
 		storage_version_hash(k, c->options->common[k->index], hash);
 		buf_addc(out, ',');
@@ -298,7 +312,7 @@ static void write_resource_list(struct buf *out, const struct catalog *c, size_t
 		size_t n_subresources;
 		_cleanup_(mem_freep) const struct subresource **subresources = sorted_subresources(&c->v[i], &n_subresources);
 		buf_adds(out, i > first ? "," : "");
-		add_resource(out, c, k);
+		add_resource(out, c, &c->v[i]);
 		for (size_t j = 0; j < n_subresources; j++) {
 			add_subresource(out, k, subresources[j]);
 		}
@@ -384,8 +398,7 @@ static void add_aggregated_resource(struct buf *out, const struct entry *e)
 	buf_addc(out, ',');
 	add_string(out, "singularResource", k->singular);
 	add_verbs(out, k->verbs);
-	add_strings(out, "shortNames", k->short_names);
-	add_strings(out, "categories", k->categories);
+	add_nicknames(out, e);
 	add_aggregated_subresources(out, e);
 	buf_addc(out, '}');
 }

@@ -327,3 +327,39 @@ def test_kubectl_scales(annals, sets, kubectl_binary):
         assert (done.returncode, sets.get()["spec"]["replicas"]) == (0, number), done.stderr
     refused = annals.kubectl("--namespace", sets.namespace, "scale", "sts/web", "--replicas=9", "--current-replicas=1", binary=kubectl_binary)
     assert refused.returncode != 0 and sets.get()["spec"]["replicas"] == 4
+
+
+# ---- names that kubectl knows it by ----
+
+def test_discovery__one_api_version_has_the_short_name(annals):
+    def entry(door):
+        return next(r for r in annals.get(f"/apis/{door}").json["resources"] if r["name"] == "statefulsets")
+
+    assert (entry(APPS)["shortNames"], entry(APPS)["categories"]) == (["sts"], ["all"])
+    assert "shortNames" not in entry(BETA) and "categories" not in entry(BETA)
+
+
+def test_max_unavailable__is_kept_behind_its_gate(up, namespace, annals):
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "40%"}}
+    path = "/apis/apps/v1/namespaces/default/statefulsets"
+    without = annals.post(path, statefulset(updateStrategy=strategy)).json["spec"]["updateStrategy"]
+    annals.delete(f"{path}/web")
+    assert without == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    gated = up("--feature-gates=MaxUnavailableStatefulSet=true", "--fake-nodes=1")
+    kept = gated.post(path, statefulset(replicas=5, updateStrategy=strategy, podManagementPolicy="Parallel"))
+    assert kept.json["spec"]["updateStrategy"] == {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": "40%"}}
+    assert gated.post(path, statefulset("other")).json["spec"]["updateStrategy"]["rollingUpdate"] == {"partition": 0, "maxUnavailable": 1}
+
+    def pods():
+        return gated.get("/api/v1/namespaces/default/pods?labelSelector=app=web").json["items"]
+
+    def status():
+        return gated.get(f"{path}/web").json["status"]
+
+    processes.retry_until(lambda: status().get("readyReplicas") == 5, "five pods")
+    holding = template(image="j")
+    holding["metadata"]["annotations"] = {"fake-node.annals.dev/ready": "false"}
+    gated.patch(f"{path}/web", {"spec": {"template": holding}}, kind=MERGE)
+    # 40 % of five: two of them are made anew, are not Ready, and so keep the three others up.
+    processes.retry_until(lambda: status().get("updatedReplicas") == 2 and status()["readyReplicas"] == 3, "two are updated")
+    assert sorted(p["metadata"]["name"] for p in pods() if p["spec"]["containers"][0]["image"] == "j") == ["web-3", "web-4"]
