@@ -2,6 +2,7 @@
  * without the generation that belongs to it. */
 #include "api/workload/set_defaults.h"
 
+#include "api/model/feature.h"
 #include "api/model/members.h"
 #include "api/pod/pod_defaults.h"
 #include "api/rules/spec_status.h"
@@ -29,8 +30,12 @@ static struct json *default_strategy(const struct json *given, struct arena *a)
 		strategy = schema_with(&type_set_update_strategy, strategy, "type", json_string(a, STR("RollingUpdate")), a);
 		rolling = rolling ? rolling : json_object(a);
 	}
-	if (rolling && str_is(member_text(strategy, "type"), "RollingUpdate") && !json_gets(rolling, "partition")) {
+	bool has_settings = rolling && str_is(member_text(strategy, "type"), "RollingUpdate");
+	if (has_settings && !json_gets(rolling, "partition")) {
 		rolling = schema_with(&type_set_rolling_update, rolling, "partition", json_int(a, 0), a);
+	}
+	if (has_settings && feature_is_enabled(FEATURE_MAX_UNAVAILABLE_STATEFULSET) && !json_gets(rolling, "maxUnavailable")) {
+		rolling = schema_with(&type_set_rolling_update, rolling, "maxUnavailable", json_int(a, 1), a);
 	}
 	return schema_with(&type_set_update_strategy, strategy, "rollingUpdate", rolling, a);
 }
@@ -129,11 +134,11 @@ static struct json *next_generation(const struct json *spec, const struct json *
 
 /* ---- preparation ---- */
 
-/* The feature gate MaxUnavailableStatefulSet is off: the field is kept only where it is there already. */
+/* While the feature gate MaxUnavailableStatefulSet is off, the field is kept only where it is there already. */
 static struct json *without_max_unavailable(struct json *spec, struct arena *a)
 {
 	struct json *strategy = json_gets(spec, "updateStrategy"), *rolling = json_gets(strategy, "rollingUpdate");
-	if (!json_gets(rolling, "maxUnavailable")) {
+	if (feature_is_enabled(FEATURE_MAX_UNAVAILABLE_STATEFULSET) || !json_gets(rolling, "maxUnavailable")) {
 		return spec;
 	}
 	rolling = schema_with(&type_set_rolling_update, rolling, "maxUnavailable", NULL, a);

@@ -3,6 +3,7 @@
  * that each can say which two do not go together. */
 #include "cli/common/command.h"
 
+#include "api/model/feature.h"
 #include "base/visible.h"
 
 #include <errno.h>
@@ -250,7 +251,9 @@ static int check_gates(struct common_flags *f, struct buf *err)
 		{"MaxUnavailableStatefulSet", &f->max_unavailable},
 		{0},
 	};
-	return feature_gates_set(gates, &f->feature_gates, err);
+	int r = feature_gates_set(gates, &f->feature_gates, err);
+	feature_enable(FEATURE_MAX_UNAVAILABLE_STATEFULSET, f->max_unavailable);
+	return r;
 }
 
 /* ABAC goes with a policy file, and a policy file with ABAC: one without the other would allow less, or more, than it seems. */
