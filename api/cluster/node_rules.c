@@ -73,10 +73,10 @@ void node_prepare_update(struct object *o, const struct object *old, struct aren
 	drop_config(o, a);
 }
 
-void node_merge_status(struct object *stored, const struct object *sent, struct arena *a)
+void node_prepare_status(struct object *o, const struct object *old, struct arena *a)
 {
-	merge_status(stored, sent, a);
-	drop_config(stored, a);
+	(void)old;
+	drop_config(o, a);
 }
 
 /* The taint as Go shows it. */

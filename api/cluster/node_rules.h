@@ -7,7 +7,7 @@
 void node_set_defaults(struct object *o, struct arena *a);
 void node_prepare_create(struct object *o, struct arena *a);
 void node_prepare_update(struct object *o, const struct object *old, struct arena *a);
-void node_merge_status(struct object *stored, const struct object *sent, struct arena *a);
+void node_prepare_status(struct object *o, const struct object *old, struct arena *a);
 void node_validate(const struct object *o, struct field_errors *errors);
 void node_validate_update(const struct object *o, const struct object *old, struct field_errors *errors);
 void node_validate_status(const struct object *o, const struct object *old, struct field_errors *errors);

@@ -189,8 +189,7 @@ static size_t warn(const struct object *o, const struct object *old, struct str 
 }
 
 static const struct subresource subresources[] = {
-	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, node_merge_status, node_validate_status, resets_spec, false, false,
-		NULL},
+	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, merge_status, node_validate_status, resets_spec, false, false, NULL},
 };
 
 static const struct door doors[] = {
@@ -215,6 +214,7 @@ static struct kind node = {
 	.set_defaults = node_set_defaults,
 	.prepare_create = node_prepare_create,
 	.prepare_update = node_prepare_update,
+	.prepare_status = node_prepare_status,
 	.validate = node_validate,
 	.validate_update = node_validate_update,
 	.warn = warn,

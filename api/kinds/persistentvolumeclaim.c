@@ -1,4 +1,5 @@
 /* PersistentVolumeClaim: storage that is asked for; who provides it binds a volume to it. */
+#include "api/cluster/volume_modes.h"
 #include "api/model/kind.h"
 #include "api/model/members.h"
 #include "api/pod/claim_validate.h"
@@ -90,33 +91,11 @@ static void write_capacity(const struct object *o, int64_t now_s, struct buf *ou
 	json_encode_string(out, !is_bound ? STR("") : capacity ? json_text(capacity) : STR("0"));
 }
 
-static bool has_mode(const struct json *modes, const char *mode)
-{
-	const struct json *m;
-	for (uint32_t i = 0; (m = list_item(modes, i)); i++) {
-		if (str_is(json_text(m), mode)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void write_access_modes(const struct object *o, int64_t now_s, struct buf *out)
 {
-	static const char *const names[][2] = {
-		{"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}};
 	(void)now_s;
 	bool is_bound = member_text(spec_of(o), "volumeName").n > 0;
-	struct buf text;
-	buf_init(&text, TEXT_MAX);
-	for (size_t i = 0; is_bound && i < ARRAY_SIZE(names); i++) {
-		if (has_mode(json_gets(status_of(o), "accessModes"), names[i][0])) {
-			buf_adds(&text, text.n ? "," : "");
-			buf_adds(&text, names[i][1]);
-		}
-	}
-	json_encode_string(out, buf_str(&text));
-	buf_done(&text);
+	volume_modes_write(is_bound ? json_gets(status_of(o), "accessModes") : NULL, out);
 }
 
 static void write_class(const struct object *o, int64_t now_s, struct buf *out)

@@ -158,6 +158,8 @@ struct kind {
 	void (*set_defaults)(struct object *o, struct arena *a); /* part of decoding, so ownership sees what it sets */
 	void (*prepare_create)(struct object *o, struct arena *a);
 	void (*prepare_update)(struct object *o, const struct object *old, struct arena *a);
+	/* Instead of prepare_update for what came through the subresource `status`, and was merged. */
+	void (*prepare_status)(struct object *o, const struct object *old, struct arena *a);
 	bool (*bumps_generation)(const struct object *o, const struct object *old);
 	void (*validate)(const struct object *o, struct field_errors *errors);
 	void (*validate_update)(const struct object *o, const struct object *old, struct field_errors *errors);

@@ -15,6 +15,13 @@ static const struct field object_reference_fields[] = {
 	{0},
 };
 
+const struct type type_granular_object_reference = {
+	.kind = TYPE_OBJECT,
+	.go_type = "v1.ObjectReference",
+	.doc = "Names an object, or a part of one.",
+	.fields = object_reference_fields,
+};
+
 const struct type type_object_reference = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.api.core.v1.ObjectReference",

@@ -5,5 +5,7 @@
 #include "api/model/schema.h"
 
 extern const struct type type_object_reference;
+/* Of which each member has an owner of its own. */
+extern const struct type type_granular_object_reference;
 
 #endif

@@ -25,6 +25,7 @@
 
 extern const struct type type_object_field_selector, type_resource_field_selector;
 extern const struct type type_node_selector, type_taint_effect;
+extern const struct type type_host_path_source, type_nfs_source;
 extern const struct type type_gce_persistent_disk_source, type_aws_elastic_block_store_source, type_iscsi_source,
 	type_glusterfs_source, type_rbd_source, type_flex_source, type_cinder_source, type_ceph_fs_source, type_flocker_source,
 	type_fc_source, type_azure_file_source, type_vsphere_virtual_disk_source, type_quobyte_source, type_azure_disk_source,

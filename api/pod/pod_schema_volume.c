@@ -3,7 +3,7 @@
 
 static const struct type type_host_path_type = {.kind = TYPE_STRING, .go_type = "v1.HostPathType"};
 
-static const struct type type_host_path_source = {
+const struct type type_host_path_source = {
 	CORE_OBJECT("HostPathVolumeSource", "A file or folder of the node."),
 	.fields =
 		(const struct field[]){
@@ -70,7 +70,7 @@ static const struct type type_secret_source = {
 		},
 };
 
-static const struct type type_nfs_source = {
+const struct type type_nfs_source = {
 	CORE_OBJECT("NFSVolumeSource", "A folder of an NFS server."),
 	.fields =
 		(const struct field[]){

@@ -15,6 +15,8 @@ struct pod_check {
 	struct map volumes; /* by name */
 };
 
+void check_host_path(const struct pod_check *c, const struct where *at, const struct json *source);
+void check_nfs(const struct pod_check *c, const struct where *at, const struct json *source);
 void check_volumes(const struct pod_check *c, const struct where *at);
 void check_containers(const struct pod_check *c, const struct where *at);
 void check_init_containers(const struct pod_check *c, const struct where *at);
@@ -24,6 +26,8 @@ void check_probes(const struct pod_check *c, const struct where *at, const struc
 void check_resources(const struct pod_check *c, const struct where *at, const struct json *resources);
 void check_field_ref(const struct pod_check *c, const struct where *at, const struct json *ref, bool is_volume);
 void check_resource_ref(const struct pod_check *c, const struct where *at, const struct json *ref, bool is_volume);
+/* Of nodes: all terms, with the values of labels. */
+void check_node_selector(const struct pod_check *c, const struct where *at, const struct json *selector);
 void check_affinity(const struct pod_check *c, const struct where *at);
 void check_tolerations(const struct pod_check *c, const struct where *at);
 void check_spread(const struct pod_check *c, const struct where *at);

@@ -43,24 +43,56 @@ static void check_node_expressions(
 	}
 }
 
-static void check_node_affinity(const struct pod_check *c, const struct where *at, const struct json *affinity)
+/* The only field is the node's name. */
+static void check_node_fields(const struct pod_check *c, const struct where *at, const struct json *expressions)
 {
-	const struct json *required = json_gets(affinity, "requiredDuringSchedulingIgnoredDuringExecution"), *term;
-	const struct json *preferred = json_gets(affinity, "preferredDuringSchedulingIgnoredDuringExecution");
-	const struct json *terms = json_gets(required, "nodeSelectorTerms");
-	const struct where *terms_at = WHERE(WHERE(at, "requiredDuringSchedulingIgnoredDuringExecution"), "nodeSelectorTerms");
-	if (required && !list_item(terms, 0)) {
+	const struct json *expression, *value;
+	for (uint32_t i = 0; (expression = list_item(expressions, i)); i++) {
+		const struct where *item = WHERE_ITEM(at, i), *values_at = WHERE(item, "values");
+		struct str op = member_text(expression, "operator"), key = member_text(expression, "key");
+		if (!str_is(op, "In") && !str_is(op, "NotIn")) {
+			refuse_text(c->errors, WHERE(item, "operator"), op, "not a valid selector operator");
+		} else if (member_count(expression, "values") != 1) {
+			refuse_absent(c->errors, values_at,
+				"must be only one value when `operator` is 'In' or 'NotIn' for node field selector");
+		}
+		if (!str_is(key, "metadata.name")) {
+			refuse_text(c->errors, WHERE(item, "key"), key, "not a valid field selector key");
+			continue;
+		}
+		for (uint32_t k = 0; (value = list_item(json_gets(expression, "values"), k)); k++) {
+			check_text(c->errors, WHERE_ITEM(values_at, k), json_text(value), validate_dns_subdomain);
+		}
+	}
+}
+
+static void check_node_term(const struct pod_check *c, const struct where *at, const struct json *term, bool checks_values)
+{
+	check_node_expressions(c, WHERE(at, "matchExpressions"), json_gets(term, "matchExpressions"), checks_values);
+	check_node_fields(c, WHERE(at, "matchFields"), json_gets(term, "matchFields"));
+}
+
+void check_node_selector(const struct pod_check *c, const struct where *at, const struct json *selector)
+{
+	const struct json *terms = json_gets(selector, "nodeSelectorTerms"), *term;
+	const struct where *terms_at = WHERE(at, "nodeSelectorTerms");
+	if (selector && !list_item(terms, 0)) {
 		refuse_absent(c->errors, terms_at, "must have at least one node selector term");
 	}
 	for (uint32_t i = 0; (term = list_item(terms, i)); i++) {
-		check_node_expressions(
-			c, WHERE(WHERE_ITEM(terms_at, i), "matchExpressions"), json_gets(term, "matchExpressions"), true);
+		check_node_term(c, WHERE_ITEM(terms_at, i), term, true);
 	}
+}
+
+static void check_node_affinity(const struct pod_check *c, const struct where *at, const struct json *affinity)
+{
+	static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
+	const struct json *preferred = json_gets(affinity, "preferredDuringSchedulingIgnoredDuringExecution"), *term;
+	check_node_selector(c, WHERE_NAMED(at, required), json_gets(affinity, required));
 	for (uint32_t i = 0; (term = list_item(preferred, i)); i++) {
 		const struct where *item = WHERE_ITEM(WHERE(at, "preferredDuringSchedulingIgnoredDuringExecution"), i);
 		check_range(c->errors, WHERE(item, "weight"), json_gets(term, "weight"), WEIGHT_RANGE);
-		check_node_expressions(c, WHERE(WHERE(item, "preference"), "matchExpressions"),
-			json_gets(json_gets(term, "preference"), "matchExpressions"), false);
+		check_node_term(c, WHERE(item, "preference"), json_gets(term, "preference"), false);
 	}
 }
 

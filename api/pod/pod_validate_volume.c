@@ -113,7 +113,7 @@ static void check_projected(const struct pod_check *c, const struct where *at, c
 	}
 }
 
-static void check_host_path(const struct pod_check *c, const struct where *at, const struct json *v)
+void check_host_path(const struct pod_check *c, const struct where *at, const struct json *v)
 {
 	static const char *const types[] = {
 		"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket", NULL};
@@ -125,7 +125,7 @@ static void check_host_path(const struct pod_check *c, const struct where *at, c
 	check_choice(c->errors, WHERE(at, "type"), member_text(v, "type"), types, false);
 }
 
-static void check_nfs(const struct pod_check *c, const struct where *at, const struct json *v)
+void check_nfs(const struct pod_check *c, const struct where *at, const struct json *v)
 {
 	struct str path = member_text(v, "path");
 	check_present(c->errors, WHERE(at, "server"), member_text(v, "server"));

@@ -250,6 +250,9 @@ static void update_prepare(struct request *q, struct object *o, const struct obj
 	if (k->prepare_update && !q->route.sub) {
 		k->prepare_update(o, old, q->a);
 	}
+	if (k->prepare_status && q->route.sub && strcmp(q->route.sub->name, "status") == 0) {
+		k->prepare_status(o, old, q->a);
+	}
 	if (!k->keeps_generation && k->bumps_generation && k->bumps_generation(o, old)) {
 		o->meta.generation = old->meta.generation + 1;
 	}

@@ -85,7 +85,7 @@ CASES = {
                table(OWN), status({"addresses": [{"type": "InternalIP", "address": "10.0.0.9"}, {"type": "InternalDNS", "address": "d"}]}),
                status({"addresses": [{"$patch": "replace"}, {"type": "Hostname", "address": "d"}, {"type": "Hostname", "address": "e"}]}),
                merge(f"{OWN}/status", {"status": {"addresses": [{"type": "Hostname", "address": "d"}] * 2}}), status({"capacity": {"cpu": "-1"}}),
-               status({"declaredFeatures": ["b"]}), status({"nodeInfo": {"swap": {"capacity": -1}}}), status({"images": None, "volumesInUse": []}),
+               status({"declaredFeatures": ["b"]}), status({"config": {"error": "x"}}), status({"nodeInfo": {"swap": {"capacity": -1}}}), status({"images": None, "volumesInUse": []}),
                strategic(f"{OWN}/status", {"spec": {"unschedulable": True, "podCIDR": "x"}, "metadata": {"labels": {"s": "t"}}, "status": {"phase": "Pending"}}),
                merge(f"{OWN}/status", {"spec": {"taints": [{"key": "a b", "effect": "x"}]}}), put(f"{OWN}/status", node(status={"phase": "p"})),
                merge(f"{OWN}/status", {"status": None}), get(OWN), delete(f"{OWN}?dryRun=All"), delete(OWN)],

@@ -118,7 +118,7 @@ def without_column_texts(answer):
 
 
 def is_column_text(step, kube, annals):
-    return kube["status"] == annals["status"] == 200 and without_column_texts(kube) == without_column_texts(annals)
+    return kube["status"] == annals["status"] in (200, 201) and without_column_texts(kube) == without_column_texts(annals)
 
 
 def is_other_roles(step, kube, annals):
@@ -180,6 +180,16 @@ def is_without_addresses(step, kube, annals):
     return kube == annals or (isinstance(kube["body"], dict) and "columnDefinitions" in kube["body"] and is_column_text(step, kube, annals))
 
 
+def is_unprotected(step, kube, annals):
+    metadata = {name: value for name, value in kube["body"]["metadata"].items() if name != "finalizers"}
+    return kube["body"]["metadata"].get("finalizers") == ["kubernetes.io/pv-protection"] and {**kube, "body": {**kube["body"], "metadata": metadata}} == annals
+
+
+def is_unwarned(step, kube, annals):
+    headers = {name: values for name, values in kube["headers"].items() if name != "warning"}
+    return all("is deprecated since" in text for text in kube["headers"].get("warning", [])) and {**kube, "headers": headers} == annals
+
+
 GO_TEXT = Deviation("the text is one of Go's parsers, or shows Go's types", is_go_text)
 CLIENTS_MISTAKE = Deviation("500 says the server is broken, and alerts fire on it", is_clients_mistake)
 DATA_BY_VALUE = Deviation("data that means the same may be written back", is_data_by_value)
@@ -200,6 +210,8 @@ UNEXPLAINED = Deviation("there are no roles to name as the reason", is_unexplain
 NO_AUDIENCE = Deviation("tokens are for this server and no other audience", is_without_audience)
 NOT_READY_TAINT = Deviation("nobody here would take the taint off a node that has become ready", is_not_ready)
 ADDRESSES = Deviation("nothing here leads an address or a port of a node to pods, so none is given", is_without_addresses)
+UNPROTECTED = Deviation("nobody here would take the finalizer off, and volumes would never go", is_unprotected)
+OLD_LABELS = Deviation("nobody here looks at labels of nodes", is_unwarned)
 REMEMBERED = Deviation("who wrote through another group still owns what he wrote", is_remembered)
 
 EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES, LATE_REFUSAL, PROTOBUF, OTHER_KINDS, HEALTH_REPORT, BARE_WATCH]

@@ -204,3 +204,23 @@ def test_kubectl__looks_after_nodes(both_of):
     k("describe", "node", name)
     k("drain", name, "--disable-eviction", "--force")
     k("delete", "node", name)
+
+
+def test_kubectl__shows_volumes_and_classes(both_of):
+    """They are everybody's, too."""
+    k = both_of
+    volume, storage = f"volume-{k.namespace}", f"class-{k.namespace}"
+    k("create", "-f", "-", input=json.dumps({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": storage}, "provisioner": "x.io/p",
+                                             "parameters": {"a": "b"}, "mountOptions": ["ro"], "allowedTopologies": [{"matchLabelExpressions": [{"key": "zone", "values": ["a"]}]}]}))
+    k("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume, "finalizers": ["kubernetes.io/pv-protection"]}, "spec": {
+        "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": storage, "csi": {"driver": "d.x", "volumeHandle": "h"},
+        "claimRef": {"namespace": k.namespace, "name": "c"}}}))
+    for resource, name in (("pv", volume), ("sc", storage)):
+        k("get", resource, name, "-o", "wide")
+        k("get", resource, name, "-o", "yaml")
+        k("describe", resource, name)
+        k("label", resource, name, "a=b")
+    k("patch", "pv", volume, "-p", '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}')
+    k("patch", "pv", volume, "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+    k("delete", "pv", volume)
+    k("delete", "sc", storage)

@@ -1,10 +1,12 @@
-/* Nodes and services: what is filled in, decided, refused and shown. tests/cluster compares much more of it with kube-apiserver. */
+/* Nodes, services, volumes and classes of storage: what is filled in, decided, refused and shown. tests/cluster compares much more of it with kube-apiserver. */
 #include "api/model/protobuf.h"
 #include "api/rules/address.h"
 #include "tests/unit/kind_world.h"
 
 #define NODE "/v1/nodes"
 #define SERVICE "/v1/services"
+#define VOLUME "/v1/persistentvolumes"
+#define CLASS "storage.k8s.io/v1/storageclasses"
 
 static const struct json *spec_of(const struct object *o)
 {
@@ -19,7 +21,7 @@ static const struct json *status_of(const struct object *o)
 static void test_types__all_have_numbers_in_protobuf(void **state)
 {
 	(void)state;
-	static const char *const paths[] = {NODE, SERVICE};
+	static const char *const paths[] = {NODE, SERVICE, VOLUME, CLASS};
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		assert_true(protobuf_knows(world_door(paths[i], NULL)->type));
 	}
@@ -65,11 +67,14 @@ static void test_node__changes_its_status_only_through_the_subresource(void **st
 {
 	struct api_world *w = *state;
 	struct object *old = world_decode(w, NODE, "{\"spec\":{\"providerID\":\"p\"},\"status\":{\"phase\":\"old\"}}");
-	struct object *sent = world_decode(w, NODE, "{\"spec\":{\"unschedulable\":true},\"status\":{\"phase\":\"new\"}}");
+	struct object *sent =
+		world_decode(w, NODE, "{\"spec\":{\"unschedulable\":true},\"status\":{\"phase\":\"new\",\"config\":{}}}");
 	struct object *stored = object_copy(old, &w->a);
 	kind_subresource(old->kind, STR("status"))->merge(stored, sent, &w->a);
+	stored->kind->prepare_status(stored, old, &w->a);
 	world_assert_json(w, spec_of(stored), "{\"providerID\":\"p\"}");
 	assert_str(json_text(json_gets(status_of(stored), "phase")), "new");
+	assert_null(json_gets(status_of(stored), "config"));
 	sent->kind->prepare_update(sent, old, &w->a);
 	assert_str(json_text(json_gets(status_of(sent), "phase")), "old");
 }
@@ -267,6 +272,136 @@ static void test_service__columns_and_fields(void **state)
 	assert_selects(w, o, "spec.type", "NodePort");
 }
 
+#define VOLUME_OF(members)                                                                                                \
+	"{\"metadata\":{\"name\":\"v\"},\"spec\":{\"capacity\":{\"storage\":\"1Gi\"},\"accessModes\":[\"ReadWriteOnce\"]" \
+	"," members "}}"
+#define HOST "\"hostPath\":{\"path\":\"/d\"}"
+#define AFFINITY(key)                                                                                   \
+	"\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":[{\"matchExpressions\":[{\"key\":\"" key \
+	"\",\"operator\":\"Exists\"}]}]}}"
+
+static void test_volume__is_born_pending_and_free(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = world_decode(w, VOLUME, VOLUME_OF(HOST));
+	o->meta.creation_timestamp = STR("2020-01-01T00:00:00Z");
+	o->kind->prepare_create(o, &w->a);
+	world_assert_json(w, status_of(o), "{\"phase\":\"Pending\",\"lastPhaseTransitionTime\":\"2020-01-01T00:00:00Z\"}");
+	assert_str(json_text(json_gets(spec_of(o), "persistentVolumeReclaimPolicy")), "Retain");
+	assert_str(json_text(json_gets(spec_of(o), "volumeMode")), "Filesystem");
+	assert_null(o->meta.finalizers);
+}
+
+static void test_volume__says_when_its_phase_changed(void **state)
+{
+	static const struct {
+		const char *before, *after, *time; /* time: empty: that of the change, which is none of the others */
+	} rows[] = {
+		{"{\"phase\":\"A\",\"lastPhaseTransitionTime\":\"2020-01-01T00:00:00Z\"}", "{\"phase\":\"A\"}",
+			"2020-01-01T00:00:00Z"},
+		{"{\"phase\":\"A\",\"lastPhaseTransitionTime\":\"2020-01-01T00:00:00Z\"}",
+			"{\"phase\":\"A\",\"lastPhaseTransitionTime\":\"2021-01-01T00:00:00Z\"}", "2021-01-01T00:00:00Z"},
+		{"{\"phase\":\"A\",\"lastPhaseTransitionTime\":\"2020-01-01T00:00:00Z\"}",
+			"{\"phase\":\"B\",\"lastPhaseTransitionTime\":\"2021-01-01T00:00:00Z\"}", "2021-01-01T00:00:00Z"},
+		{"{\"phase\":\"A\",\"lastPhaseTransitionTime\":\"2020-01-01T00:00:00Z\"}",
+			"{\"phase\":\"B\",\"lastPhaseTransitionTime\":\"2020-01-01T00:00:00Z\"}", ""},
+		{"{\"phase\":\"A\"}", "{\"phase\":\"B\"}", ""},
+		{"{\"phase\":\"A\"}", "{\"phase\":\"A\"}", NULL},
+	};
+	struct api_world *w = *state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct object *old = world_decode(w, VOLUME, arena_printf(&w->a, "{\"status\":%s}", rows[i].before).p);
+		struct object *o = world_decode(w, VOLUME, arena_printf(&w->a, "{\"status\":%s}", rows[i].after).p);
+		o->kind->prepare_status(o, old, &w->a);
+		struct str time = json_text(json_gets(status_of(o), "lastPhaseTransitionTime"));
+		bool is_now = time.n && str_cmp(time, STR("2022-01-01T00:00:00Z")) > 0;
+		assert_true(!rows[i].time ? time.n == 0 : *rows[i].time ? str_is(time, rows[i].time) : is_now);
+	}
+}
+
+static void test_volume__is_refused_for_one_reason(void **state)
+{
+	static const struct invalid_row rows[] = {
+		{VOLUME_OF(HOST), NULL, NULL},
+		{VOLUME_OF("\"mountOptions\":[]"), "spec", "must specify a volume type"},
+		{VOLUME_OF(HOST ",\"nfs\":{}"), "spec.nfs", "may not specify more than 1 volume type"},
+		{VOLUME_OF("\"local\":{\"path\":\"/l\"}"), "spec.nodeAffinity", "Local volume requires node affinity"},
+		{VOLUME_OF("\"local\":{\"path\":\"/l\"}," AFFINITY("a")), NULL, NULL},
+		{VOLUME_OF("\"csi\":{\"driver\":\"D.x\",\"volumeHandle\":\"h\"}"), NULL, NULL},
+		{VOLUME_OF("\"csi\":{\"driver\":\"d.x\"}"), "spec.csi.volumeHandle", ""},
+		{VOLUME_OF("\"hostPath\":{\"path\":\"/./\"},\"persistentVolumeReclaimPolicy\":\"Recycle\""),
+			"spec.persistentVolumeReclaimPolicy", "may not be 'recycle' for a hostPath mount of '/'"},
+		{VOLUME_OF(HOST ",\"volumeAttributesClassName\":\"a\""), "spec.csi",
+			"has to be specified when using volumeAttributesClassName"},
+	};
+	assert_rows(*state, VOLUME, rows, ARRAY_SIZE(rows));
+}
+
+static void test_volume__stays_the_storage_that_it_is(void **state)
+{
+	static const struct invalid_row rows[] = {
+		{VOLUME_OF(HOST "," AFFINITY("beta.kubernetes.io/os")), NULL, NULL},
+		{VOLUME_OF(HOST "," AFFINITY("kubernetes.io/os")), NULL, NULL},
+		{VOLUME_OF(HOST "," AFFINITY("other")), "nodeAffinity",
+			"field is immutable, except for updating from beta label to GA"},
+		{VOLUME_OF("\"hostPath\":{\"path\":\"/e\"}," AFFINITY("beta.kubernetes.io/os")), "spec.persistentvolumesource",
+			"spec.persistentvolumesource is immutable after creation"},
+		{VOLUME_OF(HOST ",\"volumeMode\":\"Block\"," AFFINITY("beta.kubernetes.io/os")), "volumeMode",
+			"field is immutable"},
+	};
+	assert_update_rows(*state, VOLUME, rows[0].object, rows, ARRAY_SIZE(rows));
+}
+
+static void test_volume__columns(void **state)
+{
+	struct api_world *w = *state;
+	struct object *o = world_decode(
+		w, VOLUME, VOLUME_OF(HOST ",\"claimRef\":{\"namespace\":\"n\",\"name\":\"c\"},\"storageClassName\":\"s\""));
+	assert_cell(o, "Capacity", "\"1Gi\"");
+	assert_cell(o, "Access Modes", "\"RWO\"");
+	assert_cell(o, "Reclaim Policy", "\"Retain\"");
+	assert_cell(o, "Claim", "\"n/c\"");
+	assert_cell(o, "StorageClass", "\"s\"");
+	assert_cell(o, "Status", "\"Pending\"");
+}
+
+#define CLASS_OF(members) "{\"metadata\":{\"name\":\"c\"},\"provisioner\":\"p\"" members "}"
+#define TERM(key, values) "{\"matchLabelExpressions\":[{\"key\":\"" key "\",\"values\":[" values "]}]}"
+
+static void test_class__is_refused_for_one_reason(void **state)
+{
+	static const struct invalid_row rows[] = {
+		{CLASS_OF(""), NULL, NULL},
+		{"{\"metadata\":{\"name\":\"c\"}}", "provisioner", ""},
+		{CLASS_OF(",\"reclaimPolicy\":\"Recycle\""), "reclaimPolicy", "supported values: \"Delete\", \"Retain\""},
+		{CLASS_OF(",\"parameters\":{\"\":\"x\"}"), "parameters", "field can not be empty."},
+		{CLASS_OF(",\"allowedTopologies\":[" TERM("a", "\"b\"") "," TERM("a", "\"c\"") "]"), NULL, NULL},
+		{CLASS_OF(",\"allowedTopologies\":[" TERM("a", "\"b\",\"c\"") "," TERM("a", "\"c\",\"b\"") "]"),
+			"allowedTopologies[1].matchLabelExpressions", ""},
+		{CLASS_OF(",\"allowedTopologies\":[" TERM("a", "") "]"), "allowedTopologies[0].matchLabelExpressions[0].values",
+			""},
+	};
+	assert_rows(*state, CLASS, rows, ARRAY_SIZE(rows));
+}
+
+static void test_class__says_once_what_it_makes(void **state)
+{
+	static const struct invalid_row rows[] = {
+		{CLASS_OF(""), NULL, NULL},
+		{CLASS_OF(",\"allowVolumeExpansion\":true,\"mountOptions\":[\"o\"]"), NULL, NULL},
+		{CLASS_OF(",\"parameters\":{\"a\":\"b\"}"), "parameters", "field is immutable"},
+		{CLASS_OF(",\"reclaimPolicy\":\"Retain\""), "reclaimPolicy", "field is immutable"},
+		{CLASS_OF(",\"volumeBindingMode\":\"WaitForFirstConsumer\""), "volumeBindingMode", "field is immutable"},
+	};
+	assert_update_rows(*state, CLASS, rows[0].object, rows, ARRAY_SIZE(rows));
+	struct api_world *w = *state;
+	struct object *o = world_decode(w, CLASS, CLASS_OF(""));
+	assert_cell(o, "Name", "\"c\"");
+	assert_cell(o, "ReclaimPolicy", "\"Delete\"");
+	assert_cell(o, "VolumeBindingMode", "\"Immediate\"");
+	assert_cell(o, "AllowVolumeExpansion", "false");
+}
+
 /* What is said of one address or block; empty: nothing. */
 static struct str said_of(
 	struct api_world *w, const char *text, void (*check)(struct field_errors *, const struct where *, struct str))
@@ -347,6 +482,13 @@ int main(void)
 		API_TEST(test_service__is_refused_for_one_reason),
 		API_TEST(test_service__gets_no_address_later),
 		API_TEST(test_service__columns_and_fields),
+		API_TEST(test_volume__is_born_pending_and_free),
+		API_TEST(test_volume__says_when_its_phase_changed),
+		API_TEST(test_volume__is_refused_for_one_reason),
+		API_TEST(test_volume__stays_the_storage_that_it_is),
+		API_TEST(test_volume__columns),
+		API_TEST(test_class__is_refused_for_one_reason),
+		API_TEST(test_class__says_once_what_it_makes),
 		API_TEST(test_address__has_one_spelling),
 		API_TEST(test_block__ends_where_its_prefix_ends),
 	};

@@ -1,0 +1,14 @@
+/* Persistent volumes: what is filled in, and what must hold. */
+#ifndef API_CLUSTER_VOLUME_RULES_H
+#define API_CLUSTER_VOLUME_RULES_H
+
+#include "api/model/kind.h"
+
+void volume_prepare_create(struct object *o, struct arena *a);
+void volume_prepare_status(struct object *o, const struct object *old, struct arena *a);
+
+void volume_validate(const struct object *o, struct field_errors *errors);
+void volume_validate_update(const struct object *o, const struct object *old, struct field_errors *errors);
+size_t volume_warn(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX]);
+
+#endif
