@@ -280,6 +280,23 @@ static struct json *one_gvk(struct openapi_builder *b, const struct door *door, 
 	return list;
 }
 
+/* A kube-apiserver has these kinds, too. It keeps ours beside its own under another name; with the same kinds in both, client-go, which takes
+ * the whole document as a schema, takes none of it (managedfields.NewGVKParser: "duplicate entry for /v1, Kind=DeleteOptions"). */
+static void put_common_gvks(struct openapi_builder *b, struct json *schema, struct json *gvks)
+{
+	if (b->is_standalone || !b->dialect->is_merged) {
+		put_gvks(b, schema, gvks);
+	}
+}
+
+/* Views are of kinds that are the cluster's (autoscaling/v1 Scale). */
+static bool is_served(const struct openapi_builder *b, const struct kind *kind, const struct door *door)
+{
+	struct str group = str_of(door->group), version = str_of(door->version), resource = str_of(kind->resource);
+
+	return kind_by_resource(group, version, resource, b->is_standalone, NULL) == kind;
+}
+
 struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *kind, const struct door *door)
 {
 	struct json *schema = claim_definition(b, door->definition);
@@ -289,7 +306,7 @@ struct json *openapi_define_kind(struct openapi_builder *b, const struct kind *k
 		if (!door_type(kind, door)->doc) {
 			put_text(b, schema, "description", kind->doc);
 		}
-		put_gvks(b, schema, one_gvk(b, door, kind->kind));
+		(is_served(b, kind, door) ? put_gvks : put_common_gvks)(b, schema, one_gvk(b, door, kind->kind));
 	}
 	return openapi_ref(b, door->definition);
 }
@@ -375,15 +392,6 @@ static struct json *gvks_everywhere(struct openapi_builder *b, const char *kind)
 	}
 	qsort(gvks->items, gvks->n, sizeof(struct json *), gvk_cmp);
 	return gvks;
-}
-
-/* A kube-apiserver has these kinds, too. It keeps ours beside its own under another name; with the same kinds in both, client-go, which takes
- * the whole document as a schema, takes none of it (managedfields.NewGVKParser: "duplicate entry for /v1, Kind=DeleteOptions"). */
-static void put_common_gvks(struct openapi_builder *b, struct json *schema, struct json *gvks)
-{
-	if (b->is_standalone || !b->dialect->is_merged) {
-		put_gvks(b, schema, gvks);
-	}
 }
 
 struct json *openapi_define_options(struct openapi_builder *b)

@@ -276,6 +276,12 @@ def scale(replicas, name="web", **metadata):
     return {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name, **metadata}, "spec": {"replicas": replicas}}
 
 
+def test_discovery__has_the_short_name_once(annals):
+    """What kubectl calls sts, and shows with all, is one of both; behind a kube-apiserver that is its own."""
+    found = {door: [(e.get("shortNames"), e.get("categories")) for e in annals.get(f"/apis/{door}").json["resources"] if e["name"] == "statefulsets"] for door in DOORS}
+    assert found == {APPS: [(["sts"], ["all"])], BETA: [(None, None)]}
+
+
 def test_discovery__names_the_kind_of_the_subresource(annals):
     for door in DOORS:
         resources = {entry["name"]: entry for entry in annals.get(f"/apis/{door}").json["resources"]}

@@ -261,8 +261,8 @@ static void test_openapi__aggregated_document_claims_only_its_own_kinds(void **s
 	openapi_find(&answer, aggregated, STR("/openapi/v2"), STR(""), STR("application/json"));
 	assert_int_equal(json_parse(&document, &f->arena, bytes_str(answer.body), JSON_LIMITS_DEFAULT, &at), 0);
 	assert_true(has_gvks(document, "dev.annals.v1.ControllerRevision"));
-	static const char *const common[] = {
-		"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status"};
+	static const char *const common[] = {"io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
+		"io.k8s.apimachinery.pkg.apis.meta.v1.Status", "io.k8s.api.autoscaling.v1.Scale"};
 	for (size_t i = 0; i < ARRAY_SIZE(common); i++) {
 		assert_true(has_gvks(alone, common[i]));
 		assert_false(has_gvks(document, common[i]));
