@@ -81,8 +81,9 @@ static void make_flags(struct kubectl *k, const struct kubectl_command *c, struc
 		FLAG("revision", OPTION_INT, &k->revision, "N", "The one to begin at."),
 		FLAG("to", OPTION_INT, &k->to, "N", "The one to end at; the newest by default."),
 		FLAG("to-revision", OPTION_INT, &k->to_revision, "N",
-			"The one to go back to; the one before the newest by default."),
-		FLAG("dry-run", OPTION_STRING, &k->dry_run, "none|server", "server: have the server say what would be."),
+			"The one to go back to; by default the one before the newest."),
+		FLAG("dry-run", OPTION_STRING, &k->dry_run, "none|server|client",
+			"server: have the server say what would be; client: say what would be asked of it."),
 	};
 	size_t n = 0;
 	for (size_t i = 0; all[i].name; i++) {
@@ -162,8 +163,8 @@ static int parse_flags(struct kubectl *k, const struct kubectl_command *c, int a
 		kubectl_fail(k, "--output must be text, json or yaml");
 		return misuse(c, &k->err);
 	}
-	if (!is_one_of(k->dry_run, "none", "server", "none")) {
-		kubectl_fail(k, "--dry-run must be none or server");
+	if (!is_one_of(k->dry_run, "none", "server", "client")) {
+		kubectl_fail(k, "--dry-run must be none, server or client");
 		return misuse(c, &k->err);
 	}
 	return -1;

@@ -68,6 +68,7 @@ struct revision {
 	int64_t number;
 	struct str name;
 	const struct json *object;
+	const struct json *data; /* a patch that makes its owner as it was; NULL: it holds none */
 };
 
 struct revisions {
@@ -79,6 +80,9 @@ struct revisions {
 /* Those of k->object, which has been got. 0 or -1; revisions_done() either way. */
 int revisions_list(struct kubectl *k, struct revisions *ret);
 void revisions_done(struct revisions *r);
+const struct revision *revisions_by_name(const struct revisions *r, struct str name); /* or NULL */
+/* The one that says what k->object is now: what its status calls the update, or else the newest. NULL: there is none. */
+const struct revision *revisions_today(const struct kubectl *k, const struct revisions *r);
 /* NULL, with a sentence in k->err. */
 const struct revision *revisions_find(struct kubectl *k, const struct revisions *r, int64_t number);
 

@@ -17,7 +17,7 @@ static void write_diff(struct kubectl *k, const struct revision *from, const str
 		names[i] = arena_printf(&k->arena, STR_FMT " revision %lld (" STR_FMT ")", STR_ARG(owner),
 			(long long)both[i]->number, STR_ARG(both[i]->name));
 		buf_init(&texts[i], DATA_MAX);
-		yaml_from_json_visible(&texts[i], json_gets(both[i]->object, "data"));
+		yaml_from_json_visible(&texts[i], both[i]->data);
 	}
 	line_diff(&k->out, buf_str(&texts[0]), buf_str(&texts[1]), names[0].p, names[1].p);
 	buf_done(&texts[0]);
@@ -34,8 +34,11 @@ static int diff(struct kubectl *k, const struct revisions *revisions)
 	if (!from || !to) {
 		return -1;
 	}
+	if (!from->data || !to->data) {
+		return kubectl_fail(k, "revision %lld has no data", (long long)(from->data ? to : from)->number);
+	}
 	/* As the server makes it (GET .../diff?from=), but of any server's revisions: what is needed is here already. */
-	const struct json *patch = diff_json(json_gets(from->object, "data"), json_gets(to->object, "data"), &k->arena);
+	const struct json *patch = diff_json(from->data, to->data, &k->arena);
 	if (!kubectl_print(k, patch)) {
 		write_diff(k, from, to);
 	}

@@ -10,7 +10,8 @@
 static const struct resource pods = {{"", 0}, {"v1", 2}, {"pods", 4}};
 static const struct resource dependents = {{"annals.dev", 10}, {"v1", 2}, {"dependents", 10}};
 
-/* What a revision is called on the objects made from it: its own name (StatefulSets) or its hash (DaemonSets). */
+/* What a revision is called on the objects made from it: its own name (StatefulSets) or its hash
+ * (DaemonSets). */
 static bool is_label_of(struct str label, const struct revision *r)
 {
 	const struct json *labels = json_gets(json_gets(r->object, "metadata"), "labels");
@@ -104,11 +105,26 @@ static void write_table(struct kubectl *k, const struct revisions *revisions, co
 		row[1] = r->name;
 		row[2] = age_text(&k->arena, r->object);
 		row[3] = str_of(is_live[i] || is_known ? yes_no(is_live[i]) : "<unknown>");
-		row[4] = str_of(yes_no(i + 1 == revisions->n));
+		row[4] = str_of(yes_no(r == revisions_today(k, revisions)));
 		row[5] = cause.n ? cause : STR("<none>");
 	}
 	text_table_write(&t, &k->arena, &k->out);
 	text_table_done(&t);
+}
+
+/* Lists leave out what all of their items have in common; a List of anything must not. */
+static struct json *whole(struct kubectl *k, const struct api_resource *type, const struct json *item)
+{
+	const struct resource *r = &type->resource;
+	struct str version =
+		r->group.n ? arena_printf(&k->arena, STR_FMT "/" STR_FMT, STR_ARG(r->group), STR_ARG(r->version)) : r->version;
+	struct json *ret = json_object(&k->arena);
+	json_add(&k->arena, ret, STR("apiVersion"), json_string(&k->arena, version));
+	json_add(&k->arena, ret, STR("kind"), json_string(&k->arena, type->kind));
+	for (uint32_t i = 0; i < item->n; i++) {
+		json_set(&k->arena, ret, item->members[i].name, item->members[i].value);
+	}
+	return ret;
 }
 
 static int print_history(struct kubectl *k, const struct revisions *revisions)
@@ -116,7 +132,7 @@ static int print_history(struct kubectl *k, const struct revisions *revisions)
 	bool *is_live = mem_array(revisions->n + 1, sizeof(*is_live));
 	struct json *list = json_object(&k->arena), *items = json_array(&k->arena);
 	for (size_t i = 0; i < revisions->n; i++) {
-		json_append(&k->arena, items, (struct json *)(uintptr_t)revisions->v[i].object);
+		json_append(&k->arena, items, whole(k, revisions->type, revisions->v[i].object));
 	}
 	json_add(&k->arena, list, STR("apiVersion"), json_string(&k->arena, STR("v1")));
 	json_add(&k->arena, list, STR("kind"), json_string(&k->arena, STR("List")));
@@ -149,8 +165,9 @@ const struct kubectl_command kubectl_history = {
 	.usage = "TYPE/NAME [flags]",
 	.summary = "the revisions of an object",
 	.description = "Shows the revisions of an object of any kind: the ControllerRevisions that have it as their\n"
-		       "controller, oldest first. LIVE: a pod or a Dependent was made from it. CURRENT: the newest.\n"
-		       "-o json, -o yaml: the revisions themselves.",
+		       "controller, oldest first; of a StatefulSet without any, its PodTemplates. LIVE: a pod or a\n"
+		       "Dependent was made from it. CURRENT: what the object says now. -o json, -o yaml: the\n"
+		       "revisions themselves.",
 	.flags = "",
 	.run = run,
 };

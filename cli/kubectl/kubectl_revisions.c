@@ -1,17 +1,65 @@
-/* A field selector on controller.uid lets annals answer from its index. For apps/v1 there is
- * none, so the namespace's revisions are all read and sifted here. */
+/* A field selector on controller.uid lets annals answer from its index. For apps/v1 there is none,
+ * so the namespace's revisions are all read and sifted here.
+ *
+ * A StatefulSet's controller may keep its revisions in PodTemplates instead (seed 002). Then
+ * there is no ControllerRevision of it. */
 #include "api/model/members.h"
 #include "cli/kubectl/kubectl.h"
 
 #include <stdlib.h>
 
-/* Where revisions may be: annals' own first, whose index answers for one owner; then those of the cluster's own controllers. */
-static const struct {
+#define LABEL_CREATED_BY "created-by-statefulset"
+#define LABEL_GENERATION "statefulset-template-revision"
+
+enum { LABEL_MAX = 63 };
+
+static bool read_controllerrevision(const struct json *object, struct revision *ret, struct arena *a _unused_)
+{
+	const struct json *data = json_gets(object, "data");
+	ret->number = member_int(object, "revision");
+	ret->data = json_is(data, JSON_OBJECT) ? data : NULL;
+	return true;
+}
+
+/* Such a patch as a ControllerRevision of it would hold. */
+static bool read_podtemplate(const struct json *object, struct revision *ret, struct arena *a)
+{
+	const struct json *labels = json_gets(json_gets(object, "metadata"), "labels"), *state = json_gets(object, "template");
+	if (!str_to_int64(member_text(labels, LABEL_GENERATION), &ret->number) || !json_is(state, JSON_OBJECT)) {
+		return false;
+	}
+	struct json *data = json_object(a), *spec = json_object(a), *template = json_copy(a, state);
+	json_set(a, template, STR("$patch"), json_string(a, STR("replace")));
+	json_add(a, spec, STR("template"), template);
+	json_add(a, data, STR("spec"), spec);
+	ret->data = data;
+	return true;
+}
+
+static void select_owner(struct kubectl *k, struct list_options *options)
+{
+	struct str uid = member_text(json_gets(k->object, "metadata"), "uid");
+	options->field_selector = arena_printf(&k->arena, "controller.uid=" STR_FMT, STR_ARG(uid));
+}
+
+static void select_set(struct kubectl *k, struct list_options *options)
+{
+	if (k->target.name.n <= LABEL_MAX) { /* else the label is another one */
+		options->label_selector = arena_printf(&k->arena, LABEL_CREATED_BY "=" STR_FMT, STR_ARG(k->target.name));
+	}
+}
+
+/* Where revisions may be: annals' own first, whose index answers for one owner; then those of
+ * the cluster's own controllers. */
+static const struct place {
 	struct resource resource;
-	bool has_index;
+	const char *kind; /* of owners; NULL: any */
+	void (*select)(struct kubectl *k, struct list_options *options);
+	bool (*read)(const struct json *object, struct revision *ret, struct arena *a);
 } places[] = {
-	{{{"annals.dev", 10}, {"v1", 2}, {"controllerrevisions", 19}}, true},
-	{{{"apps", 4}, {"v1", 2}, {"controllerrevisions", 19}}, false},
+	{{{"annals.dev", 10}, {"v1", 2}, {"controllerrevisions", 19}}, NULL, select_owner, read_controllerrevision},
+	{{{"apps", 4}, {"v1", 2}, {"controllerrevisions", 19}}, NULL, NULL, read_controllerrevision},
+	{{{"", 0}, {"v1", 2}, {"podtemplates", 12}}, "StatefulSet", select_set, read_podtemplate},
 };
 
 static bool is_controlled_by(const struct json *object, struct str uid)
@@ -25,14 +73,15 @@ static bool is_controlled_by(const struct json *object, struct str uid)
 	return false;
 }
 
-static void take_owned(struct revisions *r, struct str uid)
+static void take_owned(struct kubectl *k, struct revisions *r, const struct place *place)
 {
+	struct str uid = member_text(json_gets(k->object, "metadata"), "uid");
 	const struct json *items = json_gets(r->answer.body, "items"), *item;
 	r->v = mem_array(member_count(r->answer.body, "items") + 1, sizeof(*r->v));
 	for (uint32_t i = 0; (item = list_item(items, i)); i++) {
-		if (is_controlled_by(item, uid)) {
-			r->v[r->n++] = (struct revision){
-				member_int(item, "revision"), member_text(json_gets(item, "metadata"), "name"), item};
+		struct revision one = {.name = member_text(json_gets(item, "metadata"), "name"), .object = item};
+		if (is_controlled_by(item, uid) && place->read(item, &one, &k->arena)) {
+			r->v[r->n++] = one;
 		}
 	}
 }
@@ -43,21 +92,25 @@ static int by_number(const void *a, const void *b)
 	return x->number != y->number ? (x->number < y->number ? -1 : 1) : str_cmp(x->name, y->name);
 }
 
-static int list_place(struct kubectl *k, struct revisions *r, size_t place)
+static int list_place(struct kubectl *k, struct revisions *r, const struct place *place)
 {
-	struct str uid = member_text(json_gets(k->object, "metadata"), "uid");
 	const struct target all = {&r->type->resource, str_of(k->ns), STR(""), NULL};
 	struct list_options options = {0};
-	if (places[place].has_index) {
-		options.field_selector = arena_printf(&k->arena, "controller.uid=" STR_FMT, STR_ARG(uid));
+	if (place->select) {
+		place->select(k, &options);
 	}
 	int error = rest_list(k->client, &all, &options, &r->answer);
 	if (error) {
 		return kubectl_refused(k, error, &r->answer);
 	}
-	take_owned(r, uid);
+	take_owned(k, r, place);
 	qsort(r->v, r->n, sizeof(*r->v), by_number);
 	return 0;
+}
+
+static bool may_have(const struct place *place, const struct kubectl *k)
+{
+	return !place->kind || str_is(k->type->kind, place->kind);
 }
 
 int revisions_list(struct kubectl *k, struct revisions *ret)
@@ -67,13 +120,13 @@ int revisions_list(struct kubectl *k, struct revisions *ret)
 	bool is_served = false;
 	for (size_t i = 0; i < ARRAY_SIZE(places) && ret->n == 0; i++) {
 		const struct api_resource *type = discovery_find_resource(&k->discovery, &places[i].resource);
-		if (!type) {
+		if (!type || !may_have(&places[i], k)) {
 			continue;
 		}
 		is_served = true;
 		ret->type = type;
 		ret->v = mem_free(ret->v);
-		if (list_place(k, ret, i)) {
+		if (list_place(k, ret, &places[i])) {
 			return -1;
 		}
 	}
@@ -84,6 +137,22 @@ void revisions_done(struct revisions *r)
 {
 	mem_free(r->v);
 	answer_done(&r->answer);
+}
+
+const struct revision *revisions_by_name(const struct revisions *r, struct str name)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		if (str_eq(r->v[i].name, name)) {
+			return &r->v[i];
+		}
+	}
+	return NULL;
+}
+
+const struct revision *revisions_today(const struct kubectl *k, const struct revisions *r)
+{
+	const struct revision *update = revisions_by_name(r, member_text(json_gets(k->object, "status"), "updateRevision"));
+	return update ? update : r->n ? &r->v[r->n - 1] : NULL;
 }
 
 const struct revision *revisions_find(struct kubectl *k, const struct revisions *r, int64_t number)

@@ -186,7 +186,7 @@ def test_who_uses__names_what_refers_to_a_revision(plugin, annals, namespace):
     (["history", "nothings/x"], 1, 'the server doesn\'t have a resource type "nothings"'),
     (["history", "configmap"], 1, "is not TYPE/NAME"),
     (["history"], 2, "give one object"), (["history", "cm/a", "--to=1"], 2, "to"), (["diff", "cm/a", "-o", "xml"], 2, "--output"),
-    (["undo", "cm/a", "--dry-run=client"], 2, "--dry-run"), (["nothing", "cm/a"], 2, "no command nothing")])
+    (["undo", "cm/a", "--dry-run=never"], 2, "--dry-run"), (["nothing", "cm/a"], 2, "no command nothing")])
 def test_misuse__is_explained(plugin, arguments, status, said):
     done = plugin(*arguments)
     assert done.returncode == status and said in done.stderr, done
