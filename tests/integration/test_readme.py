@@ -114,6 +114,16 @@ def test_histories(started, shell):
     assert (status, json.loads(said)) == (0, [{"op": "replace", "path": "/image", "value": "nginx:1.29"}])
 
 
+def test_rollouts(shell):
+    start_line, tour = blocks("Rollouts without a cluster", "sh")
+    server = start(shell, start_line)
+    status, said = paste(server, shell, tour)
+    assert status == 0, said
+    assert "statefulset.apps/web rolled back" in said
+    assert re.findall(r"^([12]) +<none>$", said, re.MULTILINE) == ["1", "2"], said
+    assert len(re.findall(r"^controllerrevision.apps/web-", said, re.MULTILINE)) == 2, said
+
+
 def test_objects_that_stay(started, shell):
     (commands,) = blocks("Objects that stay while they are in use", "sh")
     (refusal,) = blocks("Objects that stay while they are in use", "text")
