@@ -1,5 +1,7 @@
 """The fake kubelet: pods come up without containers, as their annotations say, in `annals up --fake-nodes` and beside any server."""
 
+import re
+
 import pytest
 
 from processes import BIN, Process, retry_until, run
@@ -88,6 +90,28 @@ def test_nodes_are_there_and_stay_ready(server):
     retry_until(lambda: node_readiness(server).get("fake-2") == "True", "it is looked after, whoever made it")
     assert server.delete(f"{NODES}/fake-2").status == 200
     retry_until(are_ready, "it is not made again")
+
+
+def test_kubectl_waits_for_pods_that_come_up(server, kubectl_binary):
+    def kubectl(*arguments):
+        done = server.kubectl(*arguments, binary=kubectl_binary)
+        assert done.returncode == 0, done
+        return done.stdout
+
+    def await_condition(condition):
+        kubectl("wait", "pod", "web", f"--for=condition={condition}", "--timeout=60s")
+
+    retry_until(lambda: len(node_readiness(server)) == 2, "the nodes are there")
+    kubectl("run", "web", "--image=nginx:1", "--restart=Never")
+    await_condition("Ready")
+    assert re.search(r"^web +1/1 +Running +0 ", kubectl("get", "pods", "--no-headers"), re.M)
+    assert re.findall(r"^(fake-\d) +Ready", kubectl("get", "nodes", "--no-headers"), re.M) == ["fake-0", "fake-1"]
+    kubectl("annotate", "pod", "web", ORDER + "ready=false")
+    await_condition("Ready=false")
+    kubectl("annotate", "pod", "web", ORDER + "ready-")
+    await_condition("Ready")
+    kubectl("delete", "pod", "web", "--grace-period=30", "--timeout=60s")
+    assert server.get(PODS).json["items"] == []
 
 
 def test_pods_of_other_nodes_are_left_alone(server):
@@ -185,6 +209,25 @@ def test_restart_changes_nothing(up):
     assert status(again, "new")["podIP"] not in addresses
     after = versions(again)
     assert {name: after[name] for name in before} == before
+
+
+def writes(server, verb, subresource):
+    """Requests about pods that have changed something."""
+    return sum(int(line.rsplit(" ", 1)[1]) for line in server.get("/metrics").text.splitlines()
+               if line.startswith("apiserver_request_total{") and 'resource="pods"' in line and f'verb="{verb}"' in line and 'code="20' in line
+               and f'subresource="{subresource}"' in line)
+
+
+def test_pod_costs_one_write_for_each_thing_that_happens_to_it(server):
+    n = 100
+    for i in range(n):
+        make_pod(server, f"p{i}", nodeName=f"fake-{i % 2}")
+    retry_until(lambda: len(server.get(f"{PODS}?fieldSelector=status.phase%3DRunning").json["items"]) == n, "all run")
+    assert len({p["status"]["podIP"] for p in server.get(PODS).json["items"]}) == n
+    assert server.delete(PODS).status == 200
+    retry_until(lambda: not server.get(PODS).json["items"], "all are gone")
+    assert writes(server, "PATCH", "status") == n
+    assert writes(server, "DELETE", "") == n + 1
 
 
 def test_beside_a_server_and_not_by_itself(up):
