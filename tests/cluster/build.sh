@@ -1,8 +1,9 @@
 #!/bin/bash
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
 # kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd, etcdctl and etcdutl v3.6.16, helm v3.21.4, kube-storage-version-migrator; and
-# fetches its definitions and cert-manager's. Minutes the first time; what is there in the right version stays. Then the tests written in Go, which
-# client-go, controller-runtime and Kubernetes' own library for revisions are part of, Python's packages, and the tests written in Rust.
+# fetches its definitions and cert-manager's. Minutes the first time; what is there in the right version stays. Then
+# Kubernetes' own tests of StatefulSets, the tests written in Go, which client-go, controller-runtime and Kubernetes' own library for revisions are part of,
+# Python's packages, and the tests written in Rust.
 set -eu
 cd "$(dirname "$0")/peers"
 PEERS=${PEERS:-$HOME/.cache/peers}
@@ -56,6 +57,9 @@ folder_of() { # folder module
 mkdir -p "$PEERS/cert-manager" "$PEERS/migrator"
 cp --no-preserve=mode "$(folder_of cert-manager github.com/cert-manager/cert-manager)"/deploy/crds/cert-manager.io_*.yaml "$PEERS/cert-manager/"
 cp --no-preserve=mode "$(folder_of migrator sigs.k8s.io/kube-storage-version-migrator)"/manifests/*_crd.yaml "$PEERS/migrator/"
+
+# Kubernetes' own tests of StatefulSets.
+upstream/build.sh "$PEERS"
 
 # Tests that are programs: their sources are the project's own, Go sees what has changed.
 cd ../clients

@@ -260,9 +260,9 @@ class Process:
         return found
 
 
-def run(arguments, env=None, input=None, check=False):
+def run(arguments, env=None, input=None, check=False, patience=PATIENCE):
     """A command that ends: subprocess.CompletedProcess with text."""
-    done = subprocess.run([str(argument) for argument in arguments], env=env, input=input, capture_output=True, text=True, timeout=PATIENCE)
+    done = subprocess.run([str(argument) for argument in arguments], env=env, input=input, capture_output=True, text=True, timeout=patience)
     if check and done.returncode:
         raise AssertionError(f"{arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done
