@@ -475,8 +475,13 @@ static bool create_pod(struct pass *p, struct member *m)
 		return fail(p, problem);
 	}
 	enum io_result result = p->io->create_pod(p->ctx, m->pod, &problem);
-	/* A pod of that name is there, which is not ours: it blocks this ordinal and nothing else (seed 001, the third law). */
+	/* It is ours, and the cache has not heard of it. */
+	if (result == IO_CONFLICT) {
+		return fail(p, problem);
+	}
+	/* A pod of that name is there, which is not ours: it blocks this ordinal and nothing else (seed 001, the third law). Upstream does not tell. */
 	if (result == IO_EXISTS) {
+		say_of_pod(p, "Create", m->name, &problem);
 		return fail(p, problem);
 	}
 	if (!own_claims(p, m, &of_claims)) {

@@ -23,6 +23,7 @@ struct pass_io {
 	enum io_result (*create_revision)(void *ctx, const struct json *object, const struct json **ret, struct str *problem);
 	enum io_result (*renumber_revision)(void *ctx, const struct revision *r, int64_t number, struct str *problem);
 	enum io_result (*delete_revision)(void *ctx, const struct revision *r, struct str *problem);
+	/* IO_CONFLICT: the set's own pod of that name is there already. IO_EXISTS: somebody else's. */
 	enum io_result (*create_pod)(void *ctx, const struct json *pod, struct str *problem);
 	enum io_result (*update_pod)(void *ctx, const struct json *pod, struct str *problem); /* as that version */
 	enum io_result (*delete_pod)(void *ctx, const struct member *m, struct str *problem);

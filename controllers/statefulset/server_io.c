@@ -118,12 +118,22 @@ static enum io_result delete_revision(void *ctx, const struct revision *r, struc
 
 /* ---- pods ---- */
 
+static bool is_own_pod(struct sync *y, struct str name)
+{
+	_cleanup_(answer_done) struct answer answer;
+	const struct target t = {.resource = &stateful_pods, .namespace = y->pass.set.owner.ns, .name = name};
+
+	answer_init(&answer);
+	return rest_get_metadata(client_of(y), &t, &answer) == 0 && ownership_is_ours(&y->pass.set.owner, json_gets(answer.body, "metadata"));
+}
+
 static enum io_result create_pod(void *ctx, const struct json *pod, struct str *problem)
 {
 	struct sync *y = ctx;
 
 	count(&y->s->counters, PODS_CREATED);
-	return create(y, &stateful_pods, OWN_PODS, pod, problem);
+	enum io_result result = create(y, &stateful_pods, OWN_PODS, pod, problem);
+	return result == IO_EXISTS && is_own_pod(y, member_text(json_gets(pod, "metadata"), "name")) ? IO_CONFLICT : result;
 }
 
 static enum io_result update_pod(void *ctx, const struct json *pod, struct str *problem)
