@@ -71,7 +71,8 @@ static void request_dispatch(struct request *q)
 
 static unsigned media_allowed(const struct route *r)
 {
-	if (!r->is_resource || !r->kind || r->kind->is_answered) {
+	bool is_action = r->sub && r->action == VERB_CREATE;
+	if (!r->is_resource || !r->kind || r->kind->is_answered || is_action) {
 		return 0;
 	}
 	switch (r->action) {

@@ -1,5 +1,6 @@
 /* Pod: containers that run together on one node. Who runs them tells in `status` what became of them. */
 #include "api/model/kind.h"
+#include "api/pod/binding.h"
 #include "api/pod/pod_columns.h"
 #include "api/pod/pod_rules.h"
 #include "api/pod/pod_schema.h"
@@ -92,6 +93,7 @@ static const struct selectable_field selectable[] = {
 };
 
 static const struct subresource subresources[] = {
+	{.name = "binding", .verbs = VERB_CREATE, .view = &binding_view},
 	{"status", VERB_GET | VERB_UPDATE | VERB_PATCH, pod_merge_status, pod_validate_status, resets_spec, false, false, NULL},
 };
 

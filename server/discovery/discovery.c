@@ -241,12 +241,20 @@ static void add_group(struct buf *out, const struct catalog *c, size_t first, si
 	add_version(out, c->v[first].door);
 }
 
+/* That of a view which is of another group than the object: only then documents name group and version. */
+static const struct door *foreign_door(const struct subresource *s)
+{
+	const struct door *d = s && s->view ? subresource_door(s, NULL) : NULL;
+
+	return d && *d->group ? d : NULL;
+}
+
 static void add_subresource(struct buf *out, const struct kind *k, const struct subresource *s)
 {
 	buf_printf(out, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", k->resource, s->name,
 		k->is_namespaced ? "true" : "false");
-	if (s->view) {
-		const struct door *d = subresource_door(s, NULL);
+	const struct door *d = foreign_door(s);
+	if (d) {
 		add_string(out, "group", d->group);
 		buf_addc(out, ',');
 		add_string(out, "version", d->version);
@@ -356,7 +364,7 @@ static void write_core_versions(struct buf *out, const struct catalog *c, size_t
 /* Group and version only where they are not those of the list. */
 static void add_response_kind(struct buf *out, const struct kind *k, const struct subresource *s)
 {
-	const struct door *d = s && s->view ? subresource_door(s, NULL) : NULL;
+	const struct door *d = foreign_door(s);
 
 	BUF_LITERAL(out, ",\"responseKind\":{");
 	add_string(out, "group", d ? d->group : "");

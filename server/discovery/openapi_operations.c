@@ -60,8 +60,11 @@ static const struct openapi_verb all_namespaces_verbs[] = {
 	{0},
 };
 
+/* And of subresources, which alone can be posted to. */
 static const struct openapi_verb object_verbs[] = {
 	{VERB_GET, "get", "get", "read", "read an object of kind %s", 0, PAYLOAD_NONE, PAYLOAD_OBJECT, false, false},
+	{VERB_CREATE, "post", "post", "create", "create an object of kind %s", PARAMETERS_WRITE, PAYLOAD_OBJECT, PAYLOAD_OBJECT,
+		true, true},
 	{VERB_UPDATE, "put", "put", "replace", "replace an object of kind %s", PARAMETERS_WRITE, PAYLOAD_OBJECT, PAYLOAD_OBJECT,
 		true, false},
 	{VERB_DELETE, "delete", "delete", "delete", "delete an object of kind %s", PARAMETERS_DELETE, PAYLOAD_DELETE_OPTIONS,
@@ -80,7 +83,9 @@ static const struct openapi_verb *const verbs_of_level[] = {
 
 static unsigned path_verbs(const struct openapi_path *p)
 {
-	return p->sub ? p->sub->verbs : p->kind->verbs;
+	unsigned own = p->level == LEVEL_OBJECT ? p->kind->verbs & ~(unsigned)VERB_CREATE : p->kind->verbs;
+
+	return p->sub ? p->sub->verbs : own;
 }
 
 const struct openapi_verb *openapi_next_verb(const struct openapi_path *p, const struct openapi_verb *v)

@@ -169,6 +169,9 @@ static unsigned action_of(const struct route *r)
 					     [METHOD_DELETE] = VERB_DELETE,
 					     [METHOD_OTHER] = 0};
 
+	if (r->sub && r->method == METHOD_POST) {
+		return VERB_CREATE;
+	}
 	if (r->name.n > 0) {
 		return r->is_watch ? (r->method == METHOD_GET ? VERB_WATCH : 0u) : on_object[r->method];
 	}

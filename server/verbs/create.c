@@ -3,6 +3,7 @@
 
 #include "api/rules/validate.h"
 #include "server/request/respond.h"
+#include "server/verbs/act.h"
 #include "server/verbs/reviews.h"
 #include "server/verbs/snapshot.h"
 #include "server/write/write.h"
@@ -97,6 +98,10 @@ static int create_parse(struct request *q, struct creation *c)
 
 void verb_create(struct request *q)
 {
+	if (q->route.sub) {
+		verb_act(q);
+		return;
+	}
 	struct creation *c = arena_new(q->a, struct creation);
 
 	if (create_parse(q, c)) {

@@ -21,6 +21,12 @@ def sysctls(*names, **spec):
     return pod(securityContext={"sysctls": [{"name": name, "value": "1"} for name in names]}, **spec)
 
 
+def bound(name="q", node="n", **members):
+    """A node for the pod."""
+    metadata = {"name": name, **members.pop("metadata", {})}
+    return post(f"{PODS}/{name}/binding{members.pop('query', '')}", {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": {"kind": "Node", "name": node}, **members})
+
+
 def env(source):
     return container(env=[{"name": "a", "valueFrom": source}])
 
@@ -92,6 +98,8 @@ REFUSED = {
         {"key": "a", "tolerationSeconds": 1}, {"key": "a", "operator": "Gt", "value": "1"})]
         + [pod(affinity=affinity) for affinity in (
             {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {}}},
+            *({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": [field]}]}}} for field in (
+                {"key": "metadata.name", "operator": "In", "values": ["n"]}, {"key": "x", "operator": "Exists"}, {"key": "metadata.name", "operator": "In", "values": ["A b", "c"]})),
             selector({"key": "a", "operator": "In"}, {"key": "", "operator": "x"}, {"key": "a", "operator": "Exists", "values": ["a b"]}),
             {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 0, "preference": {}}]}},
             {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}},
@@ -160,6 +168,21 @@ CASES = {
                 *(merge(f"{PODS}/q", {"spec": {"securityContext": security}}, deviates=deviations.GO_DIFFERENCE) for security in (
                     {"sysctls": None}, {"sysctls": [{"name": "-", "value": ""}]}, {"sysctls": [{"name": "kernel.sem", "value": "2"}] * 2})),
                 post(TEMPLATES, template("t", sysctls("bar..", "net.a", hostNetwork=True)["spec"]))],
+    "bindings": [post(PODS, pod(nodeSelector={"a": "b"})), bound(query="?dryRun=All"), get(f"{PODS}/q"), bound("none"), bound(node=""), bound(target={}), bound(target={"kind": "Pod", "name": "x"}),
+                 bound(metadata={"name": "other"}), bound(metadata={"name": ""}), bound(metadata={"namespace": "other"}), bound(kind="Pod"), bound(apiVersion="v2"), bound(spec={}),
+                 bound(query="?fieldValidation=Strict", spec={}), bound(target=5), bound(target={"name": 5}), bound(query="?dryRun=x"), bound(metadata={"uid": "{uid:q}x"}),
+                 bound(metadata={"resourceVersion": "1"}), *gets(f"{PODS}/q/binding", f"{PODS}?fieldSelector=spec.nodeName="), put(f"{PODS}/q/binding", pod()), post(f"{PODS}/q/binding", ""),
+                 post(f"{PODS}/q/binding", {}), post(f"{PODS}/q", pod()), post(f"{PODS}/q/status", pod()),
+                 watch(f"{PODS}?resourceVersion=0", [bound(metadata={"uid": "{uid:q}", "resourceVersion": "{rv:q}", "annotations": {"x": "y", "a": "b"}, "labels": {"l": "m"}})]),
+                 get(f"{PODS}/q"), bound(), bound(node="m"), get(f"{PODS}?fieldSelector=spec.nodeName=n"), merge(f"{PODS}/q", {"spec": {"nodeName": "m"}}, deviates=deviations.GO_DIFFERENCE),
+                 delete(f"{PODS}/q"), bound(), delete(f"{PODS}/q?gracePeriodSeconds=0"), bound(),
+                 post(PODS, pod("gated", schedulingGates=[{"name": "x.io/g"}])), bound("gated"), merge(f"{PODS}/gated", {"spec": {"schedulingGates": None}}), bound("gated"), get(f"{PODS}/gated"),
+                 post(PODS, pod("full", nodeName="n")), bound("full"), post(PODS, pod("seen")),
+                 strategic(f"{PODS}/seen/status", {"status": {"nominatedNodeName": "m", "conditions": [
+                     {"type": "Ready", "status": "False"}, {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "m"}]}}),
+                 merge(f"{PODS}/seen", {"metadata": {"labels": {"l": "old", "k": "kept"}}}), bound("seen", metadata={"labels": {"l": "new"}}), get(f"{PODS}/seen"),
+                 post(PODS, pod("true")), strategic(f"{PODS}/true/status", {"status": {"conditions": [{"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}),
+                 bound("true"), get(f"{PODS}/true")],
     "deletion-seen": [post(PODS, pod("u")), post(PODS, pod("n", nodeName="node1")), post(PODS, pod("f", nodeName="node1")), post(PODS, pod("c")),
                       merge(f"{PODS}/f", {"metadata": {"finalizers": ["x.io/y"]}}),
                       watch(f"{PODS}?resourceVersion=0", [

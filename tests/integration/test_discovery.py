@@ -140,7 +140,7 @@ def test_openapi_describes_exactly_what_is_served(annals):
                 assert annals.get(path + "?timeoutSeconds=1").status == 200, path
         for resource in annals.get(root(group_version)).json["resources"]:
             name, _, subresource = resource["name"].partition("/")
-            one = "" if resource["verbs"] == ["create"] else "/{name}"
+            one = "" if resource["verbs"] == ["create"] and not subresource else "/{name}"
             where = root(group_version) + ("/namespaces/{namespace}" if resource["namespaced"] else "") + f"/{name}{one}"
             assert where + ("/" + subresource if subresource else "") in paths
 

@@ -1,5 +1,6 @@
 """Pods, templates of pods and claims as kubectl's users meet them. What kube-apiserver answers is compared in tests/cluster."""
 
+import concurrent.futures
 import json
 
 import pytest
@@ -126,3 +127,22 @@ def test_claim__waits_for_whoever_uses_it(k, annals):
     assert k("get", "pvc", "--no-headers").split()[:2] == ["data", "Terminating"]
     k("patch", "pvc", "data", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     assert annals.get(f"{k.path}/persistentvolumeclaims/data").status == 404
+
+
+def test_binding__one_of_several_schedulers_wins(annals, namespace):
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    assert annals.post(path, pod).status == 201
+    nodes = [f"node{n}" for n in range(8)]
+
+    def bind(node):
+        return annals.post(f"{path}/p/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"kind": "Node", "name": node}})
+
+    with concurrent.futures.ThreadPoolExecutor(len(nodes)) as pool:
+        answers = dict(zip(nodes, pool.map(bind, nodes)))
+    winners = [node for node, answer in answers.items() if answer.status == 201]
+    assert len(winners) == 1
+    assert annals.get(f"{path}/p").json["spec"]["nodeName"] == winners[0]
+    for node in set(nodes) - set(winners):
+        assert (answers[node].status, answers[node].json["details"]["name"]) == (409, "p")
+        assert f'pod p is already assigned to node "{winners[0]}"' in answers[node].json["message"]

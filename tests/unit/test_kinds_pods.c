@@ -45,6 +45,7 @@ static void test_types__all_have_numbers_in_protobuf(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		assert_true(protobuf_knows(world_door(paths[i], NULL)->type));
 	}
+	assert_true(protobuf_knows(kind_subresource(world_door(POD, NULL), STR("binding"))->view->kind->type));
 }
 
 static void test_template__is_filled_in_as_its_pods_would_be(void **state)
@@ -468,6 +469,67 @@ static void test_claim__grows_once_it_is_bound(void **state)
 	assert_cell(world_decode(w, CLAIM, CLAIM_OF("1Gi", BOUND)), "Capacity", "\"1Gi\"");
 }
 
+/* What the binding does to the pod; NULL: why it may not. */
+static struct object *bound(struct api_world *w, const char *pod, const char *binding, struct str *ret_why)
+{
+	const struct view *view = kind_subresource(world_door(POD, NULL), STR("binding"))->view;
+	struct object *o = world_decode(w, POD, pod), *sent;
+	struct json *json;
+	struct str reason;
+	size_t at;
+	assert_int_equal(json_parse(&json, &w->a, str_of(binding), (struct json_limits){16, 4096}, &at), 0);
+	assert_int_equal(object_decode(&sent, view->kind, &view->kind->doors[0], json, NULL, &w->a, NULL, &reason), 0);
+	*ret_why = view->refuse(o, &w->a);
+	if (ret_why->n) {
+		return NULL;
+	}
+	view->take(o, sent, &w->a);
+	return o;
+}
+
+#define BINDING                                                                                                           \
+	"{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"p\",\"labels\":{\"b\":\"2\",\"c\":\"3\"}}," \
+	"\"target\":{\"name\":\"n\"}}"
+
+static void test_pod__gets_its_node_by_a_binding(void **state)
+{
+	struct api_world *w = *state;
+	struct str why;
+	struct object *o = bound(w,
+		"{\"metadata\":{\"name\":\"p\",\"labels\":{\"a\":\"1\",\"b\":\"old\"}},\"status\":{\"nominatedNodeName\":\"m\","
+		"\"conditions\":["
+		"{\"type\":\"Ready\",\"status\":\"False\"},{\"type\":\"PodScheduled\",\"status\":\"True\",\"reason\":\"r\","
+		"\"lastProbeTime\":null,"
+		"\"lastTransitionTime\":\"2020-01-01T00:00:00Z\"}]}}",
+		BINDING, &why);
+	assert_str(json_text(json_gets(spec_of(o), "nodeName")), "n");
+	assert_null(json_gets(status_of(o), "nominatedNodeName"));
+	world_assert_json(w, o->meta.labels, "{\"a\":\"1\",\"b\":\"2\",\"c\":\"3\"}");
+	assert_null(o->meta.annotations);
+	world_assert_json(w, json_gets(status_of(o), "conditions")->items[1],
+		"{\"type\":\"PodScheduled\",\"status\":\"True\",\"lastProbeTime\":null,\"lastTransitionTime\":\"2020-01-01T00:"
+		"00:00Z\"}");
+	o = bound(w, "{\"metadata\":{\"name\":\"p\"}}", BINDING, &why);
+	assert_int_equal(json_gets(status_of(o), "conditions")->n, 1);
+}
+
+static void test_pod__is_not_bound_when_it_has_a_node_or_waits_or_goes(void **state)
+{
+	static const char *const rows[][2] = {
+		{"{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"m\"}}", "pod p is already assigned to node \"m\""},
+		{"{\"metadata\":{\"name\":\"p\"},\"spec\":{\"schedulingGates\":[{\"name\":\"g\"}]}}",
+			"pod p has non-empty .spec.schedulingGates"},
+		{"{\"metadata\":{\"name\":\"p\",\"deletionTimestamp\":\"2020-01-01T00:00:00Z\"}}",
+			"pod p is being deleted, cannot be assigned to a host"},
+	};
+	struct api_world *w = *state;
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct str why;
+		assert_null(bound(w, rows[i][0], BINDING, &why));
+		assert_str(why, rows[i][1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,6 +550,8 @@ int main(void)
 		API_TEST(test_pod__settings_from_before_stay),
 		API_TEST(test_pod__what_may_change),
 		API_TEST(test_pod__columns),
+		API_TEST(test_pod__gets_its_node_by_a_binding),
+		API_TEST(test_pod__is_not_bound_when_it_has_a_node_or_waits_or_goes),
 		API_TEST(test_claim__is_born_pending_and_protected),
 		API_TEST(test_claim__one_pod_alone_shares_with_nobody),
 		API_TEST(test_claim__grows_once_it_is_bound),
