@@ -5,9 +5,6 @@
 #include "api/model/members.h"
 #include "api/select/selector.h"
 
-/* `<` is six bytes in data: nothing that a server has accepted comes to this. */
-enum { DATA_MAX = 64 << 20 /* bytes */ };
-
 static bool matches(const struct history_owner *o, const struct json *object)
 {
 	if (!json_is(o->selector, JSON_OBJECT)) {
@@ -51,11 +48,11 @@ static struct json *data_of(const struct json *state, struct str *ret_text, stru
 	struct buf text;
 	struct json *data = NULL;
 	size_t at;
-	buf_init(&text, DATA_MAX);
+	buf_init(&text, HISTORY_DATA_MAX);
 	history_data_write(state, &text);
 	if (!text.is_over) {
 		*ret_text = arena_dup(a, buf_str(&text));
-		if (json_parse(&data, a, *ret_text, (struct json_limits){.depth = 1024, .values = SIZE_MAX}, &at)) {
+		if (json_parse(&data, a, *ret_text, HISTORY_DATA_LIMITS, &at)) {
 			data = NULL;
 		}
 	}

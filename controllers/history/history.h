@@ -37,8 +37,8 @@ struct history_owner {
 	int64_t collisions; /* status.collisionCount */
 	/* Of revisions to create: the door they go through. Empty: apps/v1, v1. */
 	struct str revision_api_version;
-	/* A copy with what the kind's defaults fill in, and amounts in one spelling; NULL when
-	 * it is no such state. */
+	/* The state with what the kind's defaults fill in, and amounts in one spelling; NULL when
+	 * it is no such state. What it is given nobody else holds: it may be changed in place. */
 	struct json *(*normal)(const struct json *state, struct arena *a);
 };
 

@@ -95,9 +95,26 @@ bool history_look_equal(const struct json *a, const struct json *b)
 	return a && b && is_equal(&(struct comparison){.is_presence_seen = false}, a, b);
 }
 
+/* Of its own nodes: defaults are often filled in where a list stands, and this one may be in a
+ * cache that others read. */
+static struct json *copy_of(const struct json *state, struct arena *a)
+{
+	_cleanup_(buf_done) struct buf text;
+	struct json *copy;
+	size_t at;
+	buf_init(&text, HISTORY_DATA_MAX);
+	bool is_copied =
+		json_encode(&text, state) && !json_parse(&copy, a, arena_dup(a, buf_str(&text)), HISTORY_DATA_LIMITS, &at);
+	return is_copied ? copy : NULL;
+}
+
 static const struct json *normal_of(const struct history_owner *o, const struct json *state, struct arena *a)
 {
-	return o->normal ? o->normal(state, a) : state;
+	if (!o->normal) {
+		return state;
+	}
+	struct json *copy = copy_of(state, a);
+	return copy ? o->normal(copy, a) : NULL;
 }
 
 bool history_sample_equals(struct history_sample *s, const struct json *state)

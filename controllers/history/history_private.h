@@ -4,6 +4,10 @@
 
 #include "controllers/history/history.h"
 
+/* `<` is six bytes in data: nothing that a server has accepted comes to this. */
+enum { HISTORY_DATA_MAX = 64 << 20 /* bytes */ };
+#define HISTORY_DATA_LIMITS ((struct json_limits){.depth = 1024, .values = SIZE_MAX})
+
 /* The members of an object sorted by name, of equal names the last; mem_free() them. */
 struct history_member {
 	struct str name;

@@ -3,6 +3,8 @@
 
 #include "tests/unit/history_world.h"
 
+#include "api/pod/pod_defaults.h"
+
 static bool are_equal(const char *x, const char *y)
 {
 	struct history_world w;
@@ -108,6 +110,103 @@ static void test_states__that_cannot_be_read_equal_nothing(void **state _unused_
 	world_done(&w);
 }
 
+/* A cache has the state, and other threads read it. */
+static struct json *normal_in_place(const struct json *state, struct arena *a)
+{
+	struct json *list = json_gets(state, "list");
+	list->items[0] = json_string(a, STR("filled in"));
+	return (struct json *)(uintptr_t)state;
+}
+
+static void test_states__stay_as_they_were_given(void **state _unused_)
+{
+	struct history_world w;
+	world_init(&w, &carrier_podtemplates, "web");
+	const struct json *s = parsed(&w.arena, "{\"list\":[1]}"), *t = parsed(&w.arena, "{\"list\":[2]}");
+	w.owner.normal = normal_in_place;
+	assert_true(history_equal_states(&w.owner, s, t, &w.arena));
+	assert_true(json_equal(s, parsed(&w.arena, "{\"list\":[1]}")));
+	assert_true(json_equal(t, parsed(&w.arena, "{\"list\":[2]}")));
+	world_done(&w);
+}
+
+/* ---- templates of pods, with the defaults that the server has ---- */
+
+static struct json *normal_template(const struct json *template, struct arena *a)
+{
+	struct json *normal, *spec;
+	struct str problem;
+	if (schema_decode(&normal, &type_pod_template_spec, template, a, NULL, &problem)) {
+		return NULL;
+	}
+	spec = json_gets(normal, "spec");
+	return spec ? schema_with(&type_pod_template_spec, normal, "spec", pod_spec_defaults(spec, a), a) : normal;
+}
+
+static bool are_templates_equal(const char *x, const char *y)
+{
+	struct history_world w;
+	world_init(&w, &carrier_controllerrevisions, "web");
+	w.owner.normal = normal_template;
+	bool is_equal = history_equal_states(&w.owner, parsed(&w.arena, x), parsed(&w.arena, y), &w.arena);
+	world_done(&w);
+	return is_equal;
+}
+
+#define POD(container, members) "{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i:1\"" container "}]" members "}}"
+#define TERM(members)                                                                                                   \
+	POD("",                                                                                                         \
+		",\"affinity\":{\"podAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{\"topologyKey\":" \
+		"\"t\"" members "}]}}")
+
+/* H40, H42: none of these restarts a pod. */
+static void test_templates__are_equal_whoever_has_written_them(void **state _unused_)
+{
+	static const struct pair cases[] = {
+		/* as sets were shown up to 1.33, and with all that a server fills in */
+		{POD("", ""),
+			"{\"metadata\":{\"creationTimestamp\":null},\"spec\":{\"containers\":[{\"image\":\"i:1\",\"name\":"
+			"\"c\","
+			"\"imagePullPolicy\":\"IfNotPresent\",\"resources\":{},\"terminationMessagePath\":\"/dev/"
+			"termination-log\","
+			"\"terminationMessagePolicy\":\"File\"}],\"dnsPolicy\":\"ClusterFirst\",\"restartPolicy\":\"Always\","
+			"\"schedulerName\":\"default-scheduler\",\"securityContext\":{},\"terminationGracePeriodSeconds\":30}"
+			"}"},
+		{POD(",\"resources\":{\"limits\":{\"cpu\":\"1000m\"},\"requests\":{\"cpu\":\"1000m\"}}", ""),
+			POD(",\"resources\":{\"limits\":{\"cpu\":\"1\"},\"requests\":{\"cpu\":1}}", "")},
+		{POD(",\"ports\":[{\"containerPort\":80}]", ""),
+			POD(",\"ports\":[{\"containerPort\":80,\"protocol\":\"TCP\"}]", "")},
+		{POD(",\"env\":[{\"name\":\"A\",\"value\":\"\"}]", ""), POD(",\"env\":[{\"name\":\"A\"}]", "")},
+		{POD("", ",\"volumes\":[{\"name\":\"v\"}]"), POD("", ",\"volumes\":[{\"name\":\"v\",\"emptyDir\":{}}]")},
+		{POD("", ",\"nodeSelector\":{},\"tolerations\":[],\"affinity\":{}"), POD("", "")},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (!are_templates_equal(cases[i].a, cases[i].b)) {
+			fail_msg("should be equal: %s and %s", cases[i].a, cases[i].b);
+		}
+	}
+}
+
+static void test_templates__differ_where_pods_would(void **state _unused_)
+{
+	static const struct pair cases[] = {
+		{POD(",\"resources\":{\"requests\":{\"cpu\":\"1\"}}", ""),
+			POD(",\"resources\":{\"requests\":{\"cpu\":\"1001m\"}}", "")},
+		{POD("", ",\"terminationGracePeriodSeconds\":0"), POD("", "")},
+		{POD(",\"env\":[{\"name\":\"A\"},{\"name\":\"B\"}]", ""),
+			POD(",\"env\":[{\"name\":\"B\"},{\"name\":\"A\"}]", "")},
+		{POD(",\"securityContext\":{\"runAsUser\":0}", ""), POD("", "")},
+		{POD(",\"securityContext\":{\"seLinuxOptions\":{}}", ""), POD("", "")},
+		{TERM(",\"labelSelector\":{}"), TERM("")},
+		{TERM(",\"namespaceSelector\":{}"), TERM("")},
+	};
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (are_templates_equal(cases[i].a, cases[i].b)) {
+			fail_msg("should differ: %s and %s", cases[i].a, cases[i].b);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +214,9 @@ int main(void)
 		TEST(test_states__differ_by_value),
 		TEST(test_selectors__that_are_there_are_compared_by_value),
 		TEST(test_states__that_cannot_be_read_equal_nothing),
+		TEST(test_states__stay_as_they_were_given),
+		TEST(test_templates__are_equal_whoever_has_written_them),
+		TEST(test_templates__differ_where_pods_would),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
