@@ -19,6 +19,7 @@ enum {
 	WORKERS = 4,
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
+	TOLD_AFTER = 8, /* failures, which is after a second */
 	SCRATCH_MAX = 64 << 20,
 	PATCH_MAX = 16 << 20,
 	KEY_MAX = 4096,
@@ -135,13 +136,11 @@ static bool is_settled(int error, const struct answer *answer)
 	return !error || answer_is(answer, 404, NULL) || answer_is(answer, 409, NULL);
 }
 
-static bool bind_pod(struct kubelet *k, struct arena *a, const struct target *t, const struct item *pod)
+static bool bind_pod(struct kubelet *k, struct arena *a, const struct target *t, const struct item *pod, struct answer *answer)
 {
 	struct target binding = *t;
 	struct json *body = json_object(a), *meta = json_object(a), *node = json_object(a);
 	char name[NODE_NAME_SIZE];
-	_cleanup_(answer_done) struct answer answer;
-	answer_init(&answer);
 	fake_node_name(name, atomic_fetch_add(&k->next_node, 1) % k->n_nodes);
 	binding.subresource = "binding";
 	json_add(a, body, STR("apiVersion"), json_string(a, STR("v1")));
@@ -154,23 +153,21 @@ static bool bind_pod(struct kubelet *k, struct arena *a, const struct target *t,
 	json_add(a, node, STR("apiVersion"), json_string(a, STR("v1")));
 	json_add(a, node, STR("kind"), json_string(a, STR("Node")));
 	json_add(a, node, STR("name"), json_string(a, str_of(name)));
-	int error = rest_create(k->env->client, &binding, body, &answer);
-	if (answer_is(&answer, 404, NULL) &&
-		str_starts(answer.message, STR("the server could not find the requested resource"))) {
+	int error = rest_create(k->env->client, &binding, body, answer);
+	if (answer_is(answer, 404, NULL) && str_starts(answer->message, STR("the server could not find the requested resource"))) {
 		atomic_store(&k->has_no_bindings, true);
 		return false;
 	}
-	return is_settled(error, &answer);
+	return is_settled(error, answer);
 }
 
 /* A merge patch replaces lists; the version that was looked at makes sure that nothing of others is lost with that. */
-static bool report(struct kubelet *k, struct arena *a, const struct target *t, const struct item *item, struct json *changes)
+static bool report(struct kubelet *k, struct arena *a, const struct target *t, const struct item *item, struct json *changes,
+	struct answer *answer)
 {
 	struct target status = *t;
 	struct json *patch = json_object(a), *meta = json_object(a);
 	_cleanup_(buf_done) struct buf text;
-	_cleanup_(answer_done) struct answer answer;
-	answer_init(&answer);
 	buf_init(&text, PATCH_MAX);
 	status.subresource = "status";
 	json_add(a, patch, STR("metadata"), meta);
@@ -178,29 +175,28 @@ static bool report(struct kubelet *k, struct arena *a, const struct target *t, c
 	json_add(a, meta, STR("resourceVersion"), json_gets(item_meta(item), "resourceVersion"));
 	json_add(a, patch, STR("status"), changes);
 	return json_encode(&text, patch) &&
-		is_settled(rest_patch(k->env->client, &status, PATCH_MERGE, buf_str(&text), &answer), &answer);
+		is_settled(rest_patch(k->env->client, &status, PATCH_MERGE, buf_str(&text), answer), answer);
 }
 
-static bool remove_pod(struct kubelet *k, const struct target *t, const struct item *pod)
+static bool remove_pod(struct kubelet *k, const struct target *t, const struct item *pod, struct answer *answer)
 {
 	const struct delete_options options = {.uid = pod->uid, .grace_s = 0};
-	_cleanup_(answer_done) struct answer answer;
-	answer_init(&answer);
-	return is_settled(rest_delete(k->env->client, t, &options, &answer), &answer);
+	return is_settled(rest_delete(k->env->client, t, &options, answer), answer);
 }
 
 /* ---- one pod ---- */
 
-static bool carry_out(struct kubelet *k, struct arena *a, const struct item *pod, const struct kubelet_plan *plan)
+static bool carry_out(
+	struct kubelet *k, struct arena *a, const struct item *pod, const struct kubelet_plan *plan, struct answer *answer)
 {
 	const struct target t = {.resource = &pods, .namespace = pod->namespace, .name = pod->name};
 	switch (plan->step) {
 	case KUBELET_BIND:
-		return bind_pod(k, a, &t, pod);
+		return bind_pod(k, a, &t, pod, answer);
 	case KUBELET_REPORT:
-		return report(k, a, &t, pod, plan->status);
+		return report(k, a, &t, pod, plan->status, answer);
 	case KUBELET_REMOVE:
-		return remove_pod(k, &t, pod);
+		return remove_pod(k, &t, pod, answer);
 	case KUBELET_NOTHING:
 		break;
 	}
@@ -208,7 +204,7 @@ static bool carry_out(struct kubelet *k, struct arena *a, const struct item *pod
 }
 
 /* True: nothing is left to be done until something changes. Before all pods are known nobody knows which addresses are free. */
-static bool look_at_pod(struct kubelet *k, struct str key, struct str ns, struct str name)
+static bool look_at_pod(struct kubelet *k, struct str key, struct str ns, struct str name, struct answer *answer)
 {
 	_cleanup_(item_unrefp) struct item *pod = informer_get(k->pods, ns, name);
 	_cleanup_(arena_done) struct arena a;
@@ -224,20 +220,18 @@ static bool look_at_pod(struct kubelet *k, struct str key, struct str ns, struct
 	if (plan.wait_ms >= 0) {
 		workqueue_add_after(k->queue, key, plan.wait_ms);
 	}
-	return carry_out(k, &a, pod, &plan);
+	return carry_out(k, &a, pod, &plan, answer);
 }
 
 /* ---- one node ---- */
 
-static bool register_node(struct kubelet *k, struct arena *a, uint32_t index)
+static bool register_node(struct kubelet *k, struct arena *a, uint32_t index, struct answer *answer)
 {
 	const struct target t = {.resource = &nodes};
-	_cleanup_(answer_done) struct answer answer;
-	answer_init(&answer);
-	return is_settled(rest_create(k->env->client, &t, fake_node(a, index, now(a)), &answer), &answer);
+	return is_settled(rest_create(k->env->client, &t, fake_node(a, index, now(a)), answer), answer);
 }
 
-static bool look_at_node(struct kubelet *k, struct str name)
+static bool look_at_node(struct kubelet *k, struct str name, struct answer *answer)
 {
 	_cleanup_(item_unrefp) struct item *node = informer_get(k->nodes, STR(""), name);
 	_cleanup_(arena_done) struct arena a;
@@ -248,20 +242,36 @@ static bool look_at_node(struct kubelet *k, struct str name)
 		return false;
 	}
 	if (!node) {
-		return index >= k->n_nodes || register_node(k, &a, (uint32_t)index);
+		return index >= k->n_nodes || register_node(k, &a, (uint32_t)index, answer);
 	}
 	struct json *changes = fake_node_status(&a, node->object, now(&a));
-	return !changes || report(k, &a, &t, node, changes);
+	return !changes || report(k, &a, &t, node, changes, answer);
+}
+
+/* ---- work ---- */
+
+/* Once for each object, and only of what goes on: a server that restarts refuses for a moment. */
+static void complain(struct kubelet *k, struct str key, const struct answer *answer)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, KEY_MAX);
+	if (workqueue_failures(k->queue, key) == TOLD_AFTER && answer->code) {
+		buf_printf(&text, STR_FMT ": " STR_FMT "; trying again", STR_ARG(key), STR_ARG(answer->message));
+		notice(k, true, buf_str(&text));
+	}
 }
 
 static void work(void *ctx, struct str key)
 {
 	struct kubelet *k = ctx;
 	struct str ns, name;
-	if (str_cut(key, '/', &ns, &name) ? look_at_pod(k, key, ns, name) : look_at_node(k, key)) {
+	_cleanup_(answer_done) struct answer answer;
+	answer_init(&answer);
+	if (str_cut(key, '/', &ns, &name) ? look_at_pod(k, key, ns, name, &answer) : look_at_node(k, key, &answer)) {
 		workqueue_forget(k->queue, key);
 	} else {
 		workqueue_retry(k->queue, key);
+		complain(k, key, &answer);
 	}
 }
 

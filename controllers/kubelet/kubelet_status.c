@@ -219,15 +219,18 @@ static struct verdict ready(const struct writing *w)
 {
 	const struct json *gates = json_gets(w->spec, "readinessGates"), *gate;
 	struct verdict v = containers_ready(w);
+	struct map there;
+	list_index(&there, json_gets(w->old, "conditions"), "type");
 	for (uint32_t i = 0; v.is_true && (gate = list_item(gates, i)); i++) {
 		struct str type = member_text(gate, "conditionType");
-		const struct json *c = find(json_gets(w->old, "conditions"), "type", type);
+		const struct json *c = map_get(&there, type);
 		if (!str_is(member_text(c, "status"), "True")) {
 			v = (struct verdict){false, STR("ReadinessGatesNotReady"),
-				arena_printf(w->a, "corresponding condition of pod readiness gate \"" STR_FMT "\" %s",
-					STR_ARG(type), c ? "is not True." : "does not exist.")};
+				arena_printf(w->a, "corresponding condition of pod readiness gate \"" STR_FMT "\" %s", STR_ARG(type),
+					c ? "is not True." : "does not exist.")};
 		}
 	}
+	map_done(&there);
 	return v;
 }
 

@@ -1,5 +1,6 @@
 """The fake kubelet: pods come up without containers, as their annotations say, in `annals up --fake-nodes` and beside any server."""
 
+import json
 import re
 
 import pytest
@@ -10,6 +11,16 @@ PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
 CONTAINERS = [{"name": "c", "image": "registry.example/i:1"}]
 ORDER = "fake-node.annals.dev/"
+
+
+WATCHER = """\
+apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "{url}", certificate-authority: {ca}}}}}]
+users: [{{name: u, user: {{token: watcher-token}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
 
 
 @pytest.fixture
@@ -247,6 +258,20 @@ def test_beside_a_server_and_not_by_itself(up):
     await_ready(server, "q")
     await_gone(server, "p")
     assert again.stop() == 0
+
+
+def test_refusals_are_told(up, folder):
+    """Of a user who may look and do nothing: once for each object, while it goes on trying."""
+    (folder / "tokens").write_text("watcher-token,watcher,1\n")
+    spec = {"user": "watcher", "namespace": "*", "apiGroup": "*", "resource": "*", "readonly": True}
+    (folder / "policy").write_text(json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": spec}) + "\n")
+    server = up("--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
+    (folder / "kubeconfig").write_text(WATCHER.format(url=server.url, ca=server.ca))
+    make_pod(server, "p")
+    ours = Process([BIN, "controllers", "--kubeconfig", folder / "kubeconfig", "--controllers=fake-kubelet"])
+    assert ours.stderr.wait(r'fake-kubelet: default/p: .*User "watcher" cannot patch.*; trying again')
+    assert ours.stderr.wait(r'fake-kubelet: fake-0: .*User "watcher" cannot create.*; trying again')
+    assert ours.stop() == 0
 
 
 @pytest.mark.parametrize("flags, sentence", [
