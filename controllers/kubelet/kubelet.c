@@ -23,11 +23,13 @@ enum {
 	SCRATCH_MAX = 64 << 20,
 	PATCH_MAX = 16 << 20,
 	KEY_MAX = 4096,
+	RENEW_MS = 10 * 1000,        /* kubelets' */
 	PODS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
 };
 
 static const struct resource pods = {{"", 0}, {"v1", 2}, {"pods", 4}};
 static const struct resource nodes = {{"", 0}, {"v1", 2}, {"nodes", 5}};
+static const struct resource leases = {{"coordination.k8s.io", 19}, {"v1", 2}, {"leases", 6}};
 
 /* What is kept about a pod that was seen. */
 struct sandbox {
@@ -40,6 +42,7 @@ struct kubelet {
 	uint32_t n_nodes;
 	_Atomic uint32_t next_node;
 	_Atomic bool has_no_bindings; /* the server has not */
+	_Atomic bool is_missed;       /* somebody waits for signs of life */
 	struct workqueue *queue;      /* NAMESPACE/NAME of pods, NAME of nodes */
 	struct informer *pods, *nodes;
 	struct workers workers;
@@ -231,6 +234,25 @@ static bool register_node(struct kubelet *k, struct arena *a, uint32_t index, st
 	return is_settled(rest_create(k->env->client, &t, fake_node(a, index, now(a)), answer), answer);
 }
 
+/* Only where somebody waits for it: where nobody does, nodes at rest cost nothing. */
+static bool renew_lease(struct kubelet *k, struct arena *a, struct str name, struct answer *answer)
+{
+	const struct target all = {.resource = &leases, .namespace = STR("kube-node-lease")};
+	struct target own = all;
+	char renewed[TIME_RFC3339_MICRO_SIZE];
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, KEY_MAX);
+	own.name = name;
+	time_format_rfc3339_micro(renewed, clock_wall_us());
+	json_encode(&text, fake_node_renewal(a, str_of(renewed)));
+	int error = rest_patch(k->env->client, &own, PATCH_MERGE, buf_str(&text), answer);
+	if (answer_is(answer, 404, NULL)) {
+		error = rest_create(k->env->client, &all, fake_node_lease(a, name, str_of(renewed)), answer);
+	}
+	workqueue_add_after(k->queue, name, RENEW_MS);
+	return is_settled(error, answer);
+}
+
 static bool look_at_node(struct kubelet *k, struct str name, struct answer *answer)
 {
 	_cleanup_(item_unrefp) struct item *node = informer_get(k->nodes, STR(""), name);
@@ -245,7 +267,8 @@ static bool look_at_node(struct kubelet *k, struct str name, struct answer *answ
 		return index >= k->n_nodes || register_node(k, &a, (uint32_t)index, answer);
 	}
 	struct json *changes = fake_node_status(&a, node->object, now(&a));
-	return !changes || report(k, &a, &t, node, changes, answer);
+	bool is_done = !changes || report(k, &a, &t, node, changes, answer);
+	return is_done && (!atomic_load(&k->is_missed) || renew_lease(k, &a, name, answer));
 }
 
 /* ---- work ---- */
@@ -307,10 +330,22 @@ static void on_delete(void *ctx, struct item *pod, bool is_guess _unused_)
 	forget_pod(ctx, pod);
 }
 
+static void ask_for_nodes(struct kubelet *k)
+{
+	char name[NODE_NAME_SIZE];
+	for (uint32_t i = 0; i < k->n_nodes; i++) {
+		fake_node_name(name, i);
+		workqueue_add(k->queue, str_of(name));
+	}
+}
+
 static void on_node(void *ctx, struct item *node)
 {
 	struct kubelet *k = ctx;
 	if (fake_node_index(node->name) >= 0) {
+		if (fake_node_is_missed(node->object) && !atomic_exchange(&k->is_missed, true)) {
+			ask_for_nodes(k);
+		}
 		workqueue_add(k->queue, node->name);
 	}
 }
@@ -336,15 +371,6 @@ static void on_problem(void *ctx, bool is_over _unused_, struct str text)
 }
 
 /* ---- its life ---- */
-
-static void ask_for_nodes(struct kubelet *k)
-{
-	char name[NODE_NAME_SIZE];
-	for (uint32_t i = 0; i < k->n_nodes; i++) {
-		fake_node_name(name, i);
-		workqueue_add(k->queue, str_of(name));
-	}
-}
 
 static void *start(const struct controller_env *env)
 {

@@ -12,6 +12,8 @@
 #define NODE_PREFIX "fake-"
 #define NODES_NETWORK (172u << 24 | 16u << 16)
 
+enum { LEASE_S = 40 }; /* as kubelets' */
+
 /* ---- names ---- */
 
 void fake_node_name(char out[NODE_NAME_SIZE], uint32_t index)
@@ -176,4 +178,37 @@ struct json *fake_node_status(struct arena *a, const struct json *node, struct s
 	}
 	json_add(a, changes, STR("conditions"), list);
 	return changes;
+}
+
+/* ---- signs of life ---- */
+
+bool fake_node_is_missed(const struct json *node)
+{
+	const struct json *list = json_gets(json_gets(node, "status"), "conditions"), *c;
+	for (uint32_t i = 0; (c = list_item(list, i)); i++) {
+		if (str_is(member_text(c, "type"), "Ready") && str_is(member_text(c, "status"), "Unknown")) {
+			return true;
+		}
+	}
+	return false;
+}
+
+struct json *fake_node_renewal(struct arena *a, struct str renewed)
+{
+	struct json *lease = json_object(a), *spec = json_object(a);
+	json_add(a, lease, STR("spec"), spec);
+	json_add(a, spec, STR("renewTime"), json_string(a, renewed));
+	return lease;
+}
+
+struct json *fake_node_lease(struct arena *a, struct str name, struct str renewed)
+{
+	struct json *lease = fake_node_renewal(a, renewed), *spec = json_gets(lease, "spec"), *meta = json_object(a);
+	add(a, lease, "apiVersion", "coordination.k8s.io/v1");
+	add(a, lease, "kind", "Lease");
+	json_add(a, lease, STR("metadata"), meta);
+	json_add(a, meta, STR("name"), json_string(a, name));
+	json_add(a, spec, STR("holderIdentity"), json_string(a, name));
+	json_add(a, spec, STR("leaseDurationSeconds"), json_int(a, LEASE_S));
+	return lease;
 }

@@ -14,5 +14,10 @@ uint32_t fake_node_address(uint32_t index); /* 172.16.0.1 and so on */
 struct json *fake_node(struct arena *a, uint32_t index, struct str now);
 /* The members of status that are to change for the node to be ready; NULL: it is, or is going. */
 struct json *fake_node_status(struct arena *a, const struct json *node, struct str now);
+/* Has somebody given it up, for want of a sign of life? Who does that wants its Lease renewed from then on. */
+bool fake_node_is_missed(const struct json *node);
+/* The Lease by which it shows that it is alive, whole, or the members that change. renewed: RFC 3339 with microseconds. */
+struct json *fake_node_lease(struct arena *a, struct str name, struct str renewed);
+struct json *fake_node_renewal(struct arena *a, struct str renewed);
 
 #endif

@@ -9,6 +9,7 @@ from processes import BIN, Process, retry_until, run
 
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 CONTAINERS = [{"name": "c", "image": "registry.example/i:1"}]
 ORDER = "fake-node.annals.dev/"
 
@@ -92,9 +93,12 @@ def test_nodes_are_there_and_stay_ready(server):
         return node_readiness(server) == {"fake-0": "True", "fake-1": "True"}
 
     retry_until(are_ready, "both nodes are ready")
+    assert server.get(LEASES).json["items"] == [], "nobody waits for them"
     unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
     assert server.patch(f"{NODES}/fake-0/status", unknown, kind="application/strategic-merge-patch+json").status == 200
     retry_until(are_ready, "it says again that it is ready")
+    retry_until(lambda: [server.get(f"{LEASES}/{name}").status for name in ("fake-0", "fake-1")] == [200, 200], "who misses one is shown that all are alive")
+    assert server.get(f"{LEASES}/fake-1").json["spec"]["holderIdentity"] == "fake-1"
     assert server.delete(f"{NODES}/fake-1").status == 200
     retry_until(are_ready, "it is registered again")
     assert server.post(NODES, {"metadata": {"name": "fake-2"}}).status == 201

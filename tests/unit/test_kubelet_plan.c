@@ -351,11 +351,13 @@ static void test_node__is_ready_and_is_made_so_again(void **state _unused_)
 	assert_str(json_text(json_gets(json_gets(node, "metadata"), "name")), "fake-1");
 	assert_str(condition_member(status, "Ready", "status"), "True");
 	assert_null(fake_node_status(&a, node, STR("2024-01-01T00:00:10Z")));
+	assert_false(fake_node_is_missed(node));
 
 	node = parse(&a,
 		"{\"metadata\":{},\"status\":{\"conditions\":[{\"type\":\"x\",\"status\":\"Unknown\"},"
 		"{\"type\":\"Ready\",\"status\":\"Unknown\"},{\"type\":\"DiskPressure\",\"status\":\"False\",\"reason\":\"r\"}]"
 		"}}");
+	assert_true(fake_node_is_missed(node));
 	const struct json *changes = fake_node_status(&a, node, STR("2024-01-01T00:00:10Z"));
 	assert_str(condition_member(changes, "x", "status"), "Unknown");
 	assert_str(condition_member(changes, "Ready", "status"), "True");
