@@ -66,6 +66,11 @@ def is_going(thing):
     return "deletionTimestamp" in thing["metadata"]
 
 
+def is_observed(it):
+    """The set's status is of the set as it is."""
+    return it.get("status", {}).get("observedGeneration", 0) >= it["metadata"]["generation"]
+
+
 def label(thing, name):
     return thing["metadata"].get("labels", {}).get(name)
 
@@ -187,15 +192,14 @@ class Room:
         return sorted((r for r in self.all(self.carrier).values() if controller_of(r) == uid), key=number_of)
 
     def is_observed(self, name="web"):
-        it = self.get(name)
-        return it.get("status", {}).get("observedGeneration", 0) >= it["metadata"]["generation"]
+        return is_observed(self.get(name))
 
     def is_settled(self, name="web"):
         """As declared, by what the API shows: each pod there, Ready, of the newest revision, the status of today, the update complete."""
-        it = self.get(name)
+        it = self.get(name)  # once: what is read later may be of later
         status, replicas = it.get("status", {}), it["spec"]["replicas"]
         pods = self.pods(name).values()
-        return (self.is_observed(name) and status.get("currentRevision") == status.get("updateRevision")
+        return (is_observed(it) and status.get("currentRevision") == status.get("updateRevision")
                 and [status.get(n, 0) for n in ("replicas", "readyReplicas", "updatedReplicas", "currentReplicas")] == [replicas] * 4
                 and sum(controller_of(pod) == it["metadata"]["uid"] for pod in pods) == replicas
                 and all(is_ready(pod) and not is_going(pod) for pod in pods if controller_of(pod) == it["metadata"]["uid"]))

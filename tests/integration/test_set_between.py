@@ -1,0 +1,317 @@
+"""A StatefulSet's controller whose view is late, wrong or lost, which dies between two writes, or which is not alone. All its requests go through
+a proxy (between.py), so that each of these happens exactly where a test wants it."""
+
+import http.client
+import itertools
+import threading
+
+import pytest
+
+import processes
+from between import Between
+from processes import BIN, Process, retry_until, write_kubeconfig
+from sets import CARRIERS, CONTROLLERREVISIONS, Room, World, controller_of, template
+
+
+class Controller(Process):
+    """The one of StatefulSets, as a process of its own."""
+
+    def __init__(self, kubeconfig, carrier=CONTROLLERREVISIONS, *flags):
+        super().__init__([BIN, "controllers", "--kubeconfig", kubeconfig, "--controllers=statefulset", f"--statefulset-history={carrier}",
+                          "--metrics-port=0", *flags])
+        found = self.stderr.wait(r"metrics on 127\.0\.0\.1 port (\d+)")
+        assert found, self.stderr.text
+        self.port = int(found[1])
+
+    def metric(self, name):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=processes.PATIENCE)
+        try:
+            connection.request("GET", "/metrics")
+            lines = connection.getresponse().read().decode().splitlines()
+        finally:
+            connection.close()
+        return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(name)), None)
+
+
+@pytest.fixture(scope="module")
+def world():
+    """Without a controller of sets."""
+    found = World(CONTROLLERREVISIONS, "--controllers=*,-statefulset")
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def between(world, certificates, folder):
+    found = Between(world.server, certificates)
+    found.config = write_kubeconfig(folder / "kubeconfig", found.url, certificates)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def room(world, between):
+    """Its controller is still to be started."""
+    found = Room(world.server)
+    yield found
+    found.leave()
+
+
+def passes(controller):
+    return controller.metric("annals_statefulset_passes_total")
+
+
+def skips(controller):
+    return controller.metric("statefulset_controller_stale_sync_skips_total") or 0
+
+
+def template_of(revision):
+    return revision["data"]["spec"]["template"] if "data" in revision else revision["template"]
+
+
+class Births:
+    """The pods that have come, by their names, from the first on: uids in order."""
+
+    def __init__(self, room):
+        self.room, self.since = room, room.server.get(room.path("pods")).json["metadata"]["resourceVersion"]
+
+    def seen(self):
+        """Up to now: until something that is made now has come, too."""
+        born = {}
+        last = self.room.create({"metadata": {"generateName": "last-"}, "spec": {**template()["spec"], "nodeName": "elsewhere"}}, kind="pods")
+        with self.room.server.watch(f"{self.room.path('pods')}?watch=true&resourceVersion={self.since}") as events:
+            for event in events:
+                meta = event["object"]["metadata"]
+                if meta["uid"] == last["metadata"]["uid"]:
+                    return born
+                if event["type"] == "ADDED" and not meta["name"].startswith("last-"):
+                    born.setdefault(meta["name"], []).append(meta["uid"])
+        raise AssertionError("the watch has ended")
+
+
+# ---- late and lost ----
+
+
+# seeds: R32
+def test_what_it_has_written_itself_is_awaited_before_it_goes_on(room, between):
+    """The pods' events are held back: the pod that was made is not made again, and no other one, until the cache has it."""
+    controller = Controller(between.config)
+    births = Births(room)
+    room.make("first", replicas=0)
+    room.settle("first")
+    between.hold("pods")
+    room.make(replicas=3, podManagementPolicy="Parallel")
+    room.until(lambda: len(room.pods()) == 3, "all are made")
+    # Whatever wakes it now, it does not act.
+    for n in range(5):
+        before = skips(controller)
+        room.image(f"i:{n + 2}")
+        retry_until(lambda before=before: skips(controller) > before, "a pass is put off")
+    assert {name: len(uids) for name, uids in births.seen().items()} == {"web-0": 1, "web-1": 1, "web-2": 1}
+    # Another set is not held up by that, as long as it has written nothing (its own writes are its own).
+    room.spec("first", revisionHistoryLimit=3)
+    room.until(lambda: room.is_observed("first"), "the other set")
+    between.let_go("pods")
+    room.settle()
+    assert {name: len(uids) for name, uids in births.seen().items()} == {"web-0": 2, "web-1": 2, "web-2": 2}
+
+
+# seeds: R31 R30
+@pytest.mark.parametrize("kinds", [("pods",), ("controllerrevisions",), ("statefulsets",), ("pods", "controllerrevisions", "statefulsets")],
+                         ids="+".join)
+def test_events_that_are_lost_freeze_nothing(room, between, kinds):
+    """While it hears nothing pods are deleted, changed and made by others; then it has to list again, and the set comes to rest."""
+    Controller(between.config)
+    room.running(replicas=3)
+    room.image("i:2")
+    room.settle()
+    between.hold(*kinds)
+    room.delete("pods", "web-2", gracePeriodSeconds=0)
+    room.change("pods", "web-1", {"metadata": {"labels": {"app": "else"}}})
+    room.delete("controllerrevisions", room.history()[0]["metadata"]["name"])
+    room.image("i:3")
+    room.spec(replicas=2)
+    between.lose(*kinds)
+    room.change("pods", "web-1", {"metadata": {"labels": {"app": "web"}}})
+    room.settle()
+    assert room.images() == {"web-0": "i:3", "web-1": "i:3"}
+
+
+# seeds: R16
+@pytest.mark.parametrize("comes_again", [False, True], ids=["gone", "another-of-that-name"])
+def test_a_set_that_was_deleted_unheard_takes_nothing_back(room, between, comes_again):
+    """It is deleted with orphans while the controller does not hear of it: neither pods nor revisions are given back to it."""
+    controller = Controller(between.config)
+    old = room.running(replicas=2)
+    history = [r["metadata"]["name"] for r in room.history()]
+    between.hold("statefulsets")
+    room.delete("statefulsets", "web", policy="Orphan")
+    room.until_gone("statefulsets", "web")
+    before = passes(controller), controller.metric("annals_statefulset_adoptions_total")
+    if comes_again:
+        room.make(replicas=2)
+    # An orphan's label changes: the controller believes that the set is there, and tries.
+    room.change("pods", "web-1", {"metadata": {"labels": {"some": "label"}}})
+    retry_until(lambda: controller.metric("annals_statefulset_adoptions_total") > before[1], "it wants to adopt")
+    owners = [controller_of(thing) for thing in [*room.pods().values(), *(room.one("controllerrevisions", name) for name in history)]]
+    assert owners == [None] * 3
+    between.let_go("statefulsets")
+    if comes_again:
+        new = room.settle()
+        assert {controller_of(pod) for pod in room.pods().values()} == {new["metadata"]["uid"]} != {old["metadata"]["uid"]}
+
+
+# ---- others are quicker ----
+
+
+# seeds: R22
+@pytest.mark.parametrize("meanwhile", ["gone", "another", "released"])
+def test_release_of_what_has_changed_meanwhile_is_no_error(room, between, meanwhile):
+    controller = Controller(between.config)
+    room.running(replicas=2)
+    patched = []
+
+    def before_write(method, path):
+        if method == "PATCH" and path == room.path("pods", "web-1") and not patched:
+            patched.append(path)
+            if meanwhile == "released":
+                room.change("pods", "web-1", {"metadata": {"ownerReferences": None}})
+                return
+            room.delete("pods", "web-1", gracePeriodSeconds=0)
+            room.until_gone("pods", "web-1")
+            if meanwhile == "another":
+                room.create({"metadata": {"name": "web-1", "labels": {"app": "else"}}, "spec": template()["spec"]}, kind="pods")
+
+    between.on_write = before_write
+    room.change("pods", "web-1", {"metadata": {"labels": {"app": "else"}}})
+    retry_until(lambda: patched, "it lets go of the pod")
+    if meanwhile != "gone":
+        room.until(lambda: controller_of(room.one("pods", "web-1")) is None, "it is nobody's")
+        room.delete("pods", "web-1", gracePeriodSeconds=0)
+    room.settle()
+    told = [line for line in controller.stderr.text.splitlines() if "web-1" in line]
+    assert not [line for line in told if "already exists" not in line]  # which it is: it blocks the ordinal
+
+
+# seeds: R14
+def test_the_loser_of_an_adoption_goes_on(room, between):
+    """Between its decision and its patch somebody else has taken the orphan."""
+    Controller(between.config)
+    other = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "other", "uid": "11111111-2222-3333-4444-555555555555", "controller": True}
+    for i in range(2):
+        room.create({"metadata": {"name": f"web-{i}", "labels": {"app": "web"}}, "spec": template()["spec"]}, kind="pods")
+    lost = []
+
+    def before_write(method, path):
+        if method == "PATCH" and path == room.path("pods", "web-1") and not lost:
+            lost.append(path)
+            room.change("pods", "web-1", {"metadata": {"ownerReferences": [other]}})
+
+    between.on_write = before_write
+    room.make(replicas=2, podManagementPolicy="Parallel")
+    retry_until(lambda: lost, "it is taken by another one first")
+    room.until(lambda: room.get().get("status", {}).get("readyReplicas") == 1, "it goes on with the other")
+    assert controller_of(room.one("pods", "web-1")) == other["uid"]
+    room.delete("pods", "web-1", gracePeriodSeconds=0)
+    room.settle()
+
+
+# ---- it dies ----
+
+
+# seeds: R1 R8 U58
+@pytest.mark.parametrize("carrier", CARRIERS)
+@pytest.mark.parametrize("answered", [False, True], ids=["before", "after"])
+def test_it_may_die_between_any_two_writes(room, between, carrier, answered):
+    """A set comes up, is updated and scaled; at its n-th write the controller dies, before or after the server has had it, and another one goes
+    on. In the end all is as if nobody had died: no pod too many, no revision twice, and nothing of others was touched."""
+    room.carrier = carrier
+    others = [{"metadata": {"name": "web-x", "labels": {"app": "web"}}}, {"metadata": {"name": "lone-0", "labels": {"app": "else"}}}]
+    foreign = {pod["metadata"]["name"]: room.create({**pod, "spec": {**template()["spec"], "nodeName": "elsewhere"}}, kind="pods") for pod in others}
+    writes = itertools.count()
+    lives = []
+
+    def before_write(method, path):
+        if f"/{room.namespace}/" not in path or path.endswith("/events") or "/events/" in path:
+            return None
+        if next(writes) % 2 == 0:
+            return None
+        if not answered:
+            lives[-1].signal(9)
+            raise ConnectionResetError  # the server never hears of it
+        return lambda: lives[-1].signal(9)
+
+    between.on_write = before_write
+    stop = threading.Event()
+
+    def keep_alive():
+        while not stop.is_set():
+            lives.append(Controller(between.config, carrier))
+            while lives[-1].popen.poll() is None and not stop.wait(0.02):
+                pass
+        lives[-1].stop()
+
+    keeper = threading.Thread(target=keep_alive)
+    births = Births(room)
+    keeper.start()
+    try:
+        room.running(replicas=2)
+        room.image("i:2")
+        room.settle()
+        room.spec(replicas=1)
+        room.settle()
+        room.pulse()
+    finally:
+        stop.set()
+        keeper.join()
+    assert len(lives) > 5
+    assert [template_of(r)["spec"]["containers"][0]["image"] for r in room.history()] == ["i:1", "i:2"]
+    assert {name: len(uids) for name, uids in births.seen().items() if name.startswith("web-") and name != "web-x"} == {"web-0": 2, "web-1": 2}
+    assert {name: room.one("pods", name) for name in foreign} == foreign
+
+
+# ---- it is not alone ----
+
+
+# seeds: R2 R14
+def test_two_at_once_do_not_fight(room, between):
+    """Without election: both do all. One may know less than the other, and yet they come to rest where one alone would."""
+    crowd = [Controller(between.config) for _ in range(2)]
+    sets = [room.running(replicas=3), room.running("par", replicas=4, podManagementPolicy="Parallel")]
+    for name in ("web", "par"):
+        room.image("i:2", name)
+    for name in ("web", "par"):
+        room.settle(name)
+    for name in ("web", "par"):
+        room.spec(name, replicas=2)
+    for name, it in zip(("web", "par"), sets):
+        room.settle(name)
+        assert room.images(name) == {f"{name}-{i}": "i:2" for i in range(2)}
+        assert {controller_of(pod) for pod in room.pods(name).values()} == {it["metadata"]["uid"]}
+        assert [template_of(r)["spec"]["containers"][0]["image"] for r in room.history(name)] == ["i:1", "i:2"]
+    for controller in crowd:
+        retry_until(lambda controller=controller: passes(controller), "both are at work")
+    for name in ("web", "par"):
+        room.pulse(name)
+    # And then nothing moves any more.
+    before = room.all("pods")
+    for name in ("web", "par"):
+        room.pulse(name)
+    assert room.all("pods") == before
+
+
+# seeds: R2
+def test_the_next_leader_goes_on_in_mid_update(room, between):
+    quick = ["--leader-elect", "--leader-elect-retry-period=100ms"]
+    births = Births(room)
+    first = Controller(between.config, CONTROLLERREVISIONS, *quick)
+    room.running(replicas=3)
+    second = Controller(between.config, CONTROLLERREVISIONS, *quick)
+    reached = threading.Event()
+    between.on_write = lambda method, path: reached.set() if (method, path) == ("DELETE", room.path("pods", "web-1")) else None
+    room.image("i:2")
+    assert reached.wait(processes.PATIENCE)
+    first.stop()
+    room.settle()
+    assert {name: len(uids) for name, uids in births.seen().items()} == {"web-0": 2, "web-1": 2, "web-2": 2}
+    retry_until(lambda: passes(second), "the other is at work")
