@@ -1,16 +1,19 @@
-"""kubectl annals and StatefulSets, in both versions of the API, with revisions in both carriers. No controllers run: what they would write is written
-here, so that an update stands where a test needs it."""
+"""kubectl annals and StatefulSets, in both versions of the API, with revisions in both carriers. But for the last test no controllers run: what they
+would write is written here, so that an update stands where a test needs it."""
 
-import json
 import itertools
+import json
+import pathlib
 import shutil
 import tempfile
-import pathlib
 
 import pytest
 
 import processes
 from gate import Gate
+from sets import room, world
+
+__all__ = ["room", "world"]  # fixtures
 
 NAMESPACE = "default"
 APPS, BETA = "apps/v1", "annals.dev/v1beta1"
@@ -119,6 +122,7 @@ def web(request, server):
     return web
 
 
+# seeds: U81
 def test_history__shows_revisions_of_either_carrier(web):
     pod = {"apiVersion": "v1", "kind": "Pod", "spec": template("i")["spec"], "metadata": {
         "name": f"{web.name}-0", "labels": {"controller-revision-hash": f"{web.name}-1"},
@@ -145,6 +149,7 @@ def test_diff__shows_templates(web):
     assert changed == [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "i:3"}]
 
 
+# seeds: U87
 def test_undo__goes_to_the_one_before(web):
     before = web.get()
     assert web.said("undo") == f"{TYPES[web.door]}/{web.name} rolled back to revision 2\n"
@@ -155,6 +160,7 @@ def test_undo__goes_to_the_one_before(web):
     assert web.get(BETA)["spec"]["templateGeneration"] == 4
 
 
+# seeds: H50 U80
 def test_undo__goes_to_any_and_says_when_it_is_there(web):
     first = web.server.get(path(APPS, "controllerrevisions", f"{web.name}-1"))
     assert "rolled back to revision 1" in web.said("undo", "--to-revision=1") and web.image() == "i:1"
@@ -177,6 +183,7 @@ def test_undo__in_a_dry_run_changes_nothing(web, where):
     assert web.get() == before
 
 
+# seeds: U88
 def test_undo__of_an_update_in_progress_goes_back_to_where_it_came_from(web):
     """Revision 2 had failed, too: kubectl rollout undo would go there."""
     web.report(f"{web.name}-1", f"{web.name}-3")
@@ -256,3 +263,27 @@ def test_undo__says_which_version_allows_it(server, carrier):
     assert f"kubectl annals undo statefulset.apps/{web.name}" in done.stderr and web.image() == "i:2"
     web.door = APPS
     assert "rolled back to revision 1" in web.said("undo") and web.get()["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] == 5
+
+
+# seeds: U87 U88
+@pytest.mark.parametrize("door", TYPES)
+def test_undo__with_a_controller(room, door):
+    """A canary of B and one of C, on a set of A. Undo ends the update at A, not at B; and done again it takes that back."""
+    def undo():
+        done = processes.run([processes.BIN, "kubectl", "undo", f"{TYPES[door]}/web", "-n", room.namespace, "--kubeconfig", room.server.kubeconfig])
+        assert done.returncode == 0, done
+        return done.stdout.strip()
+
+    def has_images(*images):
+        it = room.get()
+        return room.is_observed() and list(room.images().values()) == list(images) and it["status"]["readyReplicas"] == len(images)
+
+    room.running(door=BETA, replicas=2, generationPartition=1)
+    for image in ("i:2", "i:3"):
+        room.image(image, door=door)
+        room.until(lambda: has_images("i:1", image), f"the canary of {image}")  # pylint: disable=cell-var-from-loop
+    assert undo().endswith("rolled back to revision 1")
+    room.settle()
+    assert list(room.images().values()) == ["i:1", "i:1"]
+    assert undo().endswith("rolled back to revision 3")
+    room.until(lambda: has_images("i:1", "i:3"), "the canary again")

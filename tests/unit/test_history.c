@@ -35,6 +35,7 @@ static void check_order(struct history_world *w, size_t n)
 }
 
 /* U50: 9 comes before 10. H4: whatever the clocks said when they were made. */
+/* seeds: H4 U50 */
 static void test_order__is_that_of_numbers_alone(void **state _unused_)
 {
 	const struct carrier *c;
@@ -89,6 +90,7 @@ static void test_order__of_equal_numbers_is_that_of_upstream(void **state _unuse
 
 /* H29, H24, H30: those of other controllers are never taken, whatever their labels say, and are
  * reported. */
+/* seeds: H24 H29 H30 U47 U48 */
 static void test_reconstruction__leaves_out_thousands_of_others(void **state _unused_)
 {
 	const struct carrier *c;
@@ -117,6 +119,7 @@ static void test_reconstruction__leaves_out_thousands_of_others(void **state _un
 
 /* A controller reference is told by its uid: a set of the same name that was made again has
  * another history. */
+/* seeds: H24 */
 static void test_reconstruction__goes_by_uid(void **state _unused_)
 {
 	const struct carrier *c;
@@ -134,6 +137,7 @@ static void test_reconstruction__goes_by_uid(void **state _unused_)
 }
 
 /* Orphans are listed before they are adopted, so that a number is not given twice. */
+/* seeds: H28 */
 static void test_reconstruction__takes_orphans_that_match(void **state _unused_)
 {
 	const struct carrier *c;
@@ -149,6 +153,7 @@ static void test_reconstruction__takes_orphans_that_match(void **state _unused_)
 }
 
 /* U49 */
+/* seeds: U49 */
 static void test_reconstruction__reports_labels_that_are_no_generation(void **state _unused_)
 {
 	static const char *const labels[] = {"", "0", "-1", "+1", "01", "1.0", "1e1", " 1", "x", "9223372036854775808", NULL};
@@ -281,6 +286,7 @@ static uint32_t excess_of(struct history_world *w, int64_t limit, uint32_t live)
 enum { R1 = 1 << 1, R2 = 1 << 2, R3 = 1 << 3, R4 = 1 << 4, R5 = 1 << 5, R6 = 1 << 6 };
 
 /* H32, H34: live ones are neither counted nor deleted. */
+/* seeds: H32 H34 */
 static void test_limit__of_controllerrevisions_counts_those_that_are_not_live(void **state _unused_)
 {
 	static const struct {
@@ -310,6 +316,7 @@ static void test_limit__of_controllerrevisions_counts_those_that_are_not_live(vo
 
 /* U51, U52: all are counted, and live ones are not deleted though they are the oldest (checklist
  * X5). */
+/* seeds: U51 U52 */
 static void test_limit__of_podtemplates_counts_all(void **state _unused_)
 {
 	static const struct {
@@ -335,6 +342,7 @@ static void test_limit__of_podtemplates_counts_all(void **state _unused_)
 
 /* Rolled back, a state of old is what the set is made from: it is the youngest to one carrier,
  * and the oldest to the other, and both keep it. */
+/* seeds: U52 */
 static void test_limit__keeps_what_was_rolled_back_to(void **state _unused_)
 {
 	const struct carrier *c;
@@ -360,6 +368,7 @@ static bool is_named(void *ctx, const struct revision *r)
 }
 
 /* However it is used: the limit holds after every pass, and nothing live is lost. */
+/* seeds: H6 H19 U51 */
 static void test_limit__holds_over_random_updates_and_rollbacks(void **state _unused_)
 {
 	const struct carrier *c;

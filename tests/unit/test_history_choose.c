@@ -40,6 +40,7 @@ static struct json *revision_of(struct history_world *w, const char *name, int64
 
 /* ---- objects ---- */
 
+/* seeds: H22 H25 */
 static void test_created__controllerrevision_is_upstreams(void **state _unused_)
 {
 	struct history_world w;
@@ -85,6 +86,7 @@ static void test_created__controllerrevision_names_the_generation_there_is(void 
 }
 
 /* U38 to U42 */
+/* seeds: U38 U39 U40 U41 U42 */
 static void test_created__podtemplate_is_that_of_the_seed(void **state _unused_)
 {
 	struct history_world w;
@@ -106,6 +108,7 @@ static void test_created__podtemplate_is_that_of_the_seed(void **state _unused_)
 }
 
 /* X7: "web" and 11 are not "web1" and 1. */
+/* seeds: U42 */
 static void test_created__podtemplates_of_two_sets_have_two_names(void **state _unused_)
 {
 	struct history_world w;
@@ -121,6 +124,7 @@ static void test_created__podtemplates_of_two_sets_have_two_names(void **state _
 }
 
 /* H26: as long as a name may be, and two that begin alike. */
+/* seeds: H26 */
 static void test_created__names_and_labels_fit_for_any_owner(void **state _unused_)
 {
 	const struct carrier *c;
@@ -170,6 +174,7 @@ static void test_choice__of_what_is_no_state_fails(void **state _unused_)
 /* ---- choices ---- */
 
 /* H14, X12 */
+/* seeds: H14 */
 static void test_choice__of_an_equal_state_writes_nothing(void **state _unused_)
 {
 	const struct carrier *c;
@@ -190,6 +195,7 @@ static void test_choice__of_an_equal_state_writes_nothing(void **state _unused_)
 }
 
 /* H40: the revision was kept by an older program, which wrote the same state otherwise. */
+/* seeds: H40 */
 static void test_choice__takes_a_state_that_is_written_otherwise(void **state _unused_)
 {
 	const struct carrier *c;
@@ -210,6 +216,7 @@ static void test_choice__takes_a_state_that_is_written_otherwise(void **state _u
 }
 
 /* H15, U55 */
+/* seeds: H15 U55 */
 static void test_choice__of_an_older_state_is_a_rollback(void **state _unused_)
 {
 	const struct carrier *c;
@@ -238,6 +245,7 @@ static void test_choice__of_an_older_state_is_a_rollback(void **state _unused_)
 }
 
 /* H12: whatever somebody deletes is made again when it is needed. */
+/* seeds: H12 */
 static void test_choice__makes_again_what_was_deleted(void **state _unused_)
 {
 	const struct carrier *c;
@@ -258,6 +266,7 @@ static void test_choice__makes_again_what_was_deleted(void **state _unused_)
 
 /* Which of several: kube-controller-manager looks for the same bytes first, and the seed for the
  * youngest. */
+/* seeds: U55 */
 static void test_choice__among_equal_ones(void **state _unused_)
 {
 	const struct carrier *c;
@@ -284,6 +293,7 @@ static void test_choice__among_equal_ones(void **state _unused_)
 
 /* H28, R37: a set is made again beside what its predecessor has left. Its generations begin
  * anew, and the order goes on. */
+/* seeds: H28 */
 static void test_choice__goes_on_from_an_adopted_history(void **state _unused_)
 {
 	const struct carrier *c;
@@ -342,6 +352,7 @@ static void test_created__says_when_another_only_looks_the_same(void **state _un
 
 /* U43, U58, H54, H55: who asks again for what he has created gets it; nobody gets what another
  * has. */
+/* seeds: H54 H55 U43 */
 static void test_same__is_the_own_revision_of_that_state(void **state _unused_)
 {
 	const struct carrier *c;
@@ -367,6 +378,7 @@ static void test_same__is_the_own_revision_of_that_state(void **state _unused_)
 /* ---- everything at once ---- */
 
 /* H16, H21: never two revisions of one state, nor of one number, however states come and go. */
+/* seeds: H16 H21 U56 */
 static void test_history__has_each_state_once(void **state _unused_)
 {
 	const struct carrier *c;

@@ -25,6 +25,7 @@ static void set_numbered(struct history_world *w, int i)
 }
 
 /* H53, H54: as many states as there are names, and each gets one. */
+/* seeds: H53 H54 */
 static void test_collisions__end_at_a_free_name(void **state _unused_)
 {
 	struct history_world w;
@@ -49,6 +50,7 @@ static void test_collisions__end_at_a_free_name(void **state _unused_)
 }
 
 /* What an owner has counted already is where the next search begins. */
+/* seeds: H54 */
 static void test_collisions__begin_at_those_of_the_owner(void **state _unused_)
 {
 	struct history_world w;
@@ -63,6 +65,7 @@ static void test_collisions__begin_at_those_of_the_owner(void **state _unused_)
 }
 
 /* H55: equal states of two owners stay two revisions. */
+/* seeds: H55 */
 static void test_collisions__with_another_owner_share_nothing(void **state _unused_)
 {
 	struct history_world w;

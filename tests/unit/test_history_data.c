@@ -20,6 +20,7 @@ static struct str data_of(struct arena *a, const struct json *state)
 
 #define DATA(template) "{\"spec\":{\"template\":" template "}}"
 
+/* seeds: H22 H53 */
 static void test_data__is_what_upstream_writes(void **state _unused_)
 {
 	static const struct {
@@ -122,6 +123,7 @@ static struct json *random_state(struct arena *a, unsigned *seed, int depth)
 }
 
 /* H20: what is kept is all of the state. */
+/* seeds: H20 */
 static void test_data__gives_any_state_back(void **state _unused_)
 {
 	unsigned seed = 20;
@@ -153,6 +155,7 @@ static void test_data__without_a_template_holds_no_state(void **state _unused_)
 
 /* ---- names ---- */
 
+/* seeds: H26 H56 */
 static void test_name__ends_in_the_hash_and_is_no_longer_than_a_name_may_be(void **state _unused_)
 {
 	char long_name[254], dotted[254];
@@ -172,6 +175,7 @@ static void test_name__ends_in_the_hash_and_is_no_longer_than_a_name_may_be(void
 	arena_done(&a);
 }
 
+/* seeds: H56 */
 static void test_hash__has_no_vowels_and_no_more_than_ten_digits(void **state _unused_)
 {
 	for (int64_t i = 0; i < 1000; i++) {

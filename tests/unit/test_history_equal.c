@@ -23,6 +23,7 @@ struct pair {
 #define SPEC(members) "{\"spec\":{\"image\":\"i\"" members "}}"
 
 /* H41 */
+/* seeds: H41 */
 static void test_states__are_equal_by_value(void **state _unused_)
 {
 	static const struct pair cases[] = {
@@ -50,6 +51,7 @@ static void test_states__are_equal_by_value(void **state _unused_)
 	}
 }
 
+/* seeds: H41 */
 static void test_states__differ_by_value(void **state _unused_)
 {
 	static const struct pair cases[] = {
@@ -160,6 +162,7 @@ static bool are_templates_equal(const char *x, const char *y)
 		"\"t\"" members "}]}}")
 
 /* H40, H42: none of these restarts a pod. */
+/* seeds: H40 H41 */
 static void test_templates__are_equal_whoever_has_written_them(void **state _unused_)
 {
 	static const struct pair cases[] = {
@@ -187,6 +190,7 @@ static void test_templates__are_equal_whoever_has_written_them(void **state _unu
 	}
 }
 
+/* seeds: H41 */
 static void test_templates__differ_where_pods_would(void **state _unused_)
 {
 	static const struct pair cases[] = {
