@@ -191,7 +191,7 @@ struct conflict {
 	const struct field_set *fields;
 };
 
-/* The order of kube's keys of managers. */
+/* The order of kube's keys of managers: entries as JSON, of which appliers' have no version. What ends there comes after what goes on. */
 static int compare_conflicts(const void *x, const void *y)
 {
 	const struct manager *a = ((const struct conflict *)x)->manager, *b = ((const struct conflict *)y)->manager;
@@ -199,8 +199,11 @@ static int compare_conflicts(const void *x, const void *y)
 	if (r == 0) {
 		r = b->is_apply - a->is_apply;
 	}
-	if (r == 0) {
+	if (r == 0 && !a->is_apply) {
 		r = str_cmp(a->api_version, b->api_version);
+	}
+	if (r == 0 && !a->subresource.n != !b->subresource.n) {
+		r = a->subresource.n ? -1 : 1;
 	}
 	return r ? r : str_cmp(a->subresource, b->subresource);
 }

@@ -59,11 +59,12 @@ REFUSED = {
                    + [strategy(type="OnDelete", rollingUpdate={"maxUnavailable": 1})],
     "claim-policy": [sts(persistentVolumeClaimRetentionPolicy=policy) for policy in (
         {}, {"whenDeleted": "Delete"}, {"whenScaled": "Delete"}, {"whenDeleted": "x"}, {"whenScaled": "x"}, {"whenDeleted": "x", "whenScaled": "y"}, None, 5)],
+    # kube makes volumes of them in the order of Go's maps, so of those that are refused for a volume there is one at a time
     "claims": [sts(volumeClaimTemplates=templates) for templates in (
         [claims()], [claims(), claims("data")], [claims()] * 2, [{}], [{"metadata": {"name": "www"}}], [claims("A")], [claims("a.b")], [claims("")],
         [claims("www", spec={"accessModes": ["x"], **size("1Gi")})], [claims("www", spec={"accessModes": ["ReadWriteOnce"], **size("0")})],
         [claims("www", spec={"accessModes": ["ReadWriteOnce"], **size("x")})], [{**claims(), "kind": "x", "apiVersion": "y"}], [bare()], [bare("a"), {**bare("b"), "kind": 5}],
-        [claims("www", status={"phase": "Bound"})], [claims(), {}], 5, [5], [{"spec": 5}])]
+        [claims("www", status={"phase": "Bound"})], 5, [5], [{"spec": 5}])]
         + [sts(volumeClaimTemplates=[claims()], template=template(volumes=[{"name": name, "emptyDir": {}}],
                                                                   containers=[{"name": "c", "image": "i", "volumeMounts": [{"name": "www", "mountPath": "/w"}]}]))
            for name in ("www", "other", "A")]
@@ -201,6 +202,9 @@ CASES = {
                       applied("auto", scale(1, name="r"), "/scale"), applied("auto", scale(-1), "/scale", True),
                       apply(f"{SETS}/r/scale?fieldManager=auto", scale(1, name="r")), put(f"{SETS}/q/scale?fieldManager=put", scale(9)), get(f"{SETS}/q"),
                       applied("auto", scale(9), "/scale"), get(f"{SETS}/q")],
+    "conflicts-in-order": [applied("m1", sts(replicas=2)), applied("m1", scale(2), "/scale"), applied("m3", scale(2), "/scale"), applied("m2", sts(replicas=3)),
+                           merge(f"{SETS}/q?fieldManager=m1", {"spec": {"minReadySeconds": 3}}), merge(f"{SETS}/q/scale?fieldManager=m1", {"spec": {"replicas": 4}}),
+                           applied("m2", sts(replicas=5, minReadySeconds=4))],
     "scale-shown": [post(SETS, sts(replicas=2, selector=selector({"key": "z", "operator": "NotIn", "values": ["y", "x"]}, {"key": "a", "operator": "Exists"}, a="b"))),
                     get(f"{SETS}/q/scale"), merge(f"{SETS}/q/status", {"status": {"replicas": 2}}), get(f"{SETS}/q/scale"), table(f"{SETS}/q/scale"),
                     get(f"{SETS}/q/scale", headers={"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}),
