@@ -169,22 +169,24 @@ def test_a_set_that_was_deleted_unheard_takes_nothing_back(room, between, comes_
 def test_release_of_what_has_changed_meanwhile_is_no_error(room, between, meanwhile):
     controller = Controller(between.config)
     room.running(replicas=2)
-    patched = []
+    begun, done = threading.Event(), threading.Event()
 
     def before_write(method, path):
-        if method == "PATCH" and path == room.path("pods", "web-1") and not patched:
-            patched.append(path)
-            if meanwhile == "released":
-                room.change("pods", "web-1", {"metadata": {"ownerReferences": None}})
-                return
+        if (method, path) != ("PATCH", room.path("pods", "web-1")) or begun.is_set():
+            return
+        begun.set()
+        if meanwhile == "released":
+            room.change("pods", "web-1", {"metadata": {"ownerReferences": None}})
+        else:
             room.delete("pods", "web-1", gracePeriodSeconds=0)
             room.until_gone("pods", "web-1")
-            if meanwhile == "another":
-                room.create({"metadata": {"name": "web-1", "labels": {"app": "else"}}, "spec": template()["spec"]}, kind="pods")
+        if meanwhile == "another":
+            room.create({"metadata": {"name": "web-1", "labels": {"app": "else"}}, "spec": template()["spec"]}, kind="pods")
+        done.set()
 
     between.on_write = before_write
     room.change("pods", "web-1", {"metadata": {"labels": {"app": "else"}}})
-    retry_until(lambda: patched, "it lets go of the pod")
+    assert done.wait(processes.PATIENCE)
     if meanwhile != "gone":
         room.until(lambda: controller_of(room.one("pods", "web-1")) is None, "it is nobody's")
         room.delete("pods", "web-1", gracePeriodSeconds=0)
@@ -200,16 +202,16 @@ def test_the_loser_of_an_adoption_goes_on(room, between):
     other = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "other", "uid": "11111111-2222-3333-4444-555555555555", "controller": True}
     for i in range(2):
         room.create({"metadata": {"name": f"web-{i}", "labels": {"app": "web"}}, "spec": template()["spec"]}, kind="pods")
-    lost = []
+    lost = threading.Event()
 
     def before_write(method, path):
-        if method == "PATCH" and path == room.path("pods", "web-1") and not lost:
-            lost.append(path)
+        if (method, path) == ("PATCH", room.path("pods", "web-1")) and not lost.is_set():
             room.change("pods", "web-1", {"metadata": {"ownerReferences": [other]}})
+            lost.set()
 
     between.on_write = before_write
     room.make(replicas=2, podManagementPolicy="Parallel")
-    retry_until(lambda: lost, "it is taken by another one first")
+    assert lost.wait(processes.PATIENCE)
     room.until(lambda: room.get().get("status", {}).get("readyReplicas") == 1, "it goes on with the other")
     assert controller_of(room.one("pods", "web-1")) == other["uid"]
     room.delete("pods", "web-1", gracePeriodSeconds=0)
