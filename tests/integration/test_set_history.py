@@ -1,10 +1,18 @@
 """The history of StatefulSets (seed 000), in both carriers where that matters: what is written, what never is, and what is left."""
 
-from objects import BETA, JSON_PATCH
-from processes import retry_until
-from sets import CONTROLLERREVISIONS, GENERATION, HASH, controller_of, label, number_of, room, template, world
+import json
+
+import pytest
+
+from objects import BETA, JSON_PATCH, STRATEGIC
+from processes import BIN, Process, retry_until, write_kubeconfig
+from sets import (CONTROLLERREVISIONS, GENERATION, HASH, PODTEMPLATES, Room, controller_of, label, number_of, reference, room, statefulset, template,
+                  world)
 
 __all__ = ["room", "world"]  # fixtures
+
+one_carrier = pytest.mark.parametrize("world", [CONTROLLERREVISIONS], indirect=True)
+OTHER = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "other", "uid": "11111111-2222-3333-4444-555555555555", "controller": True}
 
 def state_of(revision):
     return revision["data"]["spec"]["template"] if "data" in revision else revision["template"]
@@ -157,11 +165,10 @@ def test_revisions_may_be_deleted_at_any_time(room):
 def test_revisions_of_others_are_told_of_and_left_alone(room):
     """They have all the labels, but another controller. 100 more are not even similar."""
     labels = {"app": "web", "created-by-statefulset": "web", GENERATION: "7", "controller.kubernetes.io/hash": "x"}
-    other = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "other", "uid": "11111111-2222-3333-4444-555555555555", "controller": True}
     body = {"data": {"spec": {"template": template("other")}}, "revision": 7} if room.carrier == CONTROLLERREVISIONS else {"template": template("other")}
-    foreign = room.create({**body, "metadata": {"name": "foreign", "labels": labels, "ownerReferences": [other]}}, kind=room.carrier)
+    foreign = room.create({**body, "metadata": {"name": "foreign", "labels": labels, "ownerReferences": [OTHER]}}, kind=room.carrier)
     for i in range(100):
-        theirs = {"name": f"theirs-{i}", "labels": {"app": "theirs"}, "ownerReferences": [other]}
+        theirs = {"name": f"theirs-{i}", "labels": {"app": "theirs"}, "ownerReferences": [OTHER]}
         room.create({**body, "metadata": theirs}, kind=room.carrier)
     room.running(revisionHistoryLimit=0 if room.carrier == CONTROLLERREVISIONS else 2)
     for n in range(2, 6):
@@ -173,3 +180,306 @@ def test_revisions_of_others_are_told_of_and_left_alone(room):
     room.until(lambda: len(room.history()) == (1 if room.carrier == CONTROLLERREVISIONS else 2), "the history is trimmed")
     # Only what is the set's was ever asked for.
     assert not [write for write in written(room) if write[3] == "foreign" or write[3].startswith("theirs")]
+
+
+# seeds: H55 H54 H53
+@one_carrier
+def test_a_name_that_another_s_revision_has_is_stepped_over(room):
+    """Its data are the same, and still it is not shared."""
+    room.running()
+    (first,) = room.history()
+    room.delete("statefulsets", "web", policy="Background")
+    room.until_gone("controllerrevisions", first["metadata"]["name"])
+    theirs = {"name": first["metadata"]["name"], "labels": first["metadata"]["labels"], "ownerReferences": [OTHER]}
+    foreign = room.create({"metadata": theirs, "revision": 1, "data": first["data"]}, kind="controllerrevisions")
+    it = room.running()
+    (second,) = room.history()
+    assert second["metadata"]["name"] != first["metadata"]["name"] and state_of(second) == state_of(first)
+    assert it["status"]["collisionCount"] == 1
+    assert {label(pod, HASH) for pod in room.pods().values()} == {second["metadata"]["name"]}
+    assert room.one("controllerrevisions", first["metadata"]["name"]) == foreign
+
+
+# seeds: H28
+@one_carrier
+def test_numbers_go_on_when_a_history_finds_a_new_owner(room):
+    room.running()
+    for image in ("i:2", "i:3"):
+        update(room, image)
+    room.settle()
+    room.delete("statefulsets", "web", policy="Orphan")
+    room.until_gone("statefulsets", "web")
+    for pod in room.pods():
+        room.delete("pods", pod, gracePeriodSeconds=0)
+    room.make(image="i:4")
+    room.settle()
+    assert [(r["revision"], image_of(r)) for r in room.history()] == [(n, f"i:{n}") for n in range(1, 5)]
+
+
+# ---- how many there are ----
+
+
+# seeds: H6 H19 H31 H32 H34 H52 U51
+def test_the_oldest_beyond_the_limit_go(room):
+    """ControllerRevisions: so many that are not live. PodTemplates: so many in all."""
+    spare = 0 if room.carrier == PODTEMPLATES else 1
+    room.running(revisionHistoryLimit=3)
+    for n in range(2, 9):
+        update(room, f"i:{n}")
+    room.settle()
+    room.until(lambda: len(room.history()) == 3 + spare, "so many are kept")
+    assert [image_of(r) for r in room.history()] == [f"i:{n}" for n in range(6 - spare, 9)]
+    for limit, left in ((5, 3 + spare), (2, 2 + spare), (0, 1)):
+        room.spec(revisionHistoryLimit=limit)
+        room.pulse()
+        room.until(lambda left=left: len(room.history()) == left, f"{left} are left with a limit of {limit}")
+    assert [image_of(r) for r in room.history()] == ["i:8"]
+    # A higher limit deletes nothing.
+    room.spec(revisionHistoryLimit=1)
+    room.pulse()
+    update(room, "i:9")
+    room.settle()
+    room.until(lambda: len(room.history()) == 1 + spare, "one more")
+    assert image_of(room.history()[-1]) == "i:9"
+
+
+# seeds: H33
+def test_the_history_is_trimmed_though_nothing_else_succeeds(room):
+    """A pod of somebody else is in the way of the first one, for 30 updates."""
+    room.create({"metadata": {"name": "web-0"}, "spec": template()["spec"]}, kind="pods")
+    room.make(revisionHistoryLimit=2)
+    for n in range(2, 32):
+        update(room, f"i:{n}")
+    assert room.get()["status"]["replicas"] == 0
+    live = {room.get()["status"]["currentRevision"], room.get()["status"]["updateRevision"]}
+
+    def is_trimmed():
+        kept = [r["metadata"]["name"] for r in room.history()]
+        return len(kept) <= max(2, len(live)) if room.carrier == PODTEMPLATES else len([name for name in kept if name not in live]) == 2
+
+    room.until(is_trimmed, "the limit")
+    assert image_of(room.history()[-1]) == "i:31"
+    assert live <= set(names(room.history()))
+
+
+# seeds: H9 H32 H34 H36
+def test_what_a_pod_was_made_from_is_kept(room):
+    """Also a revision that is neither the current one nor that of the update."""
+    room.running(replicas=2, revisionHistoryLimit=0, updateStrategy={"type": "OnDelete"})
+    update(room, "i:2")
+    room.delete("pods", "web-1", gracePeriodSeconds=0)
+    room.until(lambda: room.images() == {"web-0": "i:1", "web-1": "i:2"}, "a pod of the second")
+    update(room, "i:3")
+    room.until(lambda: room.get()["status"].get("readyReplicas") == 2, "both are ready")
+    room.pulse()
+    status = room.get()["status"]
+    second = next(r["metadata"]["name"] for r in room.history() if image_of(r) == "i:2")
+    assert second not in (status["currentRevision"], status["updateRevision"])
+    assert [image_of(r) for r in room.history()] == ["i:1", "i:2", "i:3"]
+    room.delete("pods", "web-1", gracePeriodSeconds=0)
+    room.until(lambda: room.images() == {"web-0": "i:1", "web-1": "i:3"}, "a pod of the third")
+    room.until(lambda: [image_of(r) for r in room.history()] == ["i:1", "i:3"], "the second goes")
+
+
+# seeds: H37 H38
+def test_pods_as_owners_say_the_same_as_their_labels(room):
+    """A second history beside the set's, which its pods own: the garbage collector takes a state when its last pod is gone. It agrees with the
+    controller, which goes by the pods' labels."""
+    room.running(replicas=2, revisionHistoryLimit=0)
+
+    def shadow(name):
+        pods = [pod for pod in room.pods().values() if label(pod, HASH) == name]
+        refs = [{"apiVersion": "v1", "kind": "Pod", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]} for pod in pods]
+        room.create({"metadata": {"name": f"shadow-{name}", "ownerReferences": refs}, "revision": 1, "data": {}}, kind="controllerrevisions")
+        return f"shadow-{name}"
+
+    first = shadow(names(room.history())[0])
+    room.image("i:2", annotations={"fake-node.annals.dev/ready": "false"})
+    room.until(lambda: room.images() == {"web-0": "i:1", "web-1": "i:2"}, "the update stops at a pod that is not ready")
+    room.pulse()
+    # One pod of the first state is left: it lives, by both measures.
+    assert not room.is_gone("controllerrevisions", first)
+    assert [image_of(r) for r in room.history()] == ["i:1", "i:2"]
+    second = shadow(room.get()["status"]["updateRevision"])
+    room.order("web-1", "ready", None)
+    room.until(lambda: room.images() == {"web-0": "i:2", "web-1": "i:2"}, "the update goes on")
+    room.order("web-0", "ready", None)
+    room.settle()
+    room.until_gone("controllerrevisions", first)
+    room.until(lambda: [image_of(r) for r in room.history()] == ["i:2"], "the first state goes from the set's history, too")
+    assert not room.is_gone("controllerrevisions", second)
+
+
+# seeds: H1 H2
+def test_big_states_are_kept_each_in_its_own_object(room):
+    """What is kept grows with the history, and no object of it does."""
+    env = [{"name": "big", "value": "x" * 500_000}]
+
+    def big(n):
+        return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": f"i:{n}", "env": env}]}}
+
+    room.make(template=big(1))
+    for n in range(2, 5):
+        room.spec(template=big(n))
+        room.until(room.is_observed, "it is looked at")
+    room.settle()
+    sizes = [len(json.dumps(r)) for r in room.history()]
+    assert len(sizes) == 4 and max(sizes) - min(sizes) < 1000 and sum(sizes) > 4 * 500_000
+    assert len(json.dumps(room.get())) < 600_000
+
+
+# ---- equal states ----
+
+
+# seeds: H40 H41 H42
+@one_carrier
+def test_a_state_that_an_older_build_has_written_is_the_same_state(room):
+    """Its revision has nulls, another order of members, and lacks what is a default by now: no pod restarts, and nothing is written."""
+    room.running(replicas=2)
+    (kept,) = room.history()
+    pods = room.uids()
+    room.delete("statefulsets", "web", policy="Orphan")
+    room.until_gone("statefulsets", "web")
+    name = kept["metadata"]["name"]
+    room.delete("controllerrevisions", name)
+    container = {"resources": {}, "name": "c", "image": "i:1", "ports": None}
+    old = {"$patch": "replace", "spec": {"securityContext": {}, "containers": [container]}, "metadata": {"labels": {"app": "web"}, "creationTimestamp": None}}
+    meta = {"name": name, "labels": kept["metadata"]["labels"]}
+    room.create({"metadata": meta, "revision": 1, "data": {"spec": {"template": old}}}, kind="controllerrevisions")
+    room.make(replicas=2)
+    it = room.settle()
+    assert room.uids() == pods and names(room.history()) == [name]
+    assert it["status"]["updateRevision"] == name and room.history()[0]["data"] == {"spec": {"template": old}}
+
+
+# seeds: H43
+@one_carrier
+def test_an_equal_state_under_another_name_only_changes_labels(room):
+    it = room.running(replicas=2)
+    (kept,) = room.history()
+    pods = room.uids()
+    meta = {"name": "web-same", "labels": kept["metadata"]["labels"], "ownerReferences": [reference(it)]}
+    room.create({"metadata": meta, "revision": 9, "data": kept["data"]}, kind="controllerrevisions")
+    room.pulse()
+    room.until(lambda: {label(pod, HASH) for pod in room.pods().values()} == {"web-same"}, "the pods are relabelled")
+    assert room.settle()["status"]["updateRevision"] == "web-same"
+    assert room.uids() == pods
+
+
+# seeds: H39
+@one_carrier
+def test_what_others_change_of_a_pod_is_not_fought(room):
+    room.running(replicas=2)
+    room.change("pods", "web-1", {"metadata": {"labels": {"mesh": "yes"}, "annotations": {"injected": "sidecar"}}})
+    room.change("pods", "web-1", {"spec": {"containers": [{"name": "c", "image": "patched:1"}]}}, how=STRATEGIC)
+    room.until(lambda: room.one("pods", "web-1")["status"]["containerStatuses"][0]["image"] == "patched:1", "it runs that")
+    room.settle()
+    before = room.one("pods", "web-1")
+    room.pulse()
+    after = room.one("pods", "web-1")
+    assert after["spec"] == before["spec"]
+    assert [after["metadata"][name] for name in ("uid", "labels", "annotations")] == [before["metadata"][name] for name in ("uid", "labels", "annotations")]
+    assert not [write for write in room.writes("pods") if write[3] == "web-1" and write[2] is None and write[0] != "create"]
+
+
+# ---- sets that have no history ----
+
+
+# seeds: H46 H47 H48 U46 U59
+@pytest.mark.parametrize("carrier", [CONTROLLERREVISIONS, PODTEMPLATES])
+def test_a_set_of_before_has_no_history_until_it_is_changed(etcd, serve, certificates, folder, carrier):
+    """As a build that kept none has stored it, with a pod that it has made."""
+    store = etcd()
+    room = Room(serve(store.endpoint), carrier)
+    room.make(replicas=2)
+    key = f"/annals/objects/annals.dev/statefulsets/{room.namespace}/web"
+    stored = json.loads(store.ctl("get", key, "--print-value-only"))
+    del stored["spec"]["templateGeneration"]
+    store.ctl("put", key, json.dumps(stored, separators=(",", ":")))
+    retry_until(lambda: "templateGeneration" not in room.get(door=BETA)["spec"], "the change is seen")
+    config = write_kubeconfig(folder / "kubeconfig", room.server.url, certificates)
+    Process([BIN, "controllers", "--kubeconfig", config, "--controllers=statefulset,fake-kubelet", "--fake-nodes=2",
+             f"--statefulset-history={carrier}"])
+    room.until(lambda: room.get().get("status", {}).get("readyReplicas") == 2, "pods from the template")
+    room.delete("pods", "web-0", gracePeriodSeconds=0)
+    room.until(lambda: room.get()["status"].get("readyReplicas") == 2 and "web-0" in room.pods(), "one again")
+    room.pulse()
+    assert room.history() == []
+    assert {(label(pod, HASH), label(pod, GENERATION)) for pod in room.pods().values()} == {(None, None)}
+    status = room.get(door=BETA)["status"]
+    assert "templateGeneration" not in status and "targetTemplateGeneration" not in status
+    before = room.uids()
+    # With the first change the history begins, and pods without a label are of no revision.
+    room.image("i:2")
+    room.settle()
+    assert [image_of(r) for r in room.history()] == ["i:2"]
+    assert room.images() == {"web-0": "i:2", "web-1": "i:2"} and not set(before.values()) & set(room.uids().values())
+    assert {label(pod, GENERATION) for pod in room.pods().values()} == {"1"}
+
+
+# ---- kubectl ----
+
+
+@pytest.fixture
+def kubectl(room):
+    def run(*arguments, status=0, **more):
+        done = room.server.kubectl("--namespace", room.namespace, *arguments, since=(1, 20), **more)
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+def rows(text):
+    return [line.split()[0] for line in text.splitlines() if line[:1].isdigit()]
+
+
+# seeds: H23 H49 U81
+@one_carrier
+def test_kubectl_lists_and_shows_revisions(room, kubectl):
+    room.running()
+    for n in (2, 3):
+        room.image(f"i:{n}")
+        room.settle()
+    assert rows(kubectl("rollout", "history", "statefulset/web")) == ["1", "2", "3"]
+    assert "i:2" in kubectl("rollout", "history", "statefulset/web", "--revision=2")
+    assert "unable to find the specified revision" in kubectl("rollout", "history", "statefulset/web", "--revision=7", status=1)
+
+
+# seeds: H50 H15 U80 U87
+@one_carrier
+def test_kubectl_undoes(room, kubectl):
+    room.running(replicas=2)
+    first = room.get()["spec"]["template"]
+    room.image("i:2")
+    room.settle()
+    room.image("i:3")
+    settled = room.settle()
+    assert "i:2" in kubectl("rollout", "undo", "statefulset/web", "--dry-run=client")
+    kubectl("rollout", "undo", "statefulset/web", "--dry-run=server")
+    assert room.get() == settled
+    kubectl("rollout", "undo", "statefulset/web")
+    room.settle()
+    assert set(room.images().values()) == {"i:2"}
+    kubectl("rollout", "undo", "statefulset/web", "--to-revision=1")
+    room.settle()
+    assert room.get()["spec"]["template"] == first and set(room.images().values()) == {"i:1"}
+    assert rows(kubectl("rollout", "history", "statefulset/web")) == ["3", "4", "5"]
+    assert "unable to find specified revision 99" in kubectl("rollout", "undo", "statefulset/web", "--to-revision=99", status=1)
+
+
+# seeds: H51 H15
+@one_carrier
+def test_kubectl_applies_the_old_manifest_again(room, kubectl):
+    def manifest(image):
+        return json.dumps(statefulset(image=image))
+
+    for image in ("i:1", "i:2"):
+        kubectl("apply", "-f", "-", input=manifest(image))
+        room.settle()
+    before = {r["metadata"]["uid"] for r in room.history()}
+    kubectl("apply", "-f", "-", input=manifest("i:1"))
+    room.settle()
+    assert {r["metadata"]["uid"] for r in room.history()} == before
+    assert rows(kubectl("rollout", "history", "statefulset/web")) == ["2", "3"]
+    assert room.images() == {"web-0": "i:1"}
