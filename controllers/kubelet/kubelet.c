@@ -41,8 +41,7 @@ struct kubelet {
 	const struct controller_env *env;
 	uint32_t n_nodes;
 	_Atomic uint32_t next_node;
-	_Atomic bool has_no_bindings; /* the server has not */
-	_Atomic bool is_missed;       /* somebody waits for signs of life */
+	_Atomic bool is_missed; /* somebody waits for signs of life */
 	struct workqueue *queue;      /* NAMESPACE/NAME of pods, NAME of nodes */
 	struct informer *pods, *nodes;
 	struct workers workers;
@@ -112,8 +111,7 @@ static bool look(struct kubelet *k, struct arena *a, const struct item *pod, str
 	char ip[ADDRESS_SIZE];
 	pthread_mutex_lock(&k->lock);
 	struct sandbox *s = map_get(&k->sandboxes, pod->uid);
-	ret->has_no_node = index < 0 && atomic_load(&k->has_no_bindings);
-	if (s && (index >= 0 || ret->has_no_node)) {
+	if (s && index >= 0) {
 		s->address = s->address ? s->address : addresses_take(&k->addresses);
 		ret->started_for_ms = since(&s->started_at_ms, now_ms);
 		ret->stopping_for_ms = item_is_deleting(pod) ? since(&s->stopping_at_ms, now_ms) : 0;
@@ -156,12 +154,7 @@ static bool bind_pod(struct kubelet *k, struct arena *a, const struct target *t,
 	json_add(a, node, STR("apiVersion"), json_string(a, STR("v1")));
 	json_add(a, node, STR("kind"), json_string(a, STR("Node")));
 	json_add(a, node, STR("name"), json_string(a, str_of(name)));
-	int error = rest_create(k->env->client, &binding, body, answer);
-	if (answer_is(answer, 404, NULL) && str_starts(answer->message, STR("the server could not find the requested resource"))) {
-		atomic_store(&k->has_no_bindings, true);
-		return false;
-	}
-	return is_settled(error, answer);
+	return is_settled(rest_create(k->env->client, &binding, body, answer), answer);
 }
 
 /* A merge patch replaces lists; the version that was looked at makes sure that nothing of others is lost with that. */

@@ -117,7 +117,7 @@ struct kubelet_plan kubelet_decide(struct arena *a, const struct json *pod, cons
 	if (!kubelet_is_concerned(pod)) {
 		return nothing;
 	}
-	if (member_text(spec_of(pod), "nodeName").n == 0 && !look->has_no_node) {
+	if (member_text(spec_of(pod), "nodeName").n == 0) {
 		nothing.step = is_to_be_bound(pod) ? KUBELET_BIND : KUBELET_NOTHING;
 		return nothing;
 	}

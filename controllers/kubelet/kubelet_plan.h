@@ -9,7 +9,6 @@ struct kubelet_look {
 	struct str now;          /* RFC 3339 */
 	struct str host_ip;      /* of its node */
 	struct str pod_ip;       /* where it has none yet; empty: nobody has one left */
-	bool has_no_node;        /* and gets none: the server knows no bindings */
 	int64_t started_for_ms;  /* since it was first seen with its node */
 	int64_t stopping_for_ms; /* since it was first seen deleted */
 };

@@ -31,7 +31,7 @@ def server(up):
 
 def make_pod(server, name, orders=None, finalizers=(), **spec):
     metadata = {"name": name, "annotations": {ORDER + what: value for what, value in (orders or {}).items()}, "finalizers": list(finalizers)}
-    made = server.post(PODS, {"metadata": metadata, "spec": {"nodeName": "fake-0", "containers": CONTAINERS, **spec}})
+    made = server.post(PODS, {"metadata": metadata, "spec": {"containers": CONTAINERS, **spec}})
     assert made.status == 201, made
     return made.json
 
@@ -70,10 +70,14 @@ def versions(server):
 
 def test_pods_come_up_and_go(server):
     for i in range(20):
-        make_pod(server, f"p{i}", nodeName=f"fake-{i % 2}")
-    for i in range(20):
-        await_ready(server, f"p{i}")
-    pods = server.get(PODS).json["items"]
+        make_pod(server, f"p{i}")
+    make_pod(server, "placed", nodeName="fake-1")
+    for name in ("placed", *(f"p{i}" for i in range(20))):
+        await_ready(server, name)
+    pods = [p for p in server.get(PODS).json["items"] if p["metadata"]["name"] != "placed"]
+    assert {p["spec"]["nodeName"] for p in pods} == {"fake-0", "fake-1"}, "each in its turn"
+    assert pod(server, "placed")["spec"]["nodeName"] == "fake-1"
+    assert server.delete(f"{PODS}/placed").status == 200
     assert {p["status"]["phase"] for p in pods} == {"Running"}
     assert len({p["status"]["podIP"] for p in pods}) == 20
     assert len({p["status"]["hostIP"] for p in pods}) == 2
@@ -236,12 +240,12 @@ def writes(server, verb, subresource):
 def test_pod_costs_one_write_for_each_thing_that_happens_to_it(server):
     n = 100
     for i in range(n):
-        make_pod(server, f"p{i}", nodeName=f"fake-{i % 2}")
+        make_pod(server, f"p{i}")
     retry_until(lambda: len(server.get(f"{PODS}?fieldSelector=status.phase%3DRunning").json["items"]) == n, "all run")
     assert len({p["status"]["podIP"] for p in server.get(PODS).json["items"]}) == n
     assert server.delete(PODS).status == 200
     retry_until(lambda: not server.get(PODS).json["items"], "all are gone")
-    assert writes(server, "PATCH", "status") == n
+    assert writes(server, "POST", "binding") == writes(server, "PATCH", "status") == n
     assert writes(server, "DELETE", "") == n + 1
 
 
@@ -249,13 +253,12 @@ def test_beside_a_server_and_not_by_itself(up):
     """Nobody gets it who has not asked for it; as a process of its own it works like that of `annals up`."""
     server = up("--controllers=*")
     kubeconfig = server.kubeconfig
-    made = make_pod(server, "p")
+    make_pod(server, "p")
     others = Process([BIN, "controllers", "--kubeconfig", kubeconfig])
     assert others.stderr.wait("running")
     ours = Process([BIN, "controllers", "--kubeconfig", kubeconfig, "--controllers=fake-kubelet", "--fake-nodes=3"])
     await_ready(server, "p")
     assert others.stop() == 0 and ours.stop() == 0
-    assert made["status"]["phase"] == "Pending"
     make_pod(server, "q")
     assert server.delete(f"{PODS}/p").status == 200
     again = Process([BIN, "controllers", "--kubeconfig", kubeconfig, "--fake-nodes=1"])
@@ -273,7 +276,7 @@ def test_refusals_are_told(up, folder):
     (folder / "kubeconfig").write_text(WATCHER.format(url=server.url, ca=server.ca))
     make_pod(server, "p")
     ours = Process([BIN, "controllers", "--kubeconfig", folder / "kubeconfig", "--controllers=fake-kubelet"])
-    assert ours.stderr.wait(r'fake-kubelet: default/p: .*User "watcher" cannot patch.*; trying again')
+    assert ours.stderr.wait(r'fake-kubelet: default/p: .*User "watcher" cannot create.*; trying again')
     assert ours.stderr.wait(r'fake-kubelet: fake-0: .*User "watcher" cannot create.*; trying again')
     assert ours.stop() == 0
 
