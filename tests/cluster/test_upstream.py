@@ -13,7 +13,8 @@ from test_clients import judge
 
 pytestmark = pytest.mark.skipif(not upstream.E2E.exists() or not upstream.INTEGRATION.exists(), reason="tests/cluster/build.sh has not been run")
 
-INTEGRATION = ["TestVolumeTemplateNoopUpdate", "TestSpecReplicasChange", "TestDeletingAndTerminatingPods", "TestStatefulSetAvailable", "TestAutodeleteOwnerRefs",
+SERVER_ALONE = "TestVolumeTemplateNoopUpdate"  # updates what it has made, and no controller may write in between
+INTEGRATION = ["TestSpecReplicasChange", "TestDeletingAndTerminatingPods", "TestStatefulSetAvailable", "TestAutodeleteOwnerRefs",
                "TestDeletingPodForRollingUpdatePartition", "TestStatefulSetStartOrdinal", "TestStatefulSetPodSubdomain"]
 
 # The longest first. docs/testing.md says which are left out, and why.
@@ -43,10 +44,10 @@ SPECS = [
 ]
 
 
-def plane_of(certificates, has_nodes):
+def plane_of(certificates, kind):
     folder = pathlib.Path(tempfile.mkdtemp(prefix="annals-", dir="/tmp"))
     try:
-        plane = upstream.Plane(folder, certificates, has_nodes)
+        plane = upstream.Plane(folder, certificates, kind)
         for process in plane.everything:
             process.is_shared = True
         yield plane
@@ -56,14 +57,19 @@ def plane_of(certificates, has_nodes):
 
 
 @pytest.fixture(scope="module")
+def bare_plane(certificates):
+    yield from plane_of(certificates, upstream.BARE)
+
+
+@pytest.fixture(scope="module")
 def plane(certificates):
     """Without nodes: these tests write themselves what a kubelet would write."""
-    yield from plane_of(certificates, False)
+    yield from plane_of(certificates, upstream.CONTROLLED)
 
 
 @pytest.fixture(scope="module")
 def plane_with_nodes(certificates):
-    yield from plane_of(certificates, True)
+    yield from plane_of(certificates, upstream.WITH_NODES)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -78,7 +84,7 @@ def specs(request):
 
 @pytest.fixture(scope="module")
 def integration(plane):
-    return upstream.run_integration(plane)
+    return upstream.run_integration(plane, f"-test.skip=^{SERVER_ALONE}$")
 
 
 @pytest.mark.parametrize("suite", ["stateful_set", "statefulset_history"])
@@ -90,6 +96,10 @@ def test_kubectl__passes(plane, suite):
 @pytest.mark.parametrize("name", INTEGRATION)
 def test_integration__passes(integration, name):
     judge(integration, name)
+
+
+def test_integration__passes_at_a_server_alone(bare_plane):
+    judge(upstream.run_integration(bare_plane, f"-test.run=^{SERVER_ALONE}$"), SERVER_ALONE)
 
 
 def test_integration__is_all_there_is(integration):
