@@ -318,7 +318,7 @@ def test_big_states_are_kept_each_in_its_own_object(room):
     def big(n):
         return {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "c", "image": f"i:{n}", "env": env}]}}
 
-    room.make(template=big(1))
+    room.running(template=big(1))
     for n in range(2, 5):
         room.spec(template=big(n))
         room.until(room.is_observed, "it is looked at")
