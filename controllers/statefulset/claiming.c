@@ -90,8 +90,7 @@ bool sync_claim_pods(struct sync *y)
 	return claiming_done(&c);
 }
 
-/* A revision that matches no more is kept: it may still be what a pod was made from. Somebody else's are left to history_reconstruct(),
- * which tells of them. */
+/* A revision that matches no more is kept: it may still be what a pod was made from. */
 bool sync_claim_revisions(struct sync *y)
 {
 	struct claiming c;
@@ -109,5 +108,9 @@ bool sync_claim_revisions(struct sync *y)
 	}
 	y->pass.revision_objects = c.kept;
 	y->pass.n_revision_objects = c.n_kept;
+	/* Once for each change of the set, not in each pass. */
+	if (y->pass.set.status.observed_generation != y->pass.set.generation) {
+		sync_tell_of_strangers(y, &subject);
+	}
 	return claiming_done(&c);
 }

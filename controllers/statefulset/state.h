@@ -26,6 +26,7 @@ struct stateful_state {
 	struct recorder *recorder;
 	struct counters counters;
 	struct family sets, pods, revisions;
+	struct family strangers; /* revisions that may look like a set's, and are another's */
 	struct own_writes own;
 	pthread_mutex_t lock; /* guards what follows: struct pass's `replaced` by the set's uid, as pointers */
 	struct map replaced;
@@ -64,5 +65,10 @@ void server_io_done(struct sync *y);
 /* Adopts and releases (claiming.c), and hands what is the set's to the pass. False: the sync ends, to be repeated. */
 bool sync_claim_revisions(struct sync *y);
 bool sync_claim_pods(struct sync *y);
+
+/* What is told, and not acted upon (strangers.c). */
+bool stranger_is(const struct carrier *c, const struct item *revision); /* may it be one of `strangers`? */
+void sync_tell_of_strangers(struct sync *y, const struct history_owner *subject);
+void sync_tell_of_overlaps(struct sync *y);
 
 #endif

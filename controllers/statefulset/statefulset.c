@@ -123,6 +123,9 @@ static bool run_pass(struct sync *y)
 	struct stateful_state *s = y->s;
 	struct str uid = p->set.owner.uid, ns = p->set.owner.ns;
 
+	if (!p->set.status.observed_generation) {
+		sync_tell_of_overlaps(y); /* the first time */
+	}
 	y->n_revisions = family_of(&s->revisions, uid, ns, &y->revisions);
 	y->n_pods = family_of(&s->pods, uid, ns, &y->pods);
 	if (!sync_claim_revisions(y) || !sync_claim_pods(y)) {
@@ -317,26 +320,40 @@ static void on_pod_delete(void *ctx, struct item *pod, bool is_guess _unused_)
 	wake(s, route_deleted(item_meta(pod)), NULL, pod);
 }
 
-/* Its owner makes a lost one again (H12): upstream would notice at the next event. */
+static void put_revision(struct stateful_state *s, struct item *revision)
+{
+	family_put(&s->revisions, revision);
+	if (stranger_is(s->carrier, revision)) {
+		family_put(&s->strangers, revision);
+	} else {
+		family_remove(&s->strangers, revision->uid);
+	}
+}
+
+static void remove_revision(struct stateful_state *s, struct str uid)
+{
+	family_remove(&s->revisions, uid);
+	family_remove(&s->strangers, uid);
+}
+
 static void on_revision_add(void *ctx, struct item *revision, bool is_initial _unused_)
 {
-	struct stateful_state *s = ctx;
-	family_put(&s->revisions, revision);
+	put_revision(ctx, revision);
 }
 
 static void on_revision_update(void *ctx, struct item *old, struct item *revision)
 {
-	struct stateful_state *s = ctx;
 	if (!str_eq(old->uid, revision->uid)) {
-		family_remove(&s->revisions, old->uid);
+		remove_revision(ctx, old->uid);
 	}
-	family_put(&s->revisions, revision);
+	put_revision(ctx, revision);
 }
 
+/* Its owner makes a lost one again (H12): upstream would notice at the next event. */
 static void on_revision_delete(void *ctx, struct item *revision, bool is_guess _unused_)
 {
 	struct stateful_state *s = ctx;
-	family_remove(&s->revisions, revision->uid);
+	remove_revision(s, revision->uid);
 	wake_owner(s, item_meta(revision));
 }
 
@@ -445,6 +462,7 @@ static void *start(const struct controller_env *env)
 	family_init(&s->sets, true);
 	family_init(&s->pods, false);
 	family_init(&s->revisions, false);
+	family_init(&s->strangers, true);
 	own_writes_init(&s->own);
 	pthread_mutex_init(&s->lock, NULL);
 	map_init(&s->replaced, SETS_MAX);
@@ -473,6 +491,7 @@ static void stop(void *state)
 	map_done(&s->replaced);
 	pthread_mutex_destroy(&s->lock);
 	own_writes_done(&s->own);
+	family_done(&s->strangers);
 	family_done(&s->revisions);
 	family_done(&s->pods);
 	family_done(&s->sets);

@@ -164,7 +164,6 @@ def test_a_set_that_was_deleted_unheard_takes_nothing_back(room, between, comes_
 # ---- others are quicker ----
 
 
-# seeds: R22
 @pytest.mark.parametrize("meanwhile", ["gone", "another", "released"])
 def test_release_of_what_has_changed_meanwhile_is_no_error(room, between, meanwhile):
     controller = Controller(between.config)

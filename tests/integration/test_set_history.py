@@ -161,7 +161,7 @@ def test_revisions_may_be_deleted_at_any_time(room):
 # ---- whose they are ----
 
 
-# seeds: H24 H29 R9 R10 R11 U44
+# seeds: H24 H29 H30 R9 R10 R11 U44 U48
 def test_revisions_of_others_are_told_of_and_left_alone(room):
     """They have all the labels, but another controller. 100 more are not even similar."""
     labels = {"app": "web", "created-by-statefulset": "web", GENERATION: "7", "controller.kubernetes.io/hash": "x"}
@@ -180,6 +180,8 @@ def test_revisions_of_others_are_told_of_and_left_alone(room):
     room.until(lambda: len(room.history()) == (1 if room.carrier == CONTROLLERREVISIONS else 2), "the history is trimmed")
     # Only what is the set's was ever asked for.
     assert not [write for write in written(room) if write[3] == "foreign" or write[3].startswith("theirs")]
+    assert room.server.stderr.wait(rf"{room.namespace}/foreign: another controller has it")
+    assert f"{room.namespace}/theirs" not in room.server.stderr.text
 
 
 # seeds: H55 H54 H53

@@ -219,6 +219,10 @@ def test_sets_with_one_selector_come_to_rest(room):
     for it in made:
         mine = room.pods(it["metadata"]["name"]).values()
         assert len(mine) == 2 and all(map(owned_by(it), mine))
+    # It is told of one of them, or of both, when they came at once; and not again.
+    told = room.until(lambda: [e for name in ("left", "right") for e in room.events(name, "SelectorOverlap")], "it is told")
+    assert 1 <= len(told) <= 2 and "match the same pods" in told[0][2]
+    assert room.server.stderr.wait(rf"StatefulSet {room.namespace}/(left|right): Its selector and that of StatefulSet (left|right)")
     room.pulse("left")
     room.pulse("right")
     before = room.all("pods"), room.all("controllerrevisions")
