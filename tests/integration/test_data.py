@@ -157,6 +157,7 @@ def assert_immutable(answer):
     assert all(cause["message"].endswith(": field is immutable") for cause in status["details"]["causes"])
 
 
+# seeds: H5 H11
 @pytest.mark.parametrize("how", ["put", "json", "apply"])
 @pytest.mark.parametrize("data", CHANGES.values(), ids=CHANGES.keys())
 def test_other_data_is_refused(annals, plain, how, data):
@@ -175,6 +176,7 @@ def test_difference_beyond_floating_point_is_a_difference(annals, namespace, doo
     assert data_of(annals.get(revisions(namespace, door) + "/a")) == '{"n":9007199254740993}'
 
 
+# seeds: H5
 @pytest.mark.parametrize("kind, patch", [
     (MERGE, {"data": {"image": "nginx:2"}}),
     (MERGE, {"data": {"image": None}}),
@@ -232,6 +234,7 @@ def test_refused_dry_run_is_refused_too(annals, plain):
     assert_immutable(annals.patch(plain + "?dryRun=All", {"data": {"image": "nginx:2"}}))
 
 
+# seeds: H10 H11
 def test_everything_else_may_change(annals, plain):
     changed = annals.patch(plain, {"revision": 7, "metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}, "finalizers": ["example.com/x"]}})
     assert changed.status == 200
@@ -252,10 +255,12 @@ def assert_one_controller(answer):
     assert "metadata.ownerReferences" in {cause["field"] for cause in answer.json["details"]["causes"]}
 
 
+# seeds: R7
 def test_second_controller_is_refused_on_creation(annals, namespace, door):
     assert_one_controller(annals.post(revisions(namespace, door), revision(door=door, ownerReferences=controllers("x", "y"))))
 
 
+# seeds: R7
 @pytest.mark.parametrize("kind, patch", [
     (MERGE, {"metadata": {"ownerReferences": controllers("x", "y")}}),
     (STRATEGIC, {"metadata": {"ownerReferences": controllers("y")}}),

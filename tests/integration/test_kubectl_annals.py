@@ -172,6 +172,7 @@ def test_who_uses__names_what_refers_to_a_provider(plugin, annals, namespace):
     assert "provider.annals.dev/db is being deleted since 20" in plugin("who-uses", "provider/db").stdout
 
 
+# seeds: R3
 def test_who_uses__names_what_refers_to_a_revision(plugin, annals, namespace):
     make(annals, namespace, "ControllerRevision", "r1", revision=1, data={}, metadata={"labels": {"annals.dev/protect": "true"}})
     make(annals, namespace, "Dependent", "web", spec={"providers": [{"kind": "ControllerRevision", "name": "r1"}]})

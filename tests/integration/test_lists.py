@@ -72,6 +72,7 @@ def test_label_selectors(annals, path, selector, expected):
     assert names(annals.get(f"{path}?labelSelector={selector.replace(' ', '%20').replace('>', '%3E')}")) == expected
 
 
+# seeds: H3 R3
 @pytest.mark.parametrize("selector, expected", [
     ("metadata.name=a", ["a"]), ("metadata.name!=a", ["b"]), ("metadata.name=a,metadata.name=b", []),
     ("revision=1", ["a", "b"]), ("controller.name=web", ["b"]), ("controller.uid=uid-of-web", ["b"]), ("controller.name=", ["a"]),

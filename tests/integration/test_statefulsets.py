@@ -66,6 +66,7 @@ def sets(annals, namespace):
     return Sets(annals, namespace)
 
 
+# seeds: D1
 def test_written_at_one_door__reads_at_the_other(sets):
     sets.create(podManagementPolicy="Parallel", minReadySeconds=5, ordinals={"start": 3}, replicas=4,
                 persistentVolumeClaimRetentionPolicy={"whenScaled": "Delete"}, updateStrategy={"rollingUpdate": {"partition": 2}})
@@ -82,6 +83,7 @@ def test_written_at_one_door__reads_at_the_other(sets):
     assert sets.get(door=BETA)["spec"]["templateGeneration"] == 1
 
 
+# seeds: D1
 def test_apply__leaves_what_its_door_cannot_say(sets):
     """Whoever applies through one door, and then through the other, is one manager: what he left out is his to lose, and nothing else."""
     body = statefulset(minReadySeconds=5, podManagementPolicy="Parallel")
@@ -98,6 +100,7 @@ def test_apply__leaves_what_its_door_cannot_say(sets):
     assert sets.generation() == 4
 
 
+# seeds: D3
 def test_partition_beyond_the_range__survives_what_leaves_it(sets):
     sets.create(replicas=2, updateStrategy={"rollingUpdate": {"partition": 50}})
     assert sets.get(door=BETA)["spec"]["generationPartition"] == 50
@@ -110,6 +113,7 @@ def test_partition_beyond_the_range__survives_what_leaves_it(sets):
     assert sets.get()["spec"]["updateStrategy"]["rollingUpdate"]["partition"] == 50
 
 
+# seeds: U16 D4
 def test_status__is_written_through_one_door_and_read_through_both(sets):
     sets.create(replicas=3)
     counts = {"observedGeneration": 1, "replicas": 3, "readyReplicas": 3, "currentReplicas": 3, "updatedReplicas": 3, "availableReplicas": 3,
@@ -146,6 +150,7 @@ def change_image(sets, door, how, image):
     return sets.annals.patch(sets.path(door, "web") + query, body, kind=form).status
 
 
+# seeds: U18 U75 D2
 @pytest.mark.parametrize("how", ["put", *IMAGE_CHANGES])
 def test_template_generation__grows_with_every_way_to_write(sets, how):
     sets.create()
@@ -156,6 +161,7 @@ def test_template_generation__grows_with_every_way_to_write(sets, how):
         assert sets.generation() == number
 
 
+# seeds: U77
 def test_template_generation__stays_with_an_equal_template(sets):
     full = template(resources=None)
     full["spec"] = {"containers": [{"image": "i", "name": "c", "resources": {"requests": {"cpu": "1000m", "memory": "1024Mi"}}, "env": None}], "volumes": []}
@@ -170,6 +176,7 @@ def test_template_generation__stays_with_an_equal_template(sets):
         assert sets.get()["metadata"]["resourceVersion"] == version and sets.generation() == 1
 
 
+# seeds: U18 U78
 def test_template_generation__is_not_the_clients(sets):
     sets.create(door=BETA, templateGeneration=77)
     assert sets.generation() == 1
@@ -195,6 +202,7 @@ def writer(sets, number, rounds):
     return done
 
 
+# seeds: U75 U76 D2
 def test_template_generation__under_many_writers(sets):
     """No watcher sees a template with another's number, or the number go back."""
     first = sets.create()
@@ -214,6 +222,7 @@ def test_template_generation__under_many_writers(sets):
     assert last == end["spec"]["templateGeneration"] and last > writers
 
 
+# seeds: U17
 def test_object_of_an_older_build__begins_its_history_with_the_first_change(etcd, serve):
     """As it would be in etcd, were it stored by a build that counted nothing."""
     store = etcd()
@@ -242,6 +251,7 @@ def test_new_set_of_2017__needs_no_selector(sets):
     assert sets.answered(sets.annals.post(sets.path(), {**body, "apiVersion": APPS}), 422)["details"]["group"] == "apps"
 
 
+# seeds: R34
 def test_delete__takes_dependents_along(annals, sets):
     made = sets.create()
     owner = {"apiVersion": APPS, "kind": "StatefulSet", "name": "web", "uid": made["metadata"]["uid"], "controller": True}

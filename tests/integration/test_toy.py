@@ -210,6 +210,7 @@ def finalizers_on_delete(shop, options=None, query=""):
     return [finalizer for finalizer in gone.json["metadata"]["finalizers"] if finalizer != "example.com/hold"]
 
 
+# seeds: R33
 def test_a_kind_may_orphan_dependents_unless_told_otherwise(shop):
     assert finalizers_on_delete(shop) == ["orphan"]
     assert finalizers_on_delete(shop, {"propagationPolicy": "Background"}) == []

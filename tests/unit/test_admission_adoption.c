@@ -21,6 +21,7 @@ static int update(struct write *w, const char *old, const char *new)
 	return write_admit(w);
 }
 
+/* seeds: R18 */
 static void test_adoption__by_a_deleting_owner_is_refused(void **state _unused_)
 {
 	struct write w;

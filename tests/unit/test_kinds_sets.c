@@ -216,6 +216,7 @@ static const struct json *shown_status(struct api_world *w, const struct object 
 #define COUNTS "\"replicas\":3,\"readyReplicas\":3,\"currentReplicas\":3,\"updatedReplicas\":3,"
 #define COMPLETE COUNTS "\"currentRevision\":\"web-a\",\"updateRevision\":\"web-a\",\"availableReplicas\":3"
 
+/* seeds: U16 U68 */
 static void test_status__of_a_complete_update(void **state)
 {
 	struct api_world *w = *state;
@@ -265,6 +266,7 @@ static void test_status__is_kept_where_it_cannot_be_said(void **state)
 
 /* ---- generations ---- */
 
+/* seeds: U77 */
 static void test_generation__counts_changes_of_the_template(void **state)
 {
 	struct api_world *w = *state;
@@ -349,6 +351,7 @@ static void test_max_unavailable__is_kept_where_it_was(void **state)
 
 /* ---- what is refused ---- */
 
+/* seeds: U73 U74 */
 static void test_beta__rules_of_new_sets(void **state)
 {
 	struct api_world *w = *state;
@@ -372,6 +375,7 @@ static void test_beta__rules_of_new_sets(void **state)
 }
 
 /* What was set at apps/v1, and is no more than left alone here, is nobody's mistake. */
+/* seeds: U72 U74 U94 */
 static void test_beta__rules_of_updates(void **state)
 {
 	struct api_world *w = *state;
@@ -420,6 +424,7 @@ static void test_beta__partition_is_for_rolling_updates(void **state)
 		"only allowed where the update strategy is RollingUpdate");
 }
 
+/* seeds: D3 */
 static void test_apps__partition_has_no_upper_bound(void **state)
 {
 	struct api_world *w = *state;
