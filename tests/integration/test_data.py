@@ -76,6 +76,7 @@ RELABELLINGS = {
 }
 
 
+# seeds: H10
 def test_every_door_shows_the_same_bytes(annals, namespace, stored):
     assert everywhere(annals, namespace) == {EXACT}
 
@@ -157,7 +158,7 @@ def assert_immutable(answer):
     assert all(cause["message"].endswith(": field is immutable") for cause in status["details"]["causes"])
 
 
-# seeds: H5 H11
+# seeds: H5 H11 H52
 @pytest.mark.parametrize("how", ["put", "json", "apply"])
 @pytest.mark.parametrize("data", CHANGES.values(), ids=CHANGES.keys())
 def test_other_data_is_refused(annals, plain, how, data):
@@ -176,7 +177,7 @@ def test_difference_beyond_floating_point_is_a_difference(annals, namespace, doo
     assert data_of(annals.get(revisions(namespace, door) + "/a")) == '{"n":9007199254740993}'
 
 
-# seeds: H5
+# seeds: H5 H11
 @pytest.mark.parametrize("kind, patch", [
     (MERGE, {"data": {"image": "nginx:2"}}),
     (MERGE, {"data": {"image": None}}),
@@ -260,7 +261,7 @@ def test_second_controller_is_refused_on_creation(annals, namespace, door):
     assert_one_controller(annals.post(revisions(namespace, door), revision(door=door, ownerReferences=controllers("x", "y"))))
 
 
-# seeds: R7
+# seeds: R7 R14
 @pytest.mark.parametrize("kind, patch", [
     (MERGE, {"metadata": {"ownerReferences": controllers("x", "y")}}),
     (STRATEGIC, {"metadata": {"ownerReferences": controllers("y")}}),
@@ -276,6 +277,7 @@ def test_loser_of_an_adoption_race_is_refused(annals, namespace, door, kind, pat
     assert annals.get(revisions(namespace, door) + "/a").json["metadata"]["ownerReferences"] == controllers("x")
 
 
+# seeds: R6
 def test_owners_that_control_nothing_are_as_many_as_wanted(annals, namespace, door):
     owners = [owner("x"), owner("y", controller=False), owner("z", controller=False)]
     assert annals.post(revisions(namespace, door), revision(door=door, ownerReferences=owners)).status == 201

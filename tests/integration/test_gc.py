@@ -37,6 +37,7 @@ def heap(world, request):
     return make_heap(world, "gc-" + request.node.name.replace("_", "-").replace("[", "-").replace("]", "").lower()[:50])
 
 
+# seeds: R5 R19
 @pytest.mark.parametrize("play", SCENARIOS, ids=lambda play: play.__name__)
 def test_scenario(heap, play):
     play(heap)

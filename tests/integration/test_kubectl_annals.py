@@ -157,6 +157,7 @@ def test_undo__goes_back_to_the_one_before(plugin, settings, annals, namespace):
     assert missing.returncode == 1 and "unable to find revision 7 of configmap/settings" in missing.stderr
 
 
+# seeds: R3
 def test_who_uses__names_what_refers_to_a_provider(plugin, annals, namespace):
     make(annals, namespace, "Provider", "db", spec={"data": {}})
     free = plugin("who-uses", "provider/db")

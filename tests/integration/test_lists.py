@@ -60,6 +60,7 @@ def test_list_is_sorted_by_name_and_kept_to_its_namespace(annals, namespace, pat
     assert names(annals.get(revisions("nowhere", door))) == []
 
 
+# seeds: H3
 @pytest.mark.parametrize("selector, expected", [
     ("app=web", ["a", "b"]), ("app==web,tier", ["b"]), ("app!=web", ["c", "d"]), ("app in (web,db)", ["a", "b", "c"]),
     ("app notin (web)", ["c", "d"]), ("!app", ["d"]), ("tier", ["b"]), ("app=web,!tier", ["a"]), ("", ["a", "b", "c", "d"]), ("n>1", ["b"]), ("app=nothing", []),

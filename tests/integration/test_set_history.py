@@ -39,7 +39,7 @@ def written(room):
 # ---- what is written ----
 
 
-# seeds: H13 H17 H18 H20 H23 H25 H27 H35 H52 R8
+# seeds: H13 H17 H18 H20 H23 H25 H27 H35 H52 R3 R8
 def test_a_new_set_has_its_history_before_its_pods(room):
     since = room.server.get(room.path("pods")).json["metadata"]["resourceVersion"]
     room.make(replicas=2)

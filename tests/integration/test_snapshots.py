@@ -45,6 +45,7 @@ def outcome(status):
     return status["result"], status["revision"]["revision"], len(status.get("trimmed", []))
 
 
+# seeds: H14 H15 H16 H21
 def test_states_are_created_found_again_and_rolled_back_to(server):
     first = snapshot(server, {"x": 1, "none": None})
     assert outcome(first) == ("Created", 1, 0)
@@ -76,6 +77,7 @@ def test_answer_is_the_snapshot_and_the_revision_is_as_if_posted(server):
     assert sorted(entry["manager"] for entry in metadata["managedFields"]) == ["me", "you"]
 
 
+# seeds: H26 H56
 @pytest.mark.parametrize("prefix, length", [(None, 4 + 54), ("a" * 20 + "-", 63), ("1", 55), ("b" * 53, 63), ("b" * 60, 60 + 54), ("c" * 243, 253)])
 def test_names_are_prefix_and_digest(server, prefix, length):
     name = snapshot(server, {"x": 1}, **({"namePrefix": prefix} if prefix else {}))["revision"]["name"]
@@ -84,6 +86,7 @@ def test_names_are_prefix_and_digest(server, prefix, length):
     assert len(name) == length and digest.startswith(rest) and VALUE.fullmatch(rest) and not name.isdigit()
 
 
+# seeds: H54 H55
 def test_taken_names_are_stepped_over(server):
     rehearsed = snapshot(server, {"x": 1}, query="?dryRun=All")["revision"]["name"]
     assert server.get(f"{REVISIONS}/{rehearsed}").status == 404
@@ -114,6 +117,7 @@ def test_no_snapshots_where_there_is_no_namespace(server):
     assert history(server) == []
 
 
+# seeds: H6 H32 H52
 def test_history_is_trimmed_to_the_limit_the_oldest_first(server, store):
     names = [snapshot(server, {"x": i}, historyLimit=2)["revision"]["name"] for i in range(3)]
     fourth = snapshot(server, {"x": 3}, historyLimit=2)
@@ -127,6 +131,7 @@ def test_history_is_trimmed_to_the_limit_the_oldest_first(server, store):
         "result": "Unchanged", "revision": snapshot(server, {"x": 9})["revision"], "trimmed": [names[1]]}
 
 
+# seeds: H9 H32
 def test_what_is_needed_is_spared_and_not_counted(server):
     made = {what: snapshot(server, {"x": what})["revision"]["name"] for what in ("pod", "hash", "owned", "held", "referred", "idle")}
     pod = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -179,6 +184,7 @@ def test_no_number_above_the_highest(server):
     assert server.post(SNAPSHOTS, body({"x": 2})).status == 409
 
 
+# seeds: H16
 def test_many_snapshots_of_one_state_make_one_revision(serve, store):
     servers = [serve(store.endpoint), serve(store.endpoint)]
     for state in range(5):

@@ -47,6 +47,7 @@ static void test_adoption__becoming_the_controller_is_one(void **state _unused_)
 	assert_int_equal(update(&w, OWNER("p", "2", "true"), OWNER("o", "1", "true")), 1);
 }
 
+/* seeds: R6 */
 static void test_adoption__by_others_and_as_a_mere_owner_is_fine(void **state _unused_)
 {
 	struct write w;
@@ -65,6 +66,7 @@ static void test_adoption__creation_is_none(void **state _unused_)
 }
 
 /* Not admission's own rule, but what the loser of an adoption race sees. */
+/* seeds: R7 R14 */
 static void test_one_controller__the_second_is_refused(void **state _unused_)
 {
 	struct write w;

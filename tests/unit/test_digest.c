@@ -59,6 +59,7 @@ static const struct vector {
 		"sfrhpv6tdll7vvvldjc88pzvntz9blnnzrpp2dz9n8f56dx9tmfxpv"},
 };
 
+/* seeds: H22 */
 static void test_digest__published_vectors(void **state _unused_)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(vectors); i++) {
@@ -67,6 +68,7 @@ static void test_digest__published_vectors(void **state _unused_)
 	}
 }
 
+/* seeds: H41 */
 static void test_digest__what_is_no_mutation_makes_no_difference(void **state _unused_)
 {
 	struct str expected = digest("{\"spec\":{\"n\":1,\"s\":\"/\"}}");

@@ -181,6 +181,7 @@ static void check_states_are_apart(const struct life *l)
 	}
 }
 
+/* seeds: H6 H21 H32 */
 static void test_plan__keeps_order_limits_and_what_is_live_through_any_life(void **state)
 {
 	struct life l = {0};
