@@ -111,10 +111,12 @@ static bool look(struct kubelet *k, struct arena *a, const struct item *pod, str
 	char ip[ADDRESS_SIZE];
 	pthread_mutex_lock(&k->lock);
 	struct sandbox *s = map_get(&k->sandboxes, pod->uid);
+	if (s && item_is_deleting(pod)) {
+		ret->stopping_for_ms = since(&s->stopping_at_ms, now_ms);
+	}
 	if (s && index >= 0) {
 		s->address = s->address ? s->address : addresses_take(&k->addresses);
 		ret->started_for_ms = since(&s->started_at_ms, now_ms);
-		ret->stopping_for_ms = item_is_deleting(pod) ? since(&s->stopping_at_ms, now_ms) : 0;
 		if (s->address) {
 			address_format(ip, s->address);
 			ret->pod_ip = arena_dup(a, str_of(ip));

@@ -9,6 +9,8 @@
 #include "controllers/kubelet/kubelet_status.h"
 #include "controllers/kubelet/node_plan.h"
 
+enum { STRANDED_MS = 1000 };
+
 #define ORDER(name) "fake-node.annals.dev/" name
 
 static const struct json *meta_of(const struct json *pod)
@@ -110,12 +112,27 @@ static struct kubelet_plan stop(struct arena *a, const struct json *pod, const s
 	return plan;
 }
 
+/* The server removes such a pod in the same breath; one that died in between has left it behind, and nobody else would take it away. */
+static bool is_stranded(const struct json *pod)
+{
+	return gc_meta_is_deleting(meta_of(pod)) && grace_s(pod) == 0 && member_count(meta_of(pod), "finalizers") == 0;
+}
+
+static struct kubelet_plan remove_stranded(const struct kubelet_look *look)
+{
+	int64_t left_ms = STRANDED_MS - look->stopping_for_ms;
+	return (struct kubelet_plan){left_ms > 0 ? KUBELET_NOTHING : KUBELET_REMOVE, NULL, left_ms > 0 ? left_ms : -1};
+}
+
 struct kubelet_plan kubelet_decide(struct arena *a, const struct json *pod, const struct kubelet_look *look)
 {
 	struct kubelet_plan nothing = {KUBELET_NOTHING, NULL, -1};
 	int64_t wait_ms = -1;
 	if (!kubelet_is_concerned(pod)) {
 		return nothing;
+	}
+	if (is_stranded(pod)) {
+		return remove_stranded(look);
 	}
 	if (member_text(spec_of(pod), "nodeName").n == 0) {
 		nothing.step = is_to_be_bound(pod) ? KUBELET_BIND : KUBELET_NOTHING;

@@ -233,6 +233,28 @@ static void test_decide__stops_after_the_ordered_time_and_no_later_than_its_grac
 	arena_done(&a);
 }
 
+/* By a server that died while it removed it. */
+static void test_decide__removes_what_has_been_left_behind(void **state _unused_)
+{
+	static const char *const pods[] = {
+		POD(DELETED("0"), HERE, PHASE("Running")),
+		POD(DELETED("0"), HERE, PHASE("Succeeded")),
+		POD(DELETED("0"), "", PHASE("Pending")),
+	};
+	static const struct {
+		int64_t stopping_for_ms, wait_ms;
+	} cases[] = {{0, 1000}, {999, 1}, {1000, -1}, {5000, -1}};
+	struct arena a;
+	arena_init(&a, 1 << 20);
+	for (size_t i = 0; i < ARRAY_SIZE(pods) * ARRAY_SIZE(cases); i++) {
+		const struct kubelet_look look = look_after(0, cases[i % ARRAY_SIZE(cases)].stopping_for_ms);
+		const struct kubelet_plan plan = kubelet_decide(&a, parse(&a, pods[i / ARRAY_SIZE(cases)]), &look);
+		assert_int_equal(plan.wait_ms, cases[i % ARRAY_SIZE(cases)].wait_ms);
+		assert_int_equal(plan.step, plan.wait_ms < 0 ? KUBELET_REMOVE : KUBELET_NOTHING);
+	}
+	arena_done(&a);
+}
+
 static void test_status__of_a_stopped_pod_that_is_held(void **state _unused_)
 {
 	struct arena a;
@@ -406,6 +428,7 @@ int main(void)
 		TEST(test_status__follows_changed_orders),
 		TEST(test_status__starts_when_its_time_has_come),
 		TEST(test_decide__stops_after_the_ordered_time_and_no_later_than_its_grace),
+		TEST(test_decide__removes_what_has_been_left_behind),
 		TEST(test_status__of_a_stopped_pod_that_is_held),
 		TEST(test_status__keeps_what_others_wrote_and_heeds_their_gates),
 		TEST(test_status__init_containers_end_and_sidecars_run),
