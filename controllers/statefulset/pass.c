@@ -13,7 +13,6 @@
 enum {
 	PODS_A_PASS = 500,      /* that a Parallel set creates at most, before others have their turn */
 	COLLISIONS_A_PASS = 16, /* names tried for a new revision */
-	CONFLICTS = 4,          /* tries of a repair, as upstream's DefaultBackoff */
 };
 
 /* ---- failures, events ---- */
@@ -205,8 +204,8 @@ static bool process_template_updates(struct pass *p)
 	if (!p->current && !s->status.current_revision.n) {
 		p->current = history_by_generation(&p->history, s->status.current_generation);
 	}
-	/* "Template Updates" 3: the history begins. Also when somebody has deleted it. */
-	if (!p->current || str_eq(p->current->name, p->update->name)) {
+	/* "Template Updates" 3: the history begins. Also when somebody has deleted it, or has put another of its name there that holds no state. */
+	if (!p->current || !p->current->state || str_eq(p->current->name, p->update->name)) {
 		p->current = p->update;
 	}
 	return true;
@@ -581,8 +580,8 @@ static enum step process_slots(struct pass *p)
 		if (at < p->n_slots && p->slots[at].ordinal == ordinal) {
 			*m = p->slots[at++];
 		} else if (made++ == PODS_A_PASS) {
-			p->has_more = true;
-			return STEP_WAIT;
+			p->has_more = !has_failed;
+			return has_failed ? STEP_FAILED : STEP_WAIT;
 		} else {
 			*m = make_member(p, ordinal);
 		}

@@ -11,7 +11,7 @@
 #define BROKEN "broken"
 
 enum {
-	SET_PODS = 64,
+	SET_PODS = 600,
 	SET_CLAIMS = 64,
 	SET_REVISIONS = 64,
 };

@@ -614,6 +614,29 @@ static void test_revisions_that_somebody_deletes__are_made_again_without_a_resta
 	}
 }
 
+/* A name that the status tells of may be given to anything: whoever may write revisions must not end the process that reads them. */
+static void test_current_revision_without_a_state__is_as_one_that_was_deleted(void **state _unused_)
+{
+	const struct carrier *c;
+	FOR_EACH_CARRIER(c)
+	{
+		struct set_world w;
+		init_settled(&w, c);
+		set_partition(&w, 3);
+		set_image(&w, "b");
+		set_settle(&w);
+		assert_str(set_images(&w), "a a a");
+		struct json *spoilt = json_copy(&w.arena, w.revisions[0]);
+		json_set(&w.arena, spoilt, STR("data"), json_object(&w.arena));
+		json_set(&w.arena, spoilt, STR("template"), json_null(&w.arena));
+		w.revisions[0] = spoilt;
+		set_pod_delete(&w, 1);
+		set_settle(&w);
+		assert_str(set_images(&w), "b b b");
+		set_world_done(&w);
+	}
+}
+
 /* ---- out of a failed update (X3) ---- */
 
 /* seeds: U12 U13 */
@@ -756,6 +779,23 @@ static void test_parallel__asks_a_server_that_refuses_in_growing_batches(void **
 	assert_str(set_trace(&w), "+revision +web-0 +web-1? +web-2 =status");
 	set_settle(&w);
 	assert_int_equal(w.n_pods, 10);
+	set_world_done(&w);
+}
+
+/* Its limit must not hide the failure: without a pause it would ask again at once, without end. */
+static void test_parallel__fails_where_a_pod_failed_before_the_limit_of_a_pass(void **state _unused_)
+{
+	struct set_world w;
+	set_world_init(&w, &carrier_controllerrevisions);
+	w.is_parallel = true;
+	w.replicas = 550;
+	w.fault = FAULT_REFUSED;
+	w.fault_at = 302; /* in the batch that is not ended */
+	assert_false(set_pass(&w));
+	assert_false(w.has_more);
+	assert_int_equal(w.n_pods, 499);
+	assert_true(set_pass(&w));
+	assert_int_equal(w.n_pods, 550);
 	set_world_done(&w);
 }
 
@@ -1008,12 +1048,14 @@ int main(void)
 		TEST(test_revision_that_is_there_unseen__is_taken_as_done),
 		TEST(test_revision_name_that_is_taken__is_never_shared),
 		TEST(test_revisions_that_somebody_deletes__are_made_again_without_a_restart),
+		TEST(test_current_revision_without_a_state__is_as_one_that_was_deleted),
 		TEST(test_broken_update__is_rolled_back_or_forward_where_the_set_asks_for_it),
 		TEST(test_broken_pods__are_replaced_from_the_highest_one_at_a_time),
 		TEST(test_broken_pod__comes_back_in_the_revision_it_should_have),
 		TEST(test_broken_pods_of_their_own_revision__are_left_to_become_ready),
 		TEST(test_parallel__makes_and_takes_away_all_at_once),
 		TEST(test_parallel__asks_a_server_that_refuses_in_growing_batches),
+		TEST(test_parallel__fails_where_a_pod_failed_before_the_limit_of_a_pass),
 		TEST(test_on_delete__leaves_it_to_the_user_which_pods_are_new),
 		TEST(test_start_ordinal__moves_the_slots_and_the_partition),
 		TEST(test_min_ready_seconds__hold_the_next_step_back),
