@@ -4,6 +4,7 @@
 #include "controllers/dependents/configmap_plan.h"
 
 #include "api/model/members.h"
+#include "controllers/kit/meta.h"
 
 enum {
 	NAME_MAX_BYTES = 253, /* of a key, Kubernetes' */
@@ -126,7 +127,7 @@ static bool add_provision(struct arena *a, struct json *data, const struct provi
 
 static struct json *with_member(struct arena *a, const struct json *object, const char *name, struct json *value)
 {
-	struct json *changed = json_is(object, JSON_OBJECT) ? json_copy(a, object) : json_object(a);
+	struct json *changed = copy_or_empty(a, object);
 	json_set(a, changed, str_of(name), value);
 	return changed;
 }

@@ -4,6 +4,7 @@
 
 #include "api/model/members.h"
 #include "api/select/selector.h"
+#include "controllers/kit/meta.h"
 
 static bool matches(const struct history_owner *o, const struct json *object)
 {
@@ -38,11 +39,6 @@ static bool read_revision(const struct json *object, struct revision *ret, struc
 	return true;
 }
 
-static struct json *copy_of(const struct json *object, struct arena *a)
-{
-	return json_is(object, JSON_OBJECT) ? json_copy(a, object) : json_object(a);
-}
-
 static struct json *data_of(const struct json *state, struct str *ret_text, struct arena *a)
 {
 	struct buf text;
@@ -73,7 +69,7 @@ static struct json *make(const struct history_owner *o, int64_t number, int64_t 
 	history_hash(text, o->collisions, first);
 	history_hash(text, o->collisions + collisions, hash);
 
-	struct json *labels = copy_of(o->labels, a), *object = json_object(a);
+	struct json *labels = copy_or_empty(a, o->labels), *object = json_object(a);
 	json_set(a, labels, STR(HISTORY_LABEL_HASH), json_string(a, arena_dup(a, str_of(first))));
 	if (o->generation) {
 		json_set(a, labels, STR(HISTORY_LABEL_GENERATION), history_text_of_number(o->generation, a));
@@ -82,7 +78,7 @@ static struct json *make(const struct history_owner *o, int64_t number, int64_t 
 	json_add_text(a, object, STR("apiVersion"), api_version);
 	json_add_text(a, object, STR("kind"), STR("ControllerRevision"));
 	json_add(a, object, STR("metadata"),
-		history_metadata(o, history_name(o->name, hash, a), labels, copy_of(o->annotations, a), a));
+		history_metadata(o, history_name(o->name, hash, a), labels, copy_or_empty(a, o->annotations), a));
 	json_add(a, object, STR("data"), data);
 	json_add(a, object, STR("revision"), json_int(a, number));
 	return object;

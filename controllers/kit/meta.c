@@ -64,3 +64,8 @@ struct gc_object gc_meta_object(const struct json *meta, struct str api_version,
 	}
 	return o;
 }
+
+struct json *copy_or_empty(struct arena *a, const struct json *object)
+{
+	return json_is(object, JSON_OBJECT) ? json_copy(a, object) : json_object(a);
+}

@@ -16,5 +16,7 @@ const struct json *gc_meta_controller(const struct json *meta);
 struct gc_ref gc_meta_owner(const struct json *owner, struct str ns);
 /* The whole; text is the metadata's, the list of owners in the arena. version is left to the caller. */
 struct gc_object gc_meta_object(const struct json *meta, struct str api_version, struct str kind, struct arena *a);
+/* A changeable copy; where there is no object, an empty one. */
+struct json *copy_or_empty(struct arena *a, const struct json *object);
 
 #endif

@@ -4,6 +4,7 @@
 #include "controllers/kubelet/kubelet_status.h"
 
 #include "api/model/members.h"
+#include "controllers/kit/meta.h"
 
 enum { NAMES_MAX = 16 * 1024 }; /* of containers, in a sentence */
 
@@ -23,12 +24,6 @@ static struct json *text(const struct writing *w, struct str s)
 static bool is_final(const struct writing *w)
 {
 	return w->stage == POD_FAILED || w->stage == POD_SUCCEEDED;
-}
-
-/* A changeable copy, or a new object. */
-static struct json *copy_or_new(const struct writing *w, const struct json *j)
-{
-	return json_is(j, JSON_OBJECT) ? json_copy(w->a, j) : json_object(w->a);
 }
 
 static const struct json *find(const struct json *list, const char *key, struct str value)
@@ -117,7 +112,7 @@ static struct json *container_status(
 	bool is_kept = json_gets(json_gets(old, "state"), state) && !is_restarted;
 	bool is_ready =
 		role == ROLE_MAIN ? is_running && w->is_ready : role == ROLE_INIT && is_started && (is_running || !is_final(w));
-	struct json *s = copy_or_new(w, old);
+	struct json *s = copy_or_empty(w->a, old);
 	json_set(a, s, STR("name"), text(w, name));
 	if (!is_kept) {
 		json_set(a, s, STR("state"), new_state(w, state, old, id, role));
@@ -170,7 +165,7 @@ static void put_condition(const struct writing *w, struct json *conditions, cons
 {
 	const struct json *old = find(conditions, "type", str_of(type)),
 			  *generation = json_gets(json_gets(w->pod, "metadata"), "generation");
-	struct json *c = copy_or_new(w, old);
+	struct json *c = copy_or_empty(w->a, old);
 	struct str status = v.is_true ? STR("True") : STR("False");
 	json_set(w->a, c, STR("type"), text(w, str_of(type)));
 	if (!str_eq(member_text(old, "status"), status)) {

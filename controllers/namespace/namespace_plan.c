@@ -5,6 +5,7 @@
 
 #include "api/model/members.h"
 #include "base/clock.h"
+#include "controllers/kit/meta.h"
 
 #include <stdlib.h>
 
@@ -208,8 +209,7 @@ static bool put_condition(struct arena *a, struct json *list, struct json *condi
 
 static struct json *copy_member(struct arena *a, const struct json *object, const char *name)
 {
-	const struct json *member = json_gets(object, name);
-	return json_is(member, JSON_OBJECT) ? json_copy(a, member) : json_object(a);
+	return copy_or_empty(a, json_gets(object, name));
 }
 
 static struct json *with_status(struct arena *a, const struct json *namespace, const char *name, struct json *value)

@@ -3,6 +3,7 @@
 
 #include "api/model/members.h"
 #include "base/clock.h"
+#include "controllers/kit/meta.h"
 #include "controllers/statefulset/claim.h"
 
 /* Sets ret to when the condition Ready became true. */
@@ -64,11 +65,10 @@ bool member_read(struct member *ret, const struct json *pod, const struct set *s
 
 /* ---- making one ---- */
 
-/* A changeable copy of the member, which becomes the object's own; empty where there is none. */
+/* A changeable copy of the member, which becomes the object's own. */
 static struct json *own(struct arena *a, struct json *object, const char *name)
 {
-	const struct json *old = json_gets(object, name);
-	struct json *copy = json_is(old, JSON_OBJECT) ? json_copy(a, old) : json_object(a);
+	struct json *copy = copy_or_empty(a, json_gets(object, name));
 	json_set(a, object, str_of(name), copy);
 	return copy;
 }
@@ -173,8 +173,8 @@ struct json *member_make(const struct set *s, const struct revision *r, int64_t 
 	if (r) {
 		label_revision(labels, r, a);
 	}
-	json_set(a, pod, STR("spec"), json_copy(a, json_gets(template, "spec")));
-	spec = own(a, pod, "spec");
+	spec = copy_or_empty(a, json_gets(template, "spec"));
+	json_set(a, pod, STR("spec"), spec);
 	set_text(a, spec, "hostname", name);
 	if (s->service.n) {
 		set_text(a, spec, "subdomain", s->service);

@@ -178,6 +178,20 @@ static void test_made_pod__without_a_history_has_no_label_of_one(void **state _u
 	done(&w);
 }
 
+/* The server refuses it. */
+static void test_made_pod__of_a_template_without_a_spec_has_an_empty_one(void **state _unused_)
+{
+	struct world w;
+	init(&w, "\"template\":" TEMPLATE("new", ""));
+	struct revision r = revision_of(&w, "{\"metadata\":{\"labels\":null}}", 1);
+	const struct json *spec = json_gets(member_make(&w.set, &r, 0, &w.arena), "spec");
+	assert_str(encoded(&w.arena, spec), "{\"hostname\":\"web-0\"}");
+	r.state = NULL;
+	spec = json_gets(member_make(&w.set, &r, 0, &w.arena), "spec");
+	assert_str(encoded(&w.arena, spec), "{\"hostname\":\"web-0\"}");
+	done(&w);
+}
+
 /* ---- what is mended; upstream's TestStorageMatches and TestIdentityMatches ---- */
 
 static const char claimed[] = "\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"datadir-0\"}},{\"metadata\":{\"name\":"
@@ -278,6 +292,7 @@ int main(void)
 		TEST(test_pod__of_another_name_is_no_member),
 		TEST(test_made_pod__is_that_of_the_revision_with_todays_identity),
 		TEST(test_made_pod__without_a_history_has_no_label_of_one),
+		TEST(test_made_pod__of_a_template_without_a_spec_has_an_empty_one),
 		TEST(test_storage__matches_when_each_claim_is_mounted),
 		TEST(test_identity__is_given_back_and_the_rest_stays),
 		TEST(test_relabelled_pod__differs_in_both_labels_alone),
