@@ -8,8 +8,9 @@ struct written {
 	uint64_t versions[OWN_WRITES_KINDS];
 };
 
-void own_writes_init(struct own_writes *w)
+void own_writes_init(struct own_writes *w, own_writes_seen *seen, void *ctx)
 {
+	*w = (struct own_writes){.seen = seen, .ctx = ctx};
 	pthread_mutex_init(&w->lock, NULL);
 	map_init(&w->by_owner, OWNERS_MAX);
 }
@@ -44,14 +45,35 @@ void own_writes_note(struct own_writes *w, struct str owner_uid, unsigned kind, 
 	pthread_mutex_unlock(&w->lock);
 }
 
-int own_writes_behind(struct own_writes *w, struct str owner_uid, const uint64_t seen[OWN_WRITES_KINDS])
+static void forget_kind(struct own_writes *w, unsigned kind)
+{
+	for (struct map_entry *e = map_next(&w->by_owner, NULL); e; e = map_next(&w->by_owner, e)) {
+		struct written *written = e->value;
+		written->versions[kind] = 0;
+	}
+}
+
+/* Under the lock: of two workers that looked without it, the slower one would seem to see versions that go back. */
+static uint64_t look(struct own_writes *w, unsigned kind)
+{
+	uint64_t seen = w->seen(w->ctx, kind);
+
+	if (seen < w->last_seen[kind]) {
+		forget_kind(w, kind);
+	}
+	w->last_seen[kind] = seen;
+	return seen;
+}
+
+int own_writes_behind(struct own_writes *w, struct str owner_uid)
 {
 	int behind = -1;
 
 	pthread_mutex_lock(&w->lock);
 	const struct written *written = map_get(&w->by_owner, owner_uid);
-	for (int i = 0; written && behind < 0 && i < OWN_WRITES_KINDS; i++) {
-		if (seen[i] < written->versions[i]) {
+	for (int i = 0; i < OWN_WRITES_KINDS; i++) {
+		uint64_t seen = look(w, (unsigned)i);
+		if (behind < 0 && (!seen || (written && seen < written->versions[i]))) {
 			behind = i;
 		}
 	}

@@ -71,23 +71,29 @@ static void sync_end(struct sync *y)
 	arena_done(&y->arena);
 }
 
+static uint64_t version_seen(void *ctx, unsigned kind)
+{
+	const struct stateful_state *s = ctx;
+
+	switch (kind) {
+	case OWN_PODS:
+		return informer_version(s->pods_informer);
+	case OWN_CLAIMS:
+		return informer_version(s->claims_informer);
+	case OWN_REVISIONS:
+		return informer_version(s->revisions_informer);
+	default:
+		return s->has_apps ? MIN(informer_version(s->sets_beta), informer_version(s->sets_apps))
+				   : informer_version(s->sets_beta);
+	}
+}
+
 static bool is_behind(struct sync *y)
 {
-	struct stateful_state *s = y->s;
-	uint64_t of_sets = informer_version(s->sets_beta);
+	bool behind = own_writes_behind(&y->s->own, y->pass.set.owner.uid) >= 0;
 
-	if (s->has_apps) {
-		of_sets = MIN(of_sets, informer_version(s->sets_apps));
-	}
-	const uint64_t seen[OWN_WRITES_KINDS] = {
-		[OWN_PODS] = informer_version(s->pods_informer),
-		[OWN_CLAIMS] = informer_version(s->claims_informer),
-		[OWN_SETS] = of_sets,
-		[OWN_REVISIONS] = informer_version(s->revisions_informer),
-	};
-	bool behind = own_writes_behind(&s->own, y->pass.set.owner.uid, seen) >= 0;
 	if (behind) {
-		count(&s->counters, STALE_SKIPS);
+		count(&y->s->counters, STALE_SKIPS);
 	}
 	return behind;
 }
@@ -463,7 +469,7 @@ static void *start(const struct controller_env *env)
 	family_init(&s->pods, false);
 	family_init(&s->revisions, false);
 	family_init(&s->strangers, true);
-	own_writes_init(&s->own);
+	own_writes_init(&s->own, version_seen, s);
 	pthread_mutex_init(&s->lock, NULL);
 	map_init(&s->replaced, SETS_MAX);
 	s->has_starter = pthread_create(&s->starter, NULL, run_starter, s) == 0;

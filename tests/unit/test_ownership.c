@@ -336,32 +336,64 @@ static void test_route__needs_kind_name_and_uid_to_agree(void **state _unused_)
 
 /* ---- own writes ---- */
 
+static uint64_t version_seen(void *ctx, unsigned kind)
+{
+	const uint64_t *seen = ctx;
+	return seen[kind];
+}
+
 /* seeds: R24 R27 R28 R32 */
 static void test_own_writes__are_charged_to_their_owner_alone(void **state _unused_)
 {
 	struct own_writes w;
 	uint64_t seen[OWN_WRITES_KINDS] = {10, 10, 10, 10};
 
-	own_writes_init(&w);
-	assert_int_equal(own_writes_behind(&w, STR("u-web"), seen), -1);
+	own_writes_init(&w, version_seen, seen);
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), -1);
 	own_writes_note(&w, STR("u-web"), 1, STR("12"));
 	own_writes_note(&w, STR("u-web"), 1, STR("11")); /* answers may come in any order */
 	own_writes_note(&w, STR("u-web"), 0, STR("9"));
-	assert_int_equal(own_writes_behind(&w, STR("u-web"), seen), 1);
-	assert_int_equal(own_writes_behind(&w, STR("u-other"), seen), -1);
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), 1);
+	assert_int_equal(own_writes_behind(&w, STR("u-other")), -1);
 	/* Another kind's progress is not this one's. */
 	seen[0] = seen[2] = seen[3] = 50;
-	assert_int_equal(own_writes_behind(&w, STR("u-web"), seen), 1);
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), 1);
 	seen[1] = 11;
-	assert_int_equal(own_writes_behind(&w, STR("u-web"), seen), 1);
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), 1);
 	seen[1] = 12;
-	assert_int_equal(own_writes_behind(&w, STR("u-web"), seen), -1);
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), -1);
 	own_writes_note(&w, STR("u-web"), 3, STR("60"));
-	assert_int_equal(own_writes_behind(&w, STR("u-web"), seen), 3);
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), 3);
 	own_writes_forget(&w, STR("u-web"));
-	assert_int_equal(own_writes_behind(&w, STR("u-web"), seen), -1);
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), -1);
 	own_writes_note(&w, STR("u-web"), 0, STR("not a version"));
-	assert_int_equal(own_writes_behind(&w, STR("u-web"), seen), -1);
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), -1);
+	own_writes_done(&w);
+}
+
+/* A backup was restored: its versions are below those that were written. */
+static void test_own_writes__are_not_waited_for_when_versions_go_back(void **state _unused_)
+{
+	struct own_writes w;
+	uint64_t seen[OWN_WRITES_KINDS] = {100, 100, 100, 100};
+
+	own_writes_init(&w, version_seen, seen);
+	own_writes_note(&w, STR("u-web"), 0, STR("120"));
+	own_writes_note(&w, STR("u-web"), 3, STR("130"));
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), 0);
+	seen[0] = 0; /* the informer begins again: nobody acts on what it still has */
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), 0);
+	assert_int_equal(own_writes_behind(&w, STR("u-other")), 0);
+	seen[0] = 50;
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), 3);
+	assert_int_equal(own_writes_behind(&w, STR("u-other")), -1);
+	seen[3] = 130;
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), -1);
+	/* What is written from now on counts as ever. */
+	own_writes_note(&w, STR("u-web"), 0, STR("60"));
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), 0);
+	seen[0] = 60;
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), -1);
 	own_writes_done(&w);
 }
 
@@ -467,6 +499,7 @@ int main(void)
 		TEST(test_route__of_what_goes),
 		TEST(test_route__needs_kind_name_and_uid_to_agree),
 		TEST(test_own_writes__are_charged_to_their_owner_alone),
+		TEST(test_own_writes__are_not_waited_for_when_versions_go_back),
 		TEST(test_family__is_one_s_own_and_the_orphans),
 		TEST(test_family__follows_its_members),
 		TEST(test_family__of_owners_is_by_namespace),
