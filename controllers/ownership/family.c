@@ -83,7 +83,13 @@ static void put(struct family *f, struct item *item)
 
 void family_put(struct family *f, struct item *item)
 {
+	family_replace(f, item->uid, item);
+}
+
+void family_replace(struct family *f, struct str uid, struct item *item)
+{
 	pthread_mutex_lock(&f->lock);
+	take_out(f, uid);
 	take_out(f, item->uid);
 	/* The informer keeps no more than these maps can hold. */
 	put(f, item);

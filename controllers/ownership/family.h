@@ -19,6 +19,8 @@ void family_init(struct family *f, bool ignores_controllers); /* those that have
 void family_done(struct family *f);
 
 void family_put(struct family *f, struct item *item); /* in the place of what had its uid */
+/* In one step: nobody sees both, or neither. uid: of the object that had its name before; it may be the same. */
+void family_replace(struct family *f, struct str uid, struct item *item);
 void family_remove(struct family *f, struct str uid);
 
 struct item *family_get(struct family *f, struct str uid); /* a reference, or NULL */

@@ -117,6 +117,17 @@ static void remember_replaced(struct stateful_state *s, struct str uid, int64_t 
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* A set that went while it was worked on was forgotten before this pass noted anything of it. */
+static void forget_what_has_gone(struct stateful_state *s, struct str uid)
+{
+	_cleanup_(item_unrefp) struct item *set = family_get(&s->sets, uid);
+
+	if (!set) {
+		own_writes_forget(&s->own, uid);
+		remember_replaced(s, uid, 0);
+	}
+}
+
 static void on_pass_problem(void *ctx, struct str problem)
 {
 	struct sync *y = ctx;
@@ -134,13 +145,14 @@ static bool run_pass(struct sync *y)
 	}
 	y->n_revisions = family_of(&s->revisions, uid, ns, &y->revisions);
 	y->n_pods = family_of(&s->pods, uid, ns, &y->pods);
-	if (!sync_claim_revisions(y) || !sync_claim_pods(y)) {
-		return false;
+	bool is_done = false;
+	if (sync_claim_revisions(y) && sync_claim_pods(y)) {
+		p->replaced = recall_replaced(s, uid);
+		count(&s->counters, PASSES);
+		is_done = stateful_pass(p);
+		remember_replaced(s, uid, p->replaced);
 	}
-	p->replaced = recall_replaced(s, uid);
-	count(&s->counters, PASSES);
-	bool is_done = stateful_pass(p);
-	remember_replaced(s, uid, p->replaced);
+	forget_what_has_gone(s, uid);
 	return is_done;
 }
 
@@ -265,19 +277,22 @@ static void wake_owner(struct stateful_state *s, const struct json *meta)
 
 static void wake_matching(struct stateful_state *s, const struct item *pod)
 {
-	_cleanup_(arena_done) struct arena scratch;
+	_cleanup_(arena_done) struct arena of_pod;
+	_cleanup_(arena_done) struct arena of_set;
 	struct item **sets;
 	const struct label *labels;
 	size_t n = family_of(&s->sets, (struct str){0}, pod->namespace, &sets);
 
-	arena_init(&scratch, SYNC_ARENA_MAX);
-	size_t n_labels = labels_read(&labels, json_gets(item_meta(pod), "labels"), &scratch);
+	arena_init(&of_pod, SYNC_ARENA_MAX);
+	arena_init(&of_set, SYNC_ARENA_MAX);
+	size_t n_labels = labels_read(&labels, json_gets(item_meta(pod), "labels"), &of_pod);
 	for (size_t i = 0; i < n; i++) {
 		struct label_selector selector;
 		struct str problem;
-		const struct json *of_set = json_gets(json_gets(sets[i]->object, "spec"), "selector");
-		if (!label_selector_read(&selector, of_set, &scratch, &problem) && selector.n &&
-			label_selector_matches(&selector, labels, n_labels)) {
+		arena_clear(&of_set); /* however many sets there are, one selector is held */
+		if (!label_selector_read(
+			    &selector, json_gets(json_gets(sets[i]->object, "spec"), "selector"), &of_set, &problem) &&
+			selector.n && label_selector_matches(&selector, labels, n_labels)) {
 			enqueue(s, sets[i]->namespace, sets[i]->name);
 		}
 	}
@@ -309,12 +324,11 @@ static void on_pod_update(void *ctx, struct item *old, struct item *pod)
 {
 	struct stateful_state *s = ctx;
 
-	family_put(&s->pods, pod);
+	family_replace(&s->pods, old->uid, pod);
 	if (str_eq(old->uid, pod->uid)) {
 		wake(s, route_updated(item_meta(old), item_meta(pod)), old, pod);
 		return;
 	}
-	family_remove(&s->pods, old->uid);
 	wake(s, route_deleted(item_meta(old)), NULL, old);
 	wake(s, route_added(item_meta(pod)), NULL, pod);
 }

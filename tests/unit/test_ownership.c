@@ -463,6 +463,13 @@ static void test_family__follows_its_members(void **state _unused_)
 	ASSERT_FAMILY(&f, "u-other", "elsewhere");
 	_cleanup_(item_unrefp) struct item *found = family_get(&f, STR("1"));
 	assert_str(found->name, "a");
+	/* Another object has taken its name. */
+	_cleanup_(item_unrefp) struct item *next = make_item(POD("a", "2", OF_WEB));
+	family_replace(&f, STR("1"), next);
+	ASSERT_FAMILY(&f, "u-web", "ns", "a");
+	assert_null(family_get(&f, STR("1")));
+	family_remove(&f, STR("2"));
+	put(&f, POD("a", "1", ""));
 	family_remove(&f, STR("1"));
 	family_remove(&f, STR("1"));
 	ASSERT_FAMILY(&f, "u-other", "ns");
