@@ -158,6 +158,25 @@ def test_revisions_may_be_deleted_at_any_time(room):
     assert room.uids() == pods
 
 
+# seeds: H8
+def test_what_is_recorded_is_the_template_alone(room):
+    """Claim templates are part of what a set should be, but can never change: no revision needs them."""
+    storage = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    room.running(volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": storage}])
+    (revision,) = room.history()
+    if room.carrier == CONTROLLERREVISIONS:
+        assert revision["data"].keys() == {"spec"} and revision["data"]["spec"].keys() == {"template"}
+    assert state_of(revision)["spec"].get("volumes") is None
+    refused = room.server.patch(room.set_path("web"), {"spec": {"volumeClaimTemplates": []}})
+    assert refused.status == 422, refused
+    # What goes back is the whole template, then, and the claims stay.
+    room.image("i:2")
+    room.settle()
+    room.spec(template={key: value for key, value in state_of(revision).items() if key != "$patch"})
+    room.settle()
+    assert room.images() == {"web-0": "i:1"} and list(room.all("persistentvolumeclaims")) == ["data-web-0"]
+
+
 # ---- whose they are ----
 
 

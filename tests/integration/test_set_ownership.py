@@ -57,7 +57,7 @@ def test_orphans_that_match_are_taken_as_they_are(room):
     assert room.events(reason="SuccessfulCreate") == []
 
 
-# seeds: R37 H28 R35 H8
+# seeds: R37 H28
 def test_a_family_is_orphaned_and_taken_back_without_a_restart(room):
     before = room.running(replicas=3)
     room.image("i:2")
