@@ -205,7 +205,7 @@ def test_dependents_that_are_orphaned_stay(room):
 @one_carrier
 def test_sets_with_one_selector_come_to_rest(room):
     """A user's mistake. What both might take goes to one of them, the other gets over it, and then nothing moves any more."""
-    count = 150
+    count = 60
     for i in range(count):
         room.create({"metadata": {"name": f"old-{i}", "labels": {"app": "both"}}, "revision": i + 1, "data": {}}, kind="controllerrevisions")
     for i in range(2):
