@@ -13,7 +13,8 @@
 
 enum { LABEL_MAX = 63 };
 
-static bool read_controllerrevision(const struct json *object, struct revision *ret, struct arena *a _unused_)
+static bool read_controllerrevision(
+	const struct json *object, const struct json *owner _unused_, struct revision *ret, struct arena *a _unused_)
 {
 	const struct json *data = json_gets(object, "data");
 	ret->number = member_int(object, "revision");
@@ -21,14 +22,49 @@ static bool read_controllerrevision(const struct json *object, struct revision *
 	return true;
 }
 
+/* Does it stand for a claim of the set? A PodTemplate needs a volume for what its containers mount; the set's template has none. */
+static bool is_of_claim(const struct json *volume, const struct json *owner)
+{
+	const struct json *templates = json_gets(json_gets(owner, "spec"), "volumeClaimTemplates"), *t;
+	struct str name = member_text(volume, "name");
+	for (uint32_t i = 0; (t = list_item(templates, i)); i++) {
+		if (str_eq(member_text(json_gets(t, "metadata"), "name"), name)) {
+			return str_eq(member_text(json_gets(volume, "persistentVolumeClaim"), "claimName"), name);
+		}
+	}
+	return false;
+}
+
+static void drop_claims(struct json *template, const struct json *owner, struct arena *a)
+{
+	const struct json *old = json_gets(json_gets(template, "spec"), "volumes"), *volume;
+	struct json *kept = json_array(a);
+	for (uint32_t i = 0; (volume = list_item(old, i)); i++) {
+		if (!is_of_claim(volume, owner)) {
+			json_append(a, kept, json_copy(a, volume));
+		}
+	}
+	if (!old || kept->n == old->n) {
+		return;
+	}
+	struct json *spec = json_copy(a, json_gets(template, "spec"));
+	if (kept->n) {
+		json_set(a, spec, STR("volumes"), kept);
+	} else {
+		json_remove(spec, STR("volumes"));
+	}
+	json_set(a, template, STR("spec"), spec);
+}
+
 /* Such a patch as a ControllerRevision of it would hold. */
-static bool read_podtemplate(const struct json *object, struct revision *ret, struct arena *a)
+static bool read_podtemplate(const struct json *object, const struct json *owner, struct revision *ret, struct arena *a)
 {
 	const struct json *labels = json_gets(json_gets(object, "metadata"), "labels"), *state = json_gets(object, "template");
 	if (!str_to_int64(member_text(labels, LABEL_GENERATION), &ret->number) || !json_is(state, JSON_OBJECT)) {
 		return false;
 	}
 	struct json *data = json_object(a), *spec = json_object(a), *template = json_copy(a, state);
+	drop_claims(template, owner, a);
 	json_set(a, template, STR("$patch"), json_string(a, STR("replace")));
 	json_add(a, spec, STR("template"), template);
 	json_add(a, data, STR("spec"), spec);
@@ -55,7 +91,7 @@ static const struct place {
 	struct resource resource;
 	const char *kind; /* of owners; NULL: any */
 	void (*select)(struct kubectl *k, struct list_options *options);
-	bool (*read)(const struct json *object, struct revision *ret, struct arena *a);
+	bool (*read)(const struct json *object, const struct json *owner, struct revision *ret, struct arena *a);
 } places[] = {
 	{{{"annals.dev", 10}, {"v1", 2}, {"controllerrevisions", 19}}, NULL, select_owner, read_controllerrevision},
 	{{{"apps", 4}, {"v1", 2}, {"controllerrevisions", 19}}, NULL, NULL, read_controllerrevision},
@@ -80,7 +116,7 @@ static void take_owned(struct kubectl *k, struct revisions *r, const struct plac
 	r->v = mem_array(member_count(r->answer.body, "items") + 1, sizeof(*r->v));
 	for (uint32_t i = 0; (item = list_item(items, i)); i++) {
 		struct revision one = {.name = member_text(json_gets(item, "metadata"), "name"), .object = item};
-		if (is_controlled_by(item, uid) && place->read(item, &one, &k->arena)) {
+		if (is_controlled_by(item, uid) && place->read(item, k->object, &one, &k->arena)) {
 			r->v[r->n++] = one;
 		}
 	}

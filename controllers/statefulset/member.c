@@ -141,6 +141,27 @@ static void mount_claims(const struct set *s, struct json *spec, int64_t ordinal
 	}
 }
 
+struct json *member_template(const struct set *s, struct arena *a)
+{
+	struct json *template = json_copy(a, s->template), *spec = own(a, template, "spec"), *volumes;
+	const struct json *old = json_gets(spec, "volumes"), *t;
+
+	volumes = json_is(old, JSON_ARRAY) ? json_copy(a, old) : json_array(a);
+	for (uint32_t i = 0; (t = list_item(s->claim_templates, i)); i++) {
+		if (!find_volume(old, claim_template_name(t))) {
+			struct json *volume = json_object(a), *source = json_object(a);
+			set_text(a, source, "claimName", claim_template_name(t));
+			set_text(a, volume, "name", claim_template_name(t));
+			json_set(a, volume, STR("persistentVolumeClaim"), source);
+			json_append(a, volumes, volume);
+		}
+	}
+	if (volumes->n) {
+		json_set(a, spec, STR("volumes"), volumes);
+	}
+	return template;
+}
+
 static struct str pod_name(const struct set *s, int64_t ordinal, struct arena *a)
 {
 	return arena_printf(a, STR_FMT "-%lld", STR_ARG(s->owner.name), (long long)ordinal);

@@ -31,6 +31,10 @@ static inline bool member_is_unavailable(const struct member *m)
 	return !m->is_available || m->is_terminating;
 }
 
+/* The set's template with a volume for each of its claims that has none there. A PodTemplate is refused when its containers mount what is no
+ * volume of it. The claim is named as its template is; pods get their own. */
+struct json *member_template(const struct set *s, struct arena *a);
+
 /* The pod of that ordinal, made from the revision; NULL: from the set's own template, without labels of a revision. */
 struct json *member_make(const struct set *s, const struct revision *r, int64_t ordinal, struct arena *a);
 

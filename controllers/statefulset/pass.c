@@ -85,7 +85,8 @@ static void reconstruct_history(struct pass *p)
 		.name = s->owner.name,
 		.uid = s->owner.uid,
 		.selector = s->selector_json,
-		.state = s->template,
+		.state = p->carrier == &carrier_podtemplates && json_is(s->template, JSON_OBJECT) ? member_template(s, p->arena)
+												  : s->template,
 		.labels = json_gets(json_gets(s->template, "metadata"), "labels"),
 		.annotations = json_gets(s->meta, "annotations"),
 		.generation = s->template_generation,

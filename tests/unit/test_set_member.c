@@ -284,6 +284,29 @@ static void test_relabelled_pod__differs_in_both_labels_alone(void **state _unus
 	done(&w);
 }
 
+/* seeds: U38 */
+static void test_template__has_a_volume_for_each_claim(void **state _unused_)
+{
+	struct world w;
+	init(&w,
+		"\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"www\"}},{\"metadata\":{\"name\":\"tmp\"}}],"
+		"\"template\":" TEMPLATE("i", ",\"volumes\":[{\"name\":\"tmp\",\"emptyDir\":{}}]"));
+	assert_str(encoded(&w.arena, member_template(&w.set, &w.arena)),
+		TEMPLATE("i",
+			",\"volumes\":[{\"name\":\"tmp\",\"emptyDir\":{}},"
+			"{\"name\":\"www\",\"persistentVolumeClaim\":{\"claimName\":\"www\"}}]"));
+	/* And a pod that is made from it has claims of its own. */
+	struct revision r = {.name = STR("web-1"), .generation = 1, .state = member_template(&w.set, &w.arena)};
+	const struct json *spec = json_gets(member_make(&w.set, &r, 0, &w.arena), "spec");
+	assert_str(encoded(&w.arena, json_gets(spec, "volumes")),
+		"[{\"name\":\"www\",\"persistentVolumeClaim\":{\"claimName\":\"www-web-0\"}},"
+		"{\"name\":\"tmp\",\"persistentVolumeClaim\":{\"claimName\":\"tmp-web-0\"}}]");
+	done(&w);
+	init(&w, "\"template\":" TEMPLATE("i", ""));
+	assert_str(encoded(&w.arena, member_template(&w.set, &w.arena)), TEMPLATE("i", ""));
+	done(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -293,6 +316,7 @@ int main(void)
 		TEST(test_made_pod__is_that_of_the_revision_with_todays_identity),
 		TEST(test_made_pod__without_a_history_has_no_label_of_one),
 		TEST(test_made_pod__of_a_template_without_a_spec_has_an_empty_one),
+		TEST(test_template__has_a_volume_for_each_claim),
 		TEST(test_storage__matches_when_each_claim_is_mounted),
 		TEST(test_identity__is_given_back_and_the_rest_stays),
 		TEST(test_relabelled_pod__differs_in_both_labels_alone),
