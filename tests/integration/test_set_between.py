@@ -1,7 +1,6 @@
 """A StatefulSet's controller whose view is late, wrong or lost, which dies between two writes, or which is not alone. All its requests go through
 a proxy (between.py), so that each of these happens exactly where a test wants it."""
 
-import http.client
 import itertools
 import threading
 
@@ -9,27 +8,19 @@ import pytest
 
 import processes
 from between import Between
-from processes import BIN, Process, retry_until, write_kubeconfig
+from processes import retry_until, write_kubeconfig
 from sets import CARRIERS, CONTROLLERREVISIONS, Room, World, controller_of, template
+from test_controllers import Controllers
 
 
-class Controller(Process):
+class Controller(Controllers):
     """The one of StatefulSets, as a process of its own."""
 
     def __init__(self, kubeconfig, carrier=CONTROLLERREVISIONS, *flags):
-        super().__init__([BIN, "controllers", "--kubeconfig", kubeconfig, "--controllers=statefulset", f"--statefulset-history={carrier}",
-                          "--metrics-port=0", *flags])
-        found = self.stderr.wait(r"metrics on 127\.0\.0\.1 port (\d+)")
-        assert found, self.stderr.text
-        self.port = int(found[1])
+        super().__init__(kubeconfig, "--controllers=statefulset", f"--statefulset-history={carrier}", *flags)
 
     def metric(self, name):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=processes.PATIENCE)
-        try:
-            connection.request("GET", "/metrics")
-            lines = connection.getresponse().read().decode().splitlines()
-        finally:
-            connection.close()
+        lines = self.get("/metrics")[1].splitlines()
         return next((float(line.rpartition(" ")[2]) for line in lines if line.startswith(name)), None)
 
 
