@@ -31,6 +31,9 @@ void control_log(void *ctx _unused_, const char *what, bool is_problem, struct s
 #define CONTROLLERS_HELP                                                                                                    \
 	"Which controllers to run: names, -NAME switches one off, * means all that are not named. All by default, but for " \
 	"fake-kubelet."
+#define STATEFULSET_HISTORY_LIMIT_HELP                                                                                 \
+	"How many old revisions a StatefulSet keeps at most, whatever its revisionHistoryLimit says. 0 (default): as " \
+	"each says."
 #define FAKE_NODES_HELP                                                                                           \
 	"How many nodes to play, for tests and demonstrations: pods come up on them without containers. It runs " \
 	"fake-kubelet, "                                                                                          \
@@ -41,7 +44,9 @@ void control_flags_rows(struct control_flags *f, struct option *ret)
 	ret[0] = (struct option){"controllers", OPTION_STRINGS, &f->choice, "NAME,...", CONTROLLERS_HELP, 0, 0};
 	ret[1] = (struct option){"statefulset-history", OPTION_STRING, &f->settings.statefulset_history, "KIND",
 		"What keeps the revisions of StatefulSets: controllerrevisions (default) or podtemplates.", 0, 0};
-	ret[2] = (struct option){"fake-nodes", OPTION_INT, &f->fake_nodes, "N", FAKE_NODES_HELP, 0, FAKE_NODES_MAX};
+	ret[2] = (struct option){"statefulset-history-limit", OPTION_INT, &f->settings.statefulset_history_limit, "N",
+		STATEFULSET_HISTORY_LIMIT_HELP, 0, INT32_MAX};
+	ret[3] = (struct option){"fake-nodes", OPTION_INT, &f->fake_nodes, "N", FAKE_NODES_HELP, 0, FAKE_NODES_MAX};
 }
 
 int control_flags_check(struct control_flags *f, struct buf *err)

@@ -12,6 +12,7 @@ enum { FAKE_NODES_MAX = 5000 }; /* what Kubernetes says a cluster may have */
 /* What flags say of controllers. */
 struct controller_settings {
 	const char *statefulset_history; /* --statefulset-history: the carrier's name (controllers/history/history.h) */
+	int64_t statefulset_history_limit; /* a ceiling of all revisionHistoryLimits; 0: none */
 	bool allows_max_unavailable;     /* the feature gate MaxUnavailableStatefulSet */
 };
 

@@ -134,6 +134,12 @@ static void on_pass_problem(void *ctx, struct str problem)
 	notice(y->s, true, problem);
 }
 
+/* What the operator allows counts for whoever asks for more. */
+static int64_t history_limit(int64_t wanted, int64_t ceiling)
+{
+	return ceiling && (wanted < 0 || wanted > ceiling) ? ceiling : wanted;
+}
+
 static bool run_pass(struct sync *y)
 {
 	struct pass *p = &y->pass;
@@ -148,6 +154,7 @@ static bool run_pass(struct sync *y)
 	bool is_done = false;
 	if (sync_claim_revisions(y) && sync_claim_pods(y)) {
 		p->replaced = recall_replaced(s, uid);
+		p->set.limit = history_limit(p->set.limit, s->env->settings->statefulset_history_limit);
 		count(&s->counters, PASSES);
 		is_done = stateful_pass(p);
 		remember_replaced(s, uid, p->replaced);

@@ -6,7 +6,7 @@ import pytest
 
 from objects import BETA, JSON_PATCH, STRATEGIC
 from processes import BIN, Process, retry_until, write_kubeconfig
-from sets import (CONTROLLERREVISIONS, GENERATION, HASH, PODTEMPLATES, Room, controller_of, label, number_of, reference, room, statefulset, template,
+from sets import (CONTROLLERREVISIONS, GENERATION, HASH, PODTEMPLATES, Room, World, controller_of, label, number_of, reference, room, statefulset, template,
                   world)
 
 __all__ = ["room", "world"]  # fixtures
@@ -262,6 +262,25 @@ def test_the_oldest_beyond_the_limit_go(room):
     room.settle()
     room.until(lambda: len(room.history()) == 1 + spare, "one more")
     assert image_of(room.history()[-1]) == "i:9"
+
+
+@pytest.fixture(scope="module")
+def thrifty():
+    found = World(CONTROLLERREVISIONS, "--statefulset-history-limit=1")
+    yield found
+    found.close()
+
+
+# seeds: H31
+def test_the_operator_s_limit_counts_for_who_asks_for_more(thrifty):
+    room = Room(thrifty.server)
+    room.running("more", replicas=0, revisionHistoryLimit=5)
+    room.running("less", replicas=0, revisionHistoryLimit=0)
+    for n in range(2, 5):
+        for name in ("more", "less"):
+            update(room, f"i:{n}", name)
+    for name, left in (("more", ["i:3", "i:4"]), ("less", ["i:4"])):
+        room.until(lambda name=name, left=left: [image_of(r) for r in room.history(name)] == left, f"{name} is trimmed")
 
 
 # seeds: H33
