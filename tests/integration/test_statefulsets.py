@@ -236,6 +236,7 @@ def test_object_of_an_older_build__begins_its_history_with_the_first_change(etcd
     processes.retry_until(lambda: sets.generation() is None, "the change is seen")
     sets.patch({"spec": {"replicas": 3}})
     assert sets.generation() is None
+    assert not {"templateGeneration", "targetTemplateGeneration"} & set(sets.get(door=BETA)["status"])
     sets.patch({"spec": {"template": template("j")}}, BETA)
     assert sets.generation() == 1
 
