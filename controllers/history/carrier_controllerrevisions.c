@@ -3,23 +3,16 @@
 #include "controllers/history/history_private.h"
 
 #include "api/model/members.h"
-#include "api/select/selector.h"
 #include "controllers/kit/meta.h"
 
 static bool matches(const struct history_owner *o, const struct json *object)
 {
-	if (!json_is(o->selector, JSON_OBJECT)) {
-		return false; /* no selector selects nothing, whereas an empty one selects everything */
-	}
 	char room[2048];
 	struct arena a;
 	arena_init_with(&a, 1 << 20, room, sizeof(room));
-	struct label_selector selector;
 	const struct label *labels;
-	struct str problem;
 	size_t n = labels_read(&labels, json_gets(json_gets(object, "metadata"), "labels"), &a);
-	bool is_match =
-		label_selector_read(&selector, o->selector, &a, &problem) == 0 && label_selector_matches(&selector, labels, n);
+	bool is_match = o->selector && label_selector_matches(o->selector, labels, n);
 	arena_done(&a);
 	return is_match;
 }

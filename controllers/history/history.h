@@ -18,7 +18,7 @@
 #ifndef CONTROLLERS_HISTORY_HISTORY_H
 #define CONTROLLERS_HISTORY_HISTORY_H
 
-#include "base/json.h"
+#include "api/select/selector.h"
 
 #define HISTORY_LABEL_GENERATION "statefulset-template-revision" /* and of pods (seed 002) */
 #define HISTORY_LABEL_CREATED_BY "created-by-statefulset"        /* of PodTemplates (seed 002) */
@@ -27,8 +27,8 @@
 /* Whose history, and what its state is now. */
 struct history_owner {
 	struct str api_version, kind, ns, name, uid;
-	/* metav1.LabelSelector: what its revisions match, where the carrier goes by that. */
-	const struct json *selector;
+	/* What its revisions match, where the carrier goes by that; NULL: none does. Read once, as it may be long and candidates many. */
+	const struct label_selector *selector;
 	const struct json *state; /* spec.template, as the server shows it */
 	/* What a new ControllerRevision begins with: the template's, and the owner's. May be
 	 * NULL. */

@@ -72,7 +72,8 @@ static bool matches_set(struct sync *y, const struct item *item)
 {
 	const struct label *labels;
 	size_t n = labels_read(&labels, json_gets(item_meta(item), "labels"), &y->arena);
-	return label_selector_matches(&y->pass.set.selector, labels, n);
+	const struct label_selector *selector = set_selects(&y->pass.set);
+	return selector && label_selector_matches(selector, labels, n);
 }
 
 bool sync_claim_pods(struct sync *y)
@@ -98,7 +99,7 @@ bool sync_claim_revisions(struct sync *y)
 	const struct history_owner subject = {.kind = y->pass.set.owner.kind,
 		.name = y->pass.set.owner.name,
 		.uid = y->pass.set.owner.uid,
-		.selector = y->pass.set.selector_json};
+		.selector = set_selects(&y->pass.set)};
 
 	claiming_init(&c, y, &y->s->revision, OWN_REVISIONS, y->n_revisions);
 	for (size_t i = 0; i < y->n_revisions; i++) {

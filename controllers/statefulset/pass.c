@@ -84,7 +84,7 @@ static void reconstruct_history(struct pass *p)
 		.ns = s->owner.ns,
 		.name = s->owner.name,
 		.uid = s->owner.uid,
-		.selector = s->selector_json,
+		.selector = set_selects(s),
 		.state = p->carrier == &carrier_podtemplates && json_is(s->template, JSON_OBJECT) ? member_template(s, p->arena)
 												  : s->template,
 		.labels = json_gets(json_gets(s->template, "metadata"), "labels"),

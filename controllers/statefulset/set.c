@@ -108,6 +108,11 @@ bool set_read(struct set *ret, const struct json *apps, const struct json *beta,
 	return label_selector_read(&ret->selector, ret->selector_json, a, ret_problem) == 0;
 }
 
+const struct label_selector *set_selects(const struct set *s)
+{
+	return json_is(s->selector_json, JSON_OBJECT) ? &s->selector : NULL;
+}
+
 bool set_has_slot(const struct set *s, int64_t ordinal)
 {
 	return ordinal >= s->start && ordinal < s->start + s->replicas;

@@ -47,6 +47,8 @@ struct set {
  * False with a sentence when it is no set to work on: a selector that cannot be read. */
 bool set_read(struct set *ret, const struct json *apps, const struct json *beta, struct arena *a, struct str *ret_problem);
 
+/* Its selector; NULL where there is none: that selects nothing, whereas an empty one selects everything. */
+const struct label_selector *set_selects(const struct set *s);
 bool set_has_slot(const struct set *s, int64_t ordinal);
 bool set_has_same_status(const struct set_status *a, const struct set_status *b); /* but for the observed generation, see pass.c */
 

@@ -34,10 +34,17 @@ void world_init(struct history_world *w, const struct carrier *c, const char *na
 		.ns = STR("ns"),
 		.name = str_of(name),
 		.uid = STR("uid-of-owner"),
-		.selector = parsed(&w->arena, "{\"matchLabels\":{\"app\":\"web\"}}"),
+		.selector = &w->selector,
 		.labels = parsed(&w->arena, "{\"app\":\"web\"}"),
 		.normal = normal_state,
 	};
+	world_select(w, "{\"matchLabels\":{\"app\":\"web\"}}");
+}
+
+void world_select(struct history_world *w, const char *selector)
+{
+	struct str problem;
+	assert_int_equal(label_selector_read(&w->selector, parsed(&w->arena, selector), &w->arena, &problem), 0);
 }
 
 void world_done(struct history_world *w)

@@ -18,6 +18,7 @@ struct history_world {
 	struct arena arena;
 	const struct carrier *carrier;
 	struct history_owner owner;
+	struct label_selector selector; /* the owner's */
 	const struct json **objects;
 	size_t n, cap;
 	size_t n_writes, n_problems;
@@ -27,6 +28,7 @@ struct history_world {
 
 void world_init(struct history_world *w, const struct carrier *c, const char *name);
 void world_done(struct history_world *w);
+void world_select(struct history_world *w, const char *selector);
 /* The owner's state from now on; its generation rises, as a server raises it. */
 void world_set_state(struct history_world *w, const struct json *state);
 void world_set(struct history_world *w, const char *state);

@@ -46,6 +46,23 @@ static bool read_pod(struct world *w, struct member *m, const char *pod, int64_t
 	"\"status\":{\"phase\":\"" phase "\",\"conditions\":[{\"type\":\"Other\",\"status\":\"True\"}," \
 	"{\"type\":\"Ready\",\"status\":\"True\",\"lastTransitionTime\":\"" AT "\"}]}"
 
+static void test_set__without_a_selector_selects_nothing(void **state _unused_)
+{
+	struct world w;
+	struct str problem;
+	init(&w, "\"template\":{}");
+	assert_non_null(set_selects(&w.set));
+	const struct json *object = parsed(&w.arena, "{\"metadata\":{\"name\":\"web\"},\"spec\":{}}");
+	assert_true(set_read(&w.set, object, object, &w.arena, &problem));
+	assert_null(set_selects(&w.set));
+	object = parsed(&w.arena, "{\"metadata\":{\"name\":\"web\"},\"spec\":{\"selector\":{}}}");
+	assert_true(set_read(&w.set, object, object, &w.arena, &problem));
+	assert_true(label_selector_matches(set_selects(&w.set), NULL, 0));
+	object = parsed(&w.arena, "{\"spec\":{\"selector\":{\"matchExpressions\":[{\"key\":\"app\",\"operator\":\"Near\"}]}}}");
+	assert_false(set_read(&w.set, object, object, &w.arena, &problem));
+	done(&w);
+}
+
 /* seeds: D5 */
 static void test_pod__is_ready_when_it_runs_and_says_so(void **state _unused_)
 {
@@ -310,6 +327,7 @@ static void test_template__has_a_volume_for_each_claim(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_set__without_a_selector_selects_nothing),
 		TEST(test_pod__is_ready_when_it_runs_and_says_so),
 		TEST(test_pod__is_available_after_min_ready_seconds),
 		TEST(test_pod__of_another_name_is_no_member),
