@@ -141,6 +141,28 @@ static void mount_claims(const struct set *s, struct json *spec, int64_t ordinal
 	}
 }
 
+static bool is_mounted_in(const struct json *containers, struct str volume)
+{
+	static const char *const lists[] = {"volumeMounts", "volumeDevices"};
+	const struct json *c, *mount;
+
+	for (uint32_t i = 0; (c = list_item(containers, i)); i++) {
+		for (size_t l = 0; l < ARRAY_SIZE(lists); l++) {
+			for (uint32_t j = 0; (mount = list_item(json_gets(c, lists[l]), j)); j++) {
+				if (str_eq(member_text(mount, "name"), volume)) {
+					return true;
+				}
+			}
+		}
+	}
+	return false;
+}
+
+static bool is_mounted(const struct json *spec, struct str volume)
+{
+	return is_mounted_in(json_gets(spec, "containers"), volume) || is_mounted_in(json_gets(spec, "initContainers"), volume);
+}
+
 struct json *member_template(const struct set *s, struct arena *a)
 {
 	struct json *template = json_copy(a, s->template), *spec = own(a, template, "spec"), *volumes;
@@ -148,7 +170,7 @@ struct json *member_template(const struct set *s, struct arena *a)
 
 	volumes = json_is(old, JSON_ARRAY) ? json_copy(a, old) : json_array(a);
 	for (uint32_t i = 0; (t = list_item(s->claim_templates, i)); i++) {
-		if (!find_volume(old, claim_template_name(t))) {
+		if (is_mounted(spec, claim_template_name(t)) && !find_volume(old, claim_template_name(t))) {
 			struct json *volume = json_object(a), *source = json_object(a);
 			set_text(a, source, "claimName", claim_template_name(t));
 			set_text(a, volume, "name", claim_template_name(t));

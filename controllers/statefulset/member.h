@@ -31,8 +31,8 @@ static inline bool member_is_unavailable(const struct member *m)
 	return !m->is_available || m->is_terminating;
 }
 
-/* The set's template with a volume for each of its claims that has none there. A PodTemplate is refused when its containers mount what is no
- * volume of it. The claim is named as its template is; pods get their own. */
+/* The set's template, with a volume for each claim that its containers mount: a PodTemplate that mounts what is no volume of it is refused.
+ * The claim is named as its template is; pods get their own. */
 struct json *member_template(const struct set *s, struct arena *a);
 
 /* The pod of that ordinal, made from the revision; NULL: from the set's own template, without labels of a revision. */

@@ -228,9 +228,10 @@ class Room:
         self.until(lambda: self.is_observed(name), f"{name} is looked at")
 
     def writes(self, kind=None, by=CONTROLLERS):
-        """What the audit log has of this namespace: (verb, kind, subresource, name)."""
+        """What the audit log has of this namespace: (verb, kind, subresource, name). Its last line may be under way."""
         found = []
-        for line in self.audit_log.read_text().splitlines():
+        whole, _, _ = self.audit_log.read_text().rpartition("\n")
+        for line in whole.splitlines():
             event = json.loads(line)
             of = event.get("objectRef", {})
             if of.get("namespace") == self.namespace and event["user"]["username"] == by and kind in (None, of["resource"]):

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from objects import BETA
-from processes import BIN, PATIENCE, ROOT, kubectl_since, kubectl_version, run
+from processes import BIN, PATIENCE, Process, ROOT, kubectl_since, kubectl_version, run
 from sets import BROKEN, CONTROLLERREVISIONS, PODTEMPLATES, controller_of, number_of, room, world
 
 __all__ = ["room", "world"]  # fixtures
@@ -170,16 +170,17 @@ def test_kubectl_rollout_history_and_undo(revisions, user):
 
 # seeds: U14 U79
 def test_kubectl_rollout_status_waits(user):
-    """It ends with an error while a pod is not Ready, and well once it is."""
+    """It goes on while a pod is not Ready, and ends well once all are."""
     user.room.running(replicas=2)
     user.room.image("i:2", annotations=BROKEN)
     user.room.until(lambda: user.room.images() == {"web-0": "i:1", "web-1": "i:2"}, "the first pod of the update")
-    waiting = user.ends("rollout", "status", "statefulset/web", "--timeout=1s")
-    assert waiting.returncode and "Waiting for" in waiting.stdout, waiting
+    waiting = Process([user.kubectl, "rollout", "status", "statefulset/web"], env=user.env)
+    assert waiting.stdout.wait("Waiting for")
     for name in ("web-1", "web-0"):
         user.room.until(lambda: user.room.images().get(name) == "i:2", f"{name} is updated")
+        assert waiting.popen.poll() is None
         user.room.order(name, "ready", None)
-    assert "complete" in user.k("rollout", "status", "statefulset/web")
+    assert waiting.wait() == 0 and "complete" in waiting.stdout.text
 
 
 # seeds: D5

@@ -301,23 +301,31 @@ static void test_relabelled_pod__differs_in_both_labels_alone(void **state _unus
 	done(&w);
 }
 
+#define MOUNTING(volumes)                                                                                              \
+	"{\"spec\":{\"containers\":[{\"name\":\"c\",\"volumeMounts\":[{\"name\":\"www\"}]}],"                          \
+	"\"initContainers\":[{\"name\":\"i\",\"volumeDevices\":[{\"name\":\"tmp\"},{\"name\":\"raw\"}]}],\"volumes\":" \
+	"[" volumes "]}}"
+#define TMP "{\"name\":\"tmp\",\"emptyDir\":{}}"
+#define CLAIM(name, claim) "{\"name\":\"" name "\",\"persistentVolumeClaim\":{\"claimName\":\"" claim "\"}}"
+
 /* seeds: U38 */
-static void test_template__has_a_volume_for_each_claim(void **state _unused_)
+static void test_template__has_a_volume_for_each_claim_that_is_mounted(void **state _unused_)
 {
+	static const char claims[] =
+		"\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"www\"}},{\"metadata\":{\"name\":\"tmp\"}},"
+		"{\"metadata\":{\"name\":\"raw\"}},{\"metadata\":{\"name\":\"idle\"}}],\"template\":";
 	struct world w;
-	init(&w,
-		"\"volumeClaimTemplates\":[{\"metadata\":{\"name\":\"www\"}},{\"metadata\":{\"name\":\"tmp\"}}],"
-		"\"template\":" TEMPLATE("i", ",\"volumes\":[{\"name\":\"tmp\",\"emptyDir\":{}}]"));
+	char spec[2048];
+	snprintf(spec, sizeof(spec), "%s%s", claims, MOUNTING(TMP));
+	init(&w, spec);
 	assert_str(encoded(&w.arena, member_template(&w.set, &w.arena)),
-		TEMPLATE("i",
-			",\"volumes\":[{\"name\":\"tmp\",\"emptyDir\":{}},"
-			"{\"name\":\"www\",\"persistentVolumeClaim\":{\"claimName\":\"www\"}}]"));
+		MOUNTING(TMP "," CLAIM("www", "www") "," CLAIM("raw", "raw")));
 	/* And a pod that is made from it has claims of its own. */
 	struct revision r = {.name = STR("web-1"), .generation = 1, .state = member_template(&w.set, &w.arena)};
-	const struct json *spec = json_gets(member_make(&w.set, &r, 0, &w.arena), "spec");
-	assert_str(encoded(&w.arena, json_gets(spec, "volumes")),
-		"[{\"name\":\"www\",\"persistentVolumeClaim\":{\"claimName\":\"www-web-0\"}},"
-		"{\"name\":\"tmp\",\"persistentVolumeClaim\":{\"claimName\":\"tmp-web-0\"}}]");
+	const struct json *pod = json_gets(member_make(&w.set, &r, 0, &w.arena), "spec");
+	assert_str(encoded(&w.arena, json_gets(pod, "volumes")),
+		"[" CLAIM("www", "www-web-0") "," CLAIM("tmp", "tmp-web-0") "," CLAIM("raw", "raw-web-0") "," CLAIM(
+			"idle", "idle-web-0") "]");
 	done(&w);
 	init(&w, "\"template\":" TEMPLATE("i", ""));
 	assert_str(encoded(&w.arena, member_template(&w.set, &w.arena)), TEMPLATE("i", ""));
@@ -334,7 +342,7 @@ int main(void)
 		TEST(test_made_pod__is_that_of_the_revision_with_todays_identity),
 		TEST(test_made_pod__without_a_history_has_no_label_of_one),
 		TEST(test_made_pod__of_a_template_without_a_spec_has_an_empty_one),
-		TEST(test_template__has_a_volume_for_each_claim),
+		TEST(test_template__has_a_volume_for_each_claim_that_is_mounted),
 		TEST(test_storage__matches_when_each_claim_is_mounted),
 		TEST(test_identity__is_given_back_and_the_rest_stays),
 		TEST(test_relabelled_pod__differs_in_both_labels_alone),
