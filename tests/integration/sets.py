@@ -150,7 +150,7 @@ class Room:
 
     def until(self, condition, what):
         try:
-            return retry_until(condition, what, interval=0.02)
+            return retry_until(condition, what, interval=0.05)
         except TimeoutError as e:
             raise AssertionError(f"{e}\n{self.show()}") from e
 
