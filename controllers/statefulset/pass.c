@@ -13,6 +13,7 @@
 enum {
 	PODS_A_PASS = 500,      /* that a Parallel set creates at most, before others have their turn */
 	COLLISIONS_A_PASS = 16, /* names tried for a new revision */
+	PROBLEMS_TOLD = 5,      /* by a pass, of revisions that it cannot read */
 };
 
 /* ---- failures, events ---- */
@@ -65,9 +66,14 @@ static void say_of_claim(struct pass *p, struct str pod, struct str claim, const
 
 /* ---- 1: the history ---- */
 
+/* Once for each change of the set, not in each pass, and of few: whoever may write revisions must not fill the log. */
 static void on_history_problem(void *ctx, const struct json *object, struct str problem)
 {
 	struct pass *p = ctx;
+	if (p->set.status.observed_generation == p->set.generation || p->n_told == PROBLEMS_TOLD) {
+		return;
+	}
+	p->n_told++;
 	struct str name = member_text(json_gets(object, "metadata"), "name");
 
 	p->on_problem(p->ctx, arena_printf(p->arena, "%s " STR_FMT "/" STR_FMT ": " STR_FMT, p->carrier->kind, STR_ARG(p->set.owner.ns),

@@ -67,6 +67,7 @@ struct pass {
 	size_t n_slots, n_condemned;
 	struct set_status status;
 	int64_t collisions;
+	size_t n_told; /* revisions that could not be read */
 };
 
 /* True: the set is as it should be, or waits for something that will be an event. False: see problem; the pass should be repeated. */

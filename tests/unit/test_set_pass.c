@@ -637,6 +637,30 @@ static void test_current_revision_without_a_state__is_as_one_that_was_deleted(vo
 	}
 }
 
+/* seeds: U49 */
+static void test_revisions_that_are_spoilt__are_told_of_once_for_a_change_and_not_all(void **state _unused_)
+{
+	struct set_world w;
+	init_settled(&w, &carrier_podtemplates);
+	for (size_t i = 0; i < 20; i++) {
+		w.revisions[w.n_revisions++] =
+			with_label(&w.arena, w.revisions[0], HISTORY_LABEL_GENERATION, json_string(&w.arena, STR("none")));
+	}
+	for (size_t i = 0; i < 10; i++) {
+		assert_pass(&w, "");
+	}
+	assert_int_equal(w.problems.n, 0);
+	set_replicas(&w, 4);
+	set_settle(&w);
+	size_t n_lines = 0;
+	for (size_t i = 0; i < w.problems.n; i++) {
+		n_lines += w.problems.p[i] == '\n';
+	}
+	assert_int_equal(n_lines, 5);
+	assert_str(set_images(&w), "a a a a");
+	set_world_done(&w);
+}
+
 /* ---- out of a failed update (X3) ---- */
 
 /* seeds: U12 U13 */
@@ -1049,6 +1073,7 @@ int main(void)
 		TEST(test_revision_name_that_is_taken__is_never_shared),
 		TEST(test_revisions_that_somebody_deletes__are_made_again_without_a_restart),
 		TEST(test_current_revision_without_a_state__is_as_one_that_was_deleted),
+		TEST(test_revisions_that_are_spoilt__are_told_of_once_for_a_change_and_not_all),
 		TEST(test_broken_update__is_rolled_back_or_forward_where_the_set_asks_for_it),
 		TEST(test_broken_pods__are_replaced_from_the_highest_one_at_a_time),
 		TEST(test_broken_pod__comes_back_in_the_revision_it_should_have),
