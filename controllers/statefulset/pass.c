@@ -730,8 +730,9 @@ static bool relabel(struct pass *p, struct member *m, const struct revision *r)
 static bool replace(struct pass *p, struct member *m, const struct revision *r, bool *ret_deleted)
 {
 	*ret_deleted = false;
+	/* One that this pass has made is not as the server has it: the next one sees to it. */
 	if (is_same_state(p, m, r)) {
-		return relabel(p, m, r);
+		return m->phase == POD_NEW || relabel(p, m, r);
 	}
 	if (!delete_pod(p, m)) {
 		return false;

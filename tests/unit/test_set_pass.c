@@ -1022,6 +1022,30 @@ static void test_pod_of_an_equal_state__is_relabelled_and_goes_on(void **state _
 /* ---- events ---- */
 
 /* seeds: D5 */
+/* What the pass has made is not as the server has it: it is written again only when it was read. */
+static void test_pod_of_an_equal_state__is_not_relabelled_by_the_pass_that_makes_it(void **state _unused_)
+{
+	struct set_world w;
+	set_world_init(&w, &carrier_controllerrevisions);
+	w.is_parallel = true;
+	w.follows_seed = false;
+	set_settle(&w);
+	struct json *twin = with_meta(&w.arena, w.revisions[0], "name", json_string(&w.arena, STR("web-twin")));
+	json_set(&w.arena, twin, STR("revision"), json_int(&w.arena, 0));
+	w.revisions[w.n_revisions++] = twin;
+	w.status.current_revision = STR("web-twin");
+	set_pod_delete(&w, 2);
+	assert_true(set_kubelet(&w));
+	assert_true(set_pass(&w));
+	assert_str(set_trace(&w), "+web-2 =status");
+	set_settle(&w);
+	for (int64_t ordinal = 0; ordinal < 3; ordinal++) {
+		const struct json *labels = json_gets(json_gets(w.pods[set_pod_at(&w, ordinal)], "metadata"), "labels");
+		assert_true(str_eq(member_text(labels, LABEL_REVISION), w.status.update_revision));
+	}
+	set_world_done(&w);
+}
+
 static void test_events__have_upstreams_reasons_and_sentences(void **state _unused_)
 {
 	struct set_world w;
@@ -1090,6 +1114,7 @@ int main(void)
 		TEST(test_claim_that_is_going__keeps_its_pod_waiting),
 		TEST(test_lost_labels__are_mended),
 		TEST(test_pod_of_an_equal_state__is_relabelled_and_goes_on),
+		TEST(test_pod_of_an_equal_state__is_not_relabelled_by_the_pass_that_makes_it),
 		TEST(test_events__have_upstreams_reasons_and_sentences),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
