@@ -18,6 +18,7 @@ help:
 	@echo 'make check          all tests: source checks, unit, contract, integration and fault tests, exchanges recorded from kube-apiserver'
 	@echo 'make check-distros  builds and tests on fresh roots of Debian 12 and 13 and Ubuntu 24.04; as root (ARGS="trixie")'
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
+	@echo 'make oracle         random programs of StatefulSets against kube-controller-manager and against annals (PROGRAMS=2000)'
 	@echo 'make sanitize       with ASan+UBSan: all but fault tests, with TSan: all but integration tests (sanitize-address, sanitize-thread; SUITES="unit tests/fault")'
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make mutate         makes one line of the source wrong after the other, and names those that no test notices (N=20, K=write)'
@@ -51,6 +52,11 @@ check-distros:
 check-cluster: peers
 	$(MAKE) --no-print-directory build
 	SUITE_SECONDS=$${SUITE_SECONDS:-2400} tools/run-tests.py --build $(BUILD) tests/cluster
+
+# As long as it takes; a minute of it is in check-cluster.
+oracle: peers
+	$(MAKE) --no-print-directory build
+	ORACLE_PROGRAMS=$(or $(PROGRAMS),2000) SUITE_SECONDS=86400 TEST_SECONDS=43200 tools/run-tests.py --build $(BUILD) tests/cluster -k oracle
 
 sanitize: sanitize-address sanitize-thread
 
@@ -105,4 +111,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run quick check check-distros check-cluster sanitize sanitized peers fuzz mutate bench format clean
+.PHONY: help build run quick check check-distros check-cluster sanitize sanitized peers oracle fuzz mutate bench format clean
