@@ -89,12 +89,12 @@ struct json *__wrap_member_make(const struct set *s, const struct revision *r, i
 
 /* ---- caches that lag ---- */
 
-int __real_own_writes_behind(struct own_writes *w, struct str owner_uid, const uint64_t seen[OWN_WRITES_KINDS]);
-int __wrap_own_writes_behind(struct own_writes *w, struct str owner_uid, const uint64_t seen[OWN_WRITES_KINDS]);
+int __real_own_writes_behind(struct own_writes *w, struct str owner_uid);
+int __wrap_own_writes_behind(struct own_writes *w, struct str owner_uid);
 
-int __wrap_own_writes_behind(struct own_writes *w, struct str owner_uid, const uint64_t seen[OWN_WRITES_KINDS])
+int __wrap_own_writes_behind(struct own_writes *w, struct str owner_uid)
 {
-	return is_unguarded("own-writes") ? -1 : __real_own_writes_behind(w, owner_uid, seen);
+	return is_unguarded("own-writes") ? -1 : __real_own_writes_behind(w, owner_uid);
 }
 
 /* With `slow-revisions` each new revision is kept from the controller for a while, and the caches say honestly that they are behind. */
@@ -138,13 +138,33 @@ void __wrap_family_put(struct family *f, struct item *item)
 	pthread_mutex_unlock(&lock);
 }
 
+/* What was last said of an informer: versions go back only where a backup is restored. */
+static uint64_t *last_said(const struct informer *f)
+{
+	static struct {
+		const struct informer *f;
+		uint64_t version;
+	} all[64];
+	size_t i = 0;
+
+	while (all[i].f && all[i].f != f && i < ARRAY_SIZE(all) - 1) {
+		i++;
+	}
+	all[i].f = f;
+	return &all[i].version;
+}
+
 uint64_t __wrap_informer_version(const struct informer *f)
 {
-	uint64_t version = __real_informer_version(f);
+	uint64_t version = __real_informer_version(f), *last;
 
 	pthread_mutex_lock(&lock);
 	release(false);
-	version = held.item ? MIN(version, held.item->version - 1) : version;
+	last = last_said(f);
+	if (held.item) {
+		version = MIN(version, MAX(held.item->version - 1, *last));
+	}
+	*last = version;
 	pthread_mutex_unlock(&lock);
 	return version;
 }
