@@ -26,7 +26,7 @@ KINDS = {"sets": "/apis/apps/v1/statefulsets", "revisions": "/apis/apps/v1/contr
 ORDER = "fake-node.annals.dev/"
 HASH = "controller-revision-hash"
 STRATEGIC = "application/strategic-merge-patch+json"
-# What annals adds (docs/deviations.md).
+# What annals adds (docs/deviations.md): a label, and an event of a name that somebody else's pod has.
 OUR_LABELS = {"statefulset-template-revision"}
 TELLING_EVENTS = 10  # of one program: beyond, client-go folds them into each other, or drops them
 
@@ -283,7 +283,8 @@ class Stage:
         listed = self.client.get(f"/api/v1/namespaces/{self.namespace}/events").json["items"]
         said = collections.Counter()
         for e in listed:
-            if e["involvedObject"]["kind"] == "StatefulSet":
+            is_ours = e["reason"] == "FailedCreate" and "already exists" in e["message"]
+            if e["involvedObject"]["kind"] == "StatefulSet" and not is_ours:
                 said[(e["type"], e["reason"], e["message"])] += e.get("count", 1)
         return said
 
