@@ -2,6 +2,8 @@
  * that size. An informer of 100,000 objects would otherwise hold the slack of as many arenas. */
 #include "client/item.h"
 
+#include <stdlib.h>
+
 enum {
 	TREE_MAX = 256 << 20,
 	VALUES_MAX = 4 << 20,
@@ -22,16 +24,53 @@ static const struct json *meta_of(const struct json *object)
 	return json_gets(object, "metadata");
 }
 
-/* The text with null in the place of its managers. */
-static struct str leave_out_managers(struct arena *a, const struct json *object)
+const char *const item_managers[] = {"metadata.managedFields", NULL};
+
+static const struct json *find(const struct json *object, struct str path)
 {
-	const struct json *managers = json_gets(meta_of(object), "managedFields");
-	if (!managers) {
-		return object->source;
+	struct str name;
+
+	while (object && path.n) {
+		str_cut(path, '.', &name, &path);
+		object = json_get(object, name);
 	}
-	struct str all = object->source, out = managers->source;
-	const char *behind = out.p + out.n;
-	return arena_printf(a, "%.*snull%.*s", (int)(out.p - all.p), all.p, (int)(all.p + all.n - behind), behind);
+	return object;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct str *x = a, *y = b;
+	return x->p < y->p ? -1 : x->p > y->p;
+}
+
+/* The text with null in the place of those members. */
+static struct str leave_out(struct arena *a, const struct json *object, const char *const *paths)
+{
+	struct str places[ITEM_LEFT_OUT_MAX], all = object->source;
+	size_t n = 0;
+	struct buf out;
+
+	for (; *paths && n < ITEM_LEFT_OUT_MAX; paths++) {
+		const struct json *member = find(object, str_of(*paths));
+		if (member) {
+			places[n++] = member->source;
+		}
+	}
+	if (!n) {
+		return all;
+	}
+	qsort(places, n, sizeof(places[0]), by_place);
+	buf_init(&out, all.n + n * sizeof("null"));
+	const char *from = all.p;
+	for (size_t i = 0; i < n; i++) {
+		buf_add(&out, from, (size_t)(places[i].p - from));
+		buf_adds(&out, "null");
+		from = places[i].p + places[i].n;
+	}
+	buf_add(&out, from, (size_t)(all.p + all.n - from));
+	struct str text = arena_dup(a, buf_str(&out));
+	buf_done(&out);
+	return text;
 }
 
 /* Room for what was measured; what did not fit the measure gets an arena that grows. */
@@ -77,15 +116,15 @@ static struct item *item_of_text(struct str text)
 	return i->object && read_meta(i) ? take_ptr(i) : NULL;
 }
 
-struct item *item_new(struct str text, bool without_managers)
+struct item *item_new(struct str text, const char *const *left_out)
 {
 	struct arena a;
-	if (!without_managers) {
+	if (!left_out) {
 		return item_of_text(text);
 	}
 	arena_init(&a, TREE_MAX);
 	const struct json *object = parse(&a, text);
-	struct item *i = object ? item_of_text(leave_out_managers(&a, object)) : NULL;
+	struct item *i = object ? item_of_text(leave_out(&a, object, left_out)) : NULL;
 	arena_done(&a);
 	return i;
 }

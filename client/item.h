@@ -15,9 +15,13 @@ struct item {
 	_Alignas(16) char storage[];
 };
 
-/* Takes the object apart, whose text is copied; without_managers: with metadata.managedFields null, which are often half of it. NULL when it
- * has no name or no decimal resourceVersion, or is no JSON. */
-struct item *item_new(struct str text, bool without_managers);
+/* Takes the object apart, whose text is copied. left_out: paths of members that are kept as null, "metadata.managedFields" for
+ * example, which is often half of an object; ends with NULL; at most ITEM_LEFT_OUT_MAX, none within another; NULL: nothing is left out. NULL when
+ * it has no name or no decimal resourceVersion, or is no JSON. */
+enum { ITEM_LEFT_OUT_MAX = 8 };
+struct item *item_new(struct str text, const char *const *left_out);
+/* metadata.managedFields alone. */
+extern const char *const item_managers[];
 struct item *item_ref(struct item *i);
 struct item *item_unref(struct item *i); /* NULL */
 DEFINE_CLEANUP(struct item *, item_unref)

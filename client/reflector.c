@@ -98,7 +98,8 @@ struct json *reflector_parse(struct arena *a, struct str text)
 
 struct item *reflector_make_item(struct reflector *r, const struct json *object)
 {
-	return item_new(object->source, r->options.metadata_only || r->options.no_managers);
+	const struct informer_options *o = &r->options;
+	return item_new(object->source, o->left_out ? o->left_out : o->metadata_only || o->no_managers ? item_managers : NULL);
 }
 
 /* Everything has come, as of that version. */

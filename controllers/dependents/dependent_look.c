@@ -50,7 +50,7 @@ static int patch_itself(struct look *l, const char *subresource, const struct bu
 	answer_init(&answer);
 	buf_init(&text, PATCH_MAX);
 	int r = rest_patch(l->s->env->client, &t, PATCH_MERGE, buf_str(patch), &answer);
-	struct item *now = !r && json_encode(&text, answer.body) ? item_new(buf_str(&text), true) : NULL;
+	struct item *now = !r && json_encode(&text, answer.body) ? item_new(buf_str(&text), item_managers) : NULL;
 	if (now) {
 		item_unref(l->dependent);
 		l->dependent = now;
@@ -152,7 +152,7 @@ static int get_fresh(struct look *l, size_t i, struct item **ret_object)
 	if (r) {
 		return answer_is(&answer, 404, NULL) ? 0 : r;
 	}
-	*ret_object = json_encode(&text, answer.body) ? item_new(buf_str(&text), true) : NULL;
+	*ret_object = json_encode(&text, answer.body) ? item_new(buf_str(&text), item_managers) : NULL;
 	return *ret_object ? 0 : REST_GARBLED;
 }
 

@@ -116,6 +116,30 @@ static enum io_result delete_revision(void *ctx, const struct revision *r, struc
 	return judge(y, rest_delete(client_of(y), &t, &options, &answer), &answer, problem);
 }
 
+/* ---- patches ---- */
+
+/* {"metadata": {...}} of that version of the object. */
+static struct json *patch_of(struct sync *y, struct json **ret_meta, struct str uid, struct str version)
+{
+	struct arena *a = &y->arena;
+	struct json *patch = json_object(a), *meta = json_object(a);
+
+	json_add(a, patch, STR("metadata"), meta);
+	json_add(a, meta, STR("uid"), json_string(a, uid));
+	json_add(a, meta, STR("resourceVersion"), json_string(a, version));
+	*ret_meta = meta;
+	return patch;
+}
+
+static int send_patch(struct sync *y, const struct target *t, const struct json *patch, struct answer *answer)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, BODY_MAX);
+	json_encode(&text, patch);
+	return rest_patch(client_of(y), t, PATCH_MERGE, buf_str(&text), answer);
+}
+
 /* ---- pods ---- */
 
 static bool is_own_pod(struct sync *y, struct str name)
@@ -136,16 +160,25 @@ static enum io_result create_pod(void *ctx, const struct json *pod, struct str *
 	return result == IO_EXISTS && is_own_pod(y, member_text(json_gets(pod, "metadata"), "name")) ? IO_CONFLICT : result;
 }
 
+/* Its labels and its volumes, which is all that a pass changes: most of a pod is not kept here. As that version. */
 static enum io_result update_pod(void *ctx, const struct json *pod, struct str *problem)
 {
 	struct sync *y = ctx;
+	struct arena *a = &y->arena;
 	_cleanup_(answer_done) struct answer answer;
-	const struct target t = {.resource = &stateful_pods,
-		.namespace = y->pass.set.owner.ns,
-		.name = member_text(json_gets(pod, "metadata"), "name")};
+	const struct json *meta = json_gets(pod, "metadata"), *volumes = json_gets(json_gets(pod, "spec"), "volumes");
+	const struct target t = {
+		.resource = &stateful_pods, .namespace = y->pass.set.owner.ns, .name = member_text(meta, "name")};
+	struct json *patch_meta, *spec = json_object(a);
+	struct json *patch = patch_of(y, &patch_meta, member_text(meta, "uid"), member_text(meta, "resourceVersion"));
 
 	answer_init(&answer);
-	int error = rest_update(client_of(y), &t, pod, &answer);
+	json_add(a, patch_meta, STR("labels"), json_gets(meta, "labels"));
+	if (volumes) {
+		json_add(a, patch, STR("spec"), spec);
+		json_add(a, spec, STR("volumes"), json_copy(a, volumes));
+	}
+	int error = send_patch(y, &t, patch, &answer);
 	if (!error) {
 		note_write(y, OWN_PODS, &answer);
 	}
@@ -195,28 +228,6 @@ static const struct json *claim_meta(void *ctx, struct str name)
 static enum io_result create_claim(void *ctx, const struct json *claim, struct str *problem)
 {
 	return create(ctx, &stateful_claims, OWN_CLAIMS, claim, problem);
-}
-
-/* {"metadata": {...}} of that version of the object. */
-static struct json *patch_of(struct sync *y, struct json **ret_meta, struct str uid, struct str version)
-{
-	struct arena *a = &y->arena;
-	struct json *patch = json_object(a), *meta = json_object(a);
-
-	json_add(a, patch, STR("metadata"), meta);
-	json_add(a, meta, STR("uid"), json_string(a, uid));
-	json_add(a, meta, STR("resourceVersion"), json_string(a, version));
-	*ret_meta = meta;
-	return patch;
-}
-
-static int send_patch(struct sync *y, const struct target *t, const struct json *patch, struct answer *answer)
-{
-	_cleanup_(buf_done) struct buf text;
-
-	buf_init(&text, BODY_MAX);
-	json_encode(&text, patch);
-	return rest_patch(client_of(y), t, PATCH_MERGE, buf_str(&text), answer);
 }
 
 static enum io_result own_claim(void *ctx, const struct json *meta, const struct json *owners, struct str *problem)

@@ -268,6 +268,17 @@ static void on_set_delete(void *ctx, struct item *set, bool is_guess _unused_)
 	enqueue(ctx, set->namespace, set->name);
 }
 
+/* Of a set that apps/v1 shows as well: this form of it has what that one lacks. */
+static void on_twin_add(void *ctx, struct item *set, bool is_initial _unused_)
+{
+	enqueue(ctx, set->namespace, set->name);
+}
+
+static void on_twin_update(void *ctx, struct item *old _unused_, struct item *set)
+{
+	enqueue(ctx, set->namespace, set->name);
+}
+
 static void wake_owner(struct stateful_state *s, const struct json *meta)
 {
 	struct owner_reference ref;
@@ -426,15 +437,23 @@ static bool read_api_versions(struct stateful_state *s)
 	return of_beta.n && of_apps.n;
 }
 
-static struct informer *watch(struct stateful_state *s, const struct resource *resource, bool is_metadata, struct informer_handlers handlers)
+/* What no pass looks at, and what is most of each object. */
+static const char *const left_out_of_pods[] = {"metadata.managedFields", "metadata.annotations", "spec.containers", "spec.initContainers",
+	"spec.tolerations", "status.containerStatuses", "status.initContainerStatuses", NULL};
+static const char *const left_out_of_twins[] = {
+	"metadata.managedFields", "metadata.annotations", "spec.template", "spec.volumeClaimTemplates", NULL};
+
+static struct informer *watch(struct stateful_state *s, const struct resource *resource, const char *const *left_out,
+	struct informer_handlers handlers)
 {
 	handlers.on_problem = on_problem;
 	return informer_new(&(struct informer_options){
 		.client = s->env->client,
 		.outage = s->env->outage,
 		.resource = *resource,
-		.metadata_only = is_metadata,
+		.metadata_only = resource == &stateful_claims,
 		.no_managers = true,
+		.left_out = left_out,
 		.handlers = handlers,
 		.ctx = s,
 	});
@@ -448,15 +467,18 @@ static void watch_all(struct stateful_state *s)
 	s->main = s->has_apps ? stateful_apps : stateful_beta;
 	s->revision = has_templates ? pod_templates : s->has_apps ? revisions_apps : revisions_annals;
 	s->revision_api_version = has_templates ? STR("v1") : s->has_apps ? STR("apps/v1") : STR("annals.dev/v1");
-	s->pods_informer = watch(s, &stateful_pods, false,
+	s->pods_informer = watch(s, &stateful_pods, left_out_of_pods,
 		(struct informer_handlers){.on_add = on_pod_add, .on_update = on_pod_update, .on_delete = on_pod_delete});
-	s->claims_informer = watch(s, &stateful_claims, true, (struct informer_handlers){0});
-	s->revisions_informer = watch(s, &s->revision, false,
+	s->claims_informer = watch(s, &stateful_claims, NULL, (struct informer_handlers){0});
+	s->revisions_informer = watch(s, &s->revision, NULL,
 		(struct informer_handlers){
 			.on_add = on_revision_add, .on_update = on_revision_update, .on_delete = on_revision_delete});
-	s->sets_beta = watch(s, &stateful_beta, false, of_sets);
 	if (s->has_apps) {
-		s->sets_apps = watch(s, &stateful_apps, false, of_sets);
+		s->sets_apps = watch(s, &stateful_apps, NULL, of_sets);
+		s->sets_beta = watch(s, &stateful_beta, left_out_of_twins,
+			(struct informer_handlers){.on_add = on_twin_add, .on_update = on_twin_update});
+	} else {
+		s->sets_beta = watch(s, &stateful_beta, NULL, of_sets);
 	}
 	atomic_store(&s->is_started, true);
 }

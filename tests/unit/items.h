@@ -8,7 +8,7 @@
 
 static inline struct item *make_item(const char *text)
 {
-	struct item *i = item_new(str_of(text), true);
+	struct item *i = item_new(str_of(text), item_managers);
 	assert_non_null(i);
 	return i;
 }

@@ -6,7 +6,7 @@ static struct item *make(const char *namespace, const char *name, const char *ui
 	_cleanup_(mem_freep) char *text =
 		mem_printf("{\"metadata\":{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"%s\",\"resourceVersion\":\"%u\"}}",
 			namespace, name, uid, version);
-	struct item *i = item_new(str_of(text), false);
+	struct item *i = item_new(str_of(text), NULL);
 	assert_non_null(i);
 	return i;
 }
@@ -117,16 +117,16 @@ static void test_item__needs_a_name_and_a_version(void **state _unused_)
 		"{\"metadata\":{\"resourceVersion\":\"1\"}}", "{\"metadata\":{\"name\":\"a\",\"resourceVersion\":\"x\"}}",
 		"{\"metadata\":{\"name\":\"a\",\"resourceVersion\":1.5}}"};
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-		assert_null(item_new(str_of(refused[i]), i % 2));
+		assert_null(item_new(str_of(refused[i]), i % 2 ? item_managers : NULL));
 	}
 }
 
 #define WITH(managers) \
 	"{\"metadata\":{\"name\":\"a\"," managers "\"resourceVersion\":\"7\",\"deletionTimestamp\":\"x\"},\"data\":1.50}"
 
-static void assert_item(const char *text, bool without_managers, const char *expected)
+static void assert_item(const char *text, const char *const *left_out, const char *expected)
 {
-	struct item *i = item_new(str_of(text), without_managers);
+	struct item *i = item_new(str_of(text), left_out);
 	struct buf encoded;
 	buf_init(&encoded, 1 << 20);
 	json_encode(&encoded, i->object);
@@ -140,9 +140,25 @@ static void assert_item(const char *text, bool without_managers, const char *exp
 
 static void test_item__leaves_out_managers_where_nobody_wants_them(void **state _unused_)
 {
-	assert_item(WITH("\"managedFields\":[{\"x\": 1}],"), false, WITH("\"managedFields\":[{\"x\":1}],"));
-	assert_item(WITH("\"managedFields\":[{\"x\": 1}],"), true, WITH("\"managedFields\":null,"));
-	assert_item(WITH(""), true, WITH(""));
+	assert_item(WITH("\"managedFields\":[{\"x\": 1}],"), NULL, WITH("\"managedFields\":[{\"x\":1}],"));
+	assert_item(WITH("\"managedFields\":[{\"x\": 1}],"), item_managers, WITH("\"managedFields\":null,"));
+	assert_item(WITH(""), item_managers, WITH(""));
+}
+
+static void test_item__leaves_out_what_it_is_told(void **state _unused_)
+{
+	static const char *const left_out[] = {"data", "status.none", "spec.b", "metadata.managedFields", "spec.a.x", "kind.no", NULL};
+	struct item *i = item_new(STR("{\"kind\":\"K\",\"spec\":{\"a\":{\"x\":[1],\"y\":2},\"b\":7,\"c\":3},"
+				      "\"metadata\":{\"managedFields\":[],\"name\":\"a\",\"resourceVersion\":\"7\"},\"data\":\"a long text\"}"),
+		left_out);
+	struct buf encoded;
+	buf_init(&encoded, 1 << 20);
+	json_encode(&encoded, i->object);
+	assert_str(buf_str(&encoded),
+		"{\"kind\":\"K\",\"spec\":{\"a\":{\"x\":null,\"y\":2},\"b\":null,\"c\":3},"
+		"\"metadata\":{\"managedFields\":null,\"name\":\"a\",\"resourceVersion\":\"7\"},\"data\":null}");
+	buf_done(&encoded);
+	item_unref(i);
 }
 
 static void test_item__may_be_big(void **state _unused_)
@@ -154,7 +170,7 @@ static void test_item__may_be_big(void **state _unused_)
 		buf_printf(&text, ",%u", i);
 	}
 	buf_adds(&text, "]}");
-	struct item *i = item_new(buf_str(&text), false);
+	struct item *i = item_new(buf_str(&text), NULL);
 	assert_int_equal(json_gets(i->object, "data")->n, 20000);
 	item_unref(i);
 	buf_done(&text);
@@ -171,6 +187,7 @@ int main(void)
 		TEST(test_store_each__takes_all_or_one_namespace),
 		TEST(test_item__needs_a_name_and_a_version),
 		TEST(test_item__leaves_out_managers_where_nobody_wants_them),
+		TEST(test_item__leaves_out_what_it_is_told),
 		TEST(test_item__may_be_big),
 	};
 	return cmocka_run_group_tests_name("store", tests, NULL, NULL);
