@@ -47,11 +47,13 @@ TESTS_OF = {
     "merge": "data", "patch": "data", "typed": "data pods", "unstructured": "data",
     "etcd": "restore serve", "memory": "", "mvcc": "",
     "flags": "up serve", "instance": "up serve", "kubeconfig": "up", "datadir": "up",
-    "guard": "references", "reference": "references figures", "history": "history",
+    "statefulset": "set_updates set_apps set_history statefulsets", "ownership": "set_ownership set_between", "history": "history set_history",
+    "pass": "set_updates set_apps", "member": "set_apps", "workload": "statefulsets", "kubelet": "fake_kubelet", "example": "set_examples",
+    "guard": "references", "reference": "references figures",
     "namespace": "kinds controllers",
     "install": "install_deps", "impl": "protection", "makefile": "readme", "readme": "readme",
     "openapi": "discovery", "pod": "pods", "review": "kinds", "toy": "toy",
-    "yaml": "data", "undo": "kubectl_annals",
+    "yaml": "data", "undo": "kubectl_annals kubectl_annals_sets",
 }
 # Where no word says it: by the outermost folder.
 TESTS_OF_FOLDER = {"admission": "refusals", "api": "refusals", "cli": "up", "deploy": "certs", "server": "http operation", "storage": "lists"}

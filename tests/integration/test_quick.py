@@ -35,7 +35,7 @@ def test_all_that_it_names_is_there(quick):
 
 def test_some_source_leads_to_each(quick):
     """But for those of fixtures, and the one that always runs."""
-    paths = [path.relative_to(ROOT).as_posix() for folder in [*SOURCES, "tools", "tests/toy", "deploy"] for path in (ROOT / folder).rglob("*.*")]
+    paths = [path.relative_to(ROOT).as_posix() for folder in [*SOURCES, "tools", "tests/toy", "deploy", "examples"] for path in (ROOT / folder).rglob("*.*")]
     reached = {test for path in [*paths, "README.md"] for test in quick.tests_for(path, KNOWN)}
     assert set(KNOWN) - reached <= {quick.ALWAYS, "processes"}
 

@@ -68,7 +68,7 @@ static void test_flags__feature_gate_turns_the_hash_off(void **state _unused_)
 
 static void test_flags__unknown_gates_and_values_are_refused(void **state _unused_)
 {
-	assert_refused("--feature-gates=Other=true", "--feature-gates Other: the only feature gate is StorageVersionHash");
+	assert_refused("--feature-gates=Other=true", "--feature-gates Other: the feature gates are StorageVersionHash, MaxUnavailableStatefulSet");
 	assert_refused(
 		"--feature-gates=StorageVersionHash", "--feature-gates StorageVersionHash: must be NAME=true or NAME=false");
 	assert_refused("--feature-gates=StorageVersionHash=1",
