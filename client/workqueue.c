@@ -19,7 +19,7 @@ struct entry {
 	struct heap_node delay;      /* in `delayed`, or alone */
 	bool is_waiting, is_running; /* both: once more when it is done */
 	int64_t began_ms;
-	unsigned failures;
+	unsigned failures, polls;
 };
 
 struct workqueue {
@@ -58,7 +58,7 @@ static void entry_free(struct entry *e)
 /* Nothing to remember? */
 static void entry_settle(struct workqueue *q, struct entry *e)
 {
-	if (!e->is_waiting && !heap_has(&e->delay) && !e->is_running && !e->failures) {
+	if (!e->is_waiting && !heap_has(&e->delay) && !e->is_running && !e->failures && !e->polls) {
 		map_remove(&q->entries, str_of(e->key));
 		entry_free(e);
 	}
@@ -198,12 +198,23 @@ void workqueue_retry(struct workqueue *q, struct str key)
 	pthread_mutex_unlock(&q->lock);
 }
 
+void workqueue_poll(struct workqueue *q, struct str key, int64_t last_ms)
+{
+	pthread_mutex_lock(&q->lock);
+	if (!q->is_stopped) {
+		struct entry *e = entry_get(q, key);
+		add_delayed(q, e, clock_mono_ms() + MIN(backoff_ms(q, e->polls), last_ms));
+		e->polls++;
+	}
+	pthread_mutex_unlock(&q->lock);
+}
+
 void workqueue_forget(struct workqueue *q, struct str key)
 {
 	pthread_mutex_lock(&q->lock);
 	struct entry *e = map_get(&q->entries, key);
 	if (e) {
-		e->failures = 0;
+		e->failures = e->polls = 0;
 		entry_settle(q, e);
 	}
 	pthread_mutex_unlock(&q->lock);

@@ -28,6 +28,8 @@ DEFINE_CLEANUP(struct workqueue *, workqueue_free)
 void workqueue_add(struct workqueue *q, struct str key);
 void workqueue_add_after(struct workqueue *q, struct str key, int64_t delay_ms); /* the earlier of two delays counts */
 void workqueue_retry(struct workqueue *q, struct str key);
+/* For what cannot be worked on yet, through nobody's fault: like a retry, but never put off for longer than last_ms, and no failure. */
+void workqueue_poll(struct workqueue *q, struct str key, int64_t last_ms);
 void workqueue_forget(struct workqueue *q, struct str key);
 unsigned workqueue_failures(struct workqueue *q, struct str key); /* retries since it was forgotten */
 

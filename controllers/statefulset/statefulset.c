@@ -14,7 +14,8 @@
 enum {
 	WORKERS = 5, /* upstream's */
 	RETRY_FIRST_MS = 5,
-	RETRY_LAST_MS = 1000 * 1000,
+	RETRY_LAST_MS = 60 * 1000, /* upstream waits up to a quarter of an hour, long after what failed may work again */
+	POLL_LAST_MS = 1000,       /* until the informers have caught up */
 	KEY_MAX = 1024,
 	SETS_MAX = 10 * 1000 * 1000,
 	ASK_FIRST_MS = 500, /* for the API versions, until they are there */
@@ -190,7 +191,7 @@ static void look_at(struct stateful_state *s, struct str key, struct str ns, str
 		notice(s, true, problem); /* nothing to be done about it until it changes */
 		workqueue_forget(s->queue, key);
 	} else if (is_behind(&y)) {
-		workqueue_retry(s->queue, key);
+		workqueue_poll(s->queue, key, POLL_LAST_MS);
 	} else if (run_pass(&y)) {
 		workqueue_forget(s->queue, key);
 		if (p->has_more) {
@@ -220,7 +221,7 @@ static void work(void *ctx, struct str key)
 	struct str ns, name;
 
 	if (!has_synced(s)) {
-		workqueue_retry(s->queue, key);
+		workqueue_poll(s->queue, key, POLL_LAST_MS);
 	} else if (str_cut(key, '/', &ns, &name)) {
 		look_at(s, key, ns, name);
 	}

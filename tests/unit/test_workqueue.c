@@ -109,6 +109,23 @@ static void test_workqueue__retries_wait_longer_up_to_the_ceiling(void **state _
 	workqueue_free(q);
 }
 
+static void test_workqueue__polls_wait_longer_up_to_a_ceiling_and_are_no_failures(void **state _unused_)
+{
+	enum { FIRST = 8, LAST = 100 * 1000, LAST_POLL = 16 };
+	struct workqueue *q = workqueue_new("test", FIRST, LAST);
+	/* With the queue's own ceiling the last ones would take minutes. */
+	for (size_t i = 0; i < 24; i++) {
+		int64_t began = clock_mono_ms();
+		workqueue_poll(q, STR("a"), LAST_POLL);
+		assert_next(q, "a");
+		assert_true(clock_mono_ms() - began >= (i ? LAST_POLL : FIRST));
+	}
+	assert_int_equal(workqueue_failures(q, STR("a")), 0);
+	assert_int_equal(stats_of(q).retries, 0);
+	workqueue_forget(q, STR("a"));
+	workqueue_free(q);
+}
+
 static void test_workqueue__failed_key_may_wait_while_it_is_worked_on(void **state _unused_)
 {
 	struct workqueue *q = new_queue();
@@ -224,6 +241,7 @@ int main(void)
 		TEST(test_workqueue__earlier_of_two_delays_counts),
 		TEST(test_workqueue__added_now_forgets_its_delay),
 		TEST(test_workqueue__retries_wait_longer_up_to_the_ceiling),
+		TEST(test_workqueue__polls_wait_longer_up_to_a_ceiling_and_are_no_failures),
 		TEST(test_workqueue__failed_key_may_wait_while_it_is_worked_on),
 		TEST(test_workqueue_stop__wakes_everybody_and_drops_the_rest),
 		TEST(test_workqueue__key_is_never_with_two_workers),
