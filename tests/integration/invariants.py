@@ -418,7 +418,7 @@ class Check:
             owner = self.set_of(it.owner)
             if self.judges_late_adoption and it.owner in self.sets and (not owner or owner.is_going):
                 self.blame("adopted by a set that was deleted", old, it, owner)
-            if self.judges_late_adoption and it.owner in self.sets and old.is_going:
+            if it.owner in self.sets and old.is_going:
                 self.blame("adopted while it was being deleted", old, it)
             if it.kind == "pods" and owner and ordinal_of(owner.name, it.name) is None:
                 self.blame("adopted under a name that is no member's", it, owner)
@@ -644,8 +644,8 @@ def uid_of(it):
 
 class Invariants:
     """Beside a test: a context manager. server: anything with .client, or a function that returns a Client, which may be another one later.
-    namespace: the only one that is looked at. carrier: of the histories. judges_late_adoption: nobody deletes a set or an orphan
-    between the controller's last look at it and its adoption, which are two requests."""
+    namespace: the only one that is looked at. carrier: of the histories. judges_late_adoption: nobody deletes a set between the controller's
+    last look at it and its adoption, which are two requests."""
 
     def __init__(self, server, namespace=None, carrier=None, kinds=tuple(KINDS), judges_late_adoption=False):
         connect = server if callable(server) else lambda: server.client
