@@ -233,28 +233,6 @@ static struct json *claim_definition(struct openapi_builder *b, const char *name
 	return schema;
 }
 
-struct json *openapi_define(struct openapi_builder *b, const char *name, const struct type *type)
-{
-	struct json *schema = claim_definition(b, name);
-
-	if (schema) {
-		put_structure(b, schema, type);
-	}
-	return openapi_ref(b, name);
-}
-
-struct json *openapi_schema(struct openapi_builder *b, const struct type *type)
-{
-	struct json *schema;
-
-	if (type->definition) {
-		return openapi_define(b, type->definition, type);
-	}
-	schema = json_object(b->arena);
-	put_structure(b, schema, type);
-	return schema;
-}
-
 /* ---- kinds ---- */
 
 struct json *openapi_gvk(struct openapi_builder *b, const char *group, const char *version, const char *kind)
@@ -287,6 +265,43 @@ static void put_common_gvks(struct openapi_builder *b, struct json *schema, stru
 	if (b->is_standalone || !b->dialect->is_merged) {
 		put_gvks(b, schema, gvks);
 	}
+}
+
+/* An object within another one is of its kind there, too: a claim in a StatefulSet, in the document of apps/v1. */
+static void put_embedded_gvks(struct openapi_builder *b, struct json *schema, const char *name)
+{
+	for (size_t i = 0; i < kind_count(); i++) {
+		const struct kind *kind = kind_at(i);
+		for (size_t j = 0; j < kind->n_doors; j++) {
+			if (strcmp(kind->doors[j].definition, name) == 0) {
+				put_common_gvks(b, schema, one_gvk(b, &kind->doors[j], kind->kind));
+				return;
+			}
+		}
+	}
+}
+
+struct json *openapi_define(struct openapi_builder *b, const char *name, const struct type *type)
+{
+	struct json *schema = claim_definition(b, name);
+
+	if (schema) {
+		put_structure(b, schema, type);
+		put_embedded_gvks(b, schema, name);
+	}
+	return openapi_ref(b, name);
+}
+
+struct json *openapi_schema(struct openapi_builder *b, const struct type *type)
+{
+	struct json *schema;
+
+	if (type->definition) {
+		return openapi_define(b, type->definition, type);
+	}
+	schema = json_object(b->arena);
+	put_structure(b, schema, type);
+	return schema;
 }
 
 /* Views are of kinds that are the cluster's (autoscaling/v1 Scale). */
