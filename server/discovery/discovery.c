@@ -48,7 +48,8 @@ struct catalog {
 /* The aggregator's: Kubernetes' own groups before extensions. kubectl resolves a bare resource name by it. */
 static int group_rank(const char *group)
 {
-	static const char *const first[] = {"", "apps", "events.k8s.io"};
+	static const char *const first[] = {"", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io",
+		"storage.k8s.io", "coordination.k8s.io"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(first); i++) {
 		if (strcmp(group, first[i]) == 0) {
@@ -272,15 +273,20 @@ static bool has_hash(const struct catalog *c, const struct kind *k)
 		(k->verbs & VERB_UPDATE);
 }
 
-/* Short names and categories lead to one resource each: where a kind is upstream's, to upstream's API version (kubectl warns of two). */
+static bool is_annals(const struct door *d)
+{
+	return strcmp(d->group, "annals.dev") == 0;
+}
+
+/* A short name leads to one resource: where a kind is upstream's as well, to upstream's (kubectl warns of two, and `get all` shows both). */
 static void add_nicknames(struct buf *out, const struct entry *e)
 {
 	bool has_upstream = false;
 
 	for (size_t i = 0; i < e->kind->n_doors; i++) {
-		has_upstream = has_upstream || !door_is_own(&e->kind->doors[i], e->kind);
+		has_upstream = has_upstream || !is_annals(&e->kind->doors[i]);
 	}
-	if (!has_upstream || !door_is_own(e->door, e->kind)) {
+	if (!has_upstream || !is_annals(e->door)) {
 		add_strings(out, "shortNames", e->kind->short_names);
 		add_strings(out, "categories", e->kind->categories);
 	}
