@@ -65,6 +65,11 @@ def test_big_object_is_patched_by_many_in_the_memory_of_a_few(server):
     assert peak(server) < 400
 
 
+def without_age(table):
+    """A second may begin between two requests."""
+    return re.sub(rb'"\d+s"', b'"-"', table)
+
+
 def test_what_a_big_write_answers_is_what_it_stored(server):
     """Its tree is gone while etcd is asked: the answer is made of its text, in every form."""
     path = f"{revisions(door=ANNALS)}/big"
@@ -75,7 +80,7 @@ def test_what_a_big_write_answers_is_what_it_stored(server):
     for form in (None, table, {"Accept": "application/yaml"}, {"Accept-Encoding": "gzip"}, {"User-Agent": "curl/8"}):
         answer = server.request("PUT", path, {**body, "metadata": {"name": "big", "labels": {"form": "a"}}}, headers=form)
         same = server.request("GET", path, headers=form)
-        assert answer.status == 200 and answer.body == same.body
+        assert answer.status == 200 and without_age(answer.body) == without_age(same.body)
         assert server.put(path, body).status == 200
     for door in ("annals.dev/v1beta1", "apps/v1"):
         path = f"{revisions(door=door)}/big"
