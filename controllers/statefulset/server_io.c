@@ -1,7 +1,7 @@
 /* What a pass does, as requests to the API server. Each success that changes an object of the set is noted, so that the next pass waits until the
  * informers have seen it. Deletions name the uid: a pod of that name which has come meanwhile is another one. */
 #include "api/model/members.h"
-#include "base/log.h"
+#include "controllers/kit/meta.h"
 #include "controllers/statefulset/state.h"
 
 enum {
@@ -169,11 +169,15 @@ static enum io_result update_pod(void *ctx, const struct json *pod, struct str *
 	const struct json *meta = json_gets(pod, "metadata"), *volumes = json_gets(json_gets(pod, "spec"), "volumes");
 	const struct target t = {
 		.resource = &stateful_pods, .namespace = y->pass.set.owner.ns, .name = member_text(meta, "name")};
-	struct json *patch_meta, *spec = json_object(a);
+	struct json *patch_meta, *spec = json_object(a), *labels = copy_or_empty(a, json_gets(meta, "labels"));
 	struct json *patch = patch_of(y, &patch_meta, member_text(meta, "uid"), member_text(meta, "resourceVersion"));
 
 	answer_init(&answer);
-	json_add(a, patch_meta, STR("labels"), json_gets(meta, "labels"));
+	json_add(a, patch_meta, STR("labels"), labels);
+	/* The one that a pod may have to lose: to leave it out of a patch would keep it. */
+	if (!json_gets(labels, HISTORY_LABEL_GENERATION)) {
+		json_set(a, labels, STR(HISTORY_LABEL_GENERATION), json_null(a));
+	}
 	if (volumes) {
 		json_add(a, patch, STR("spec"), spec);
 		json_add(a, spec, STR("volumes"), json_copy(a, volumes));

@@ -406,6 +406,23 @@ def test_an_equal_state_under_another_name_only_changes_labels(room):
     assert room.uids() == pods
 
 
+@one_carrier
+def test_a_revision_without_a_generation_takes_the_label_away(room):
+    """kube-controller-manager makes such ones. The pod is of an equal revision, and comes back to this one."""
+    it = room.running(replicas=2)
+    (kept,) = room.history()
+    room.change("statefulsets", "web", {"metadata": {"annotations": {"annals.dev/replace-broken-pods": "true"}}, "spec": {
+        "updateStrategy": {"rollingUpdate": {"partition": 2}}, "template": {"spec": {"containers": [{"name": "c", "image": "i:9"}]}}}}, how=STRATEGIC)
+    room.until(lambda: len(room.history()) == 2, "the update has a revision")
+    room.change("controllerrevisions", kept["metadata"]["name"], {"metadata": {"labels": {GENERATION: None}}})
+    meta = {"name": "web-same", "labels": kept["metadata"]["labels"], "ownerReferences": [reference(it)]}
+    room.create({"metadata": meta, "revision": 0, "data": kept["data"]}, kind="controllerrevisions")
+    assert label(room.one("pods", "web-1"), GENERATION) == "1"
+    room.change("pods", "web-1", {"metadata": {"labels": {HASH: "web-same"}}})
+    room.until(lambda: label(room.one("pods", "web-1"), HASH) == kept["metadata"]["name"], "the pod has its revision back")
+    assert label(room.one("pods", "web-1"), GENERATION) is None
+
+
 # seeds: H39
 @one_carrier
 def test_what_others_change_of_a_pod_is_not_fought(room):
