@@ -25,9 +25,7 @@ static const struct json *template_of(const struct object *o)
 
 static void set_defaults(struct object *o, struct arena *a)
 {
-	const struct json *template = template_of(o);
-	struct json *spec = pod_spec_defaults(json_gets(template, "spec"), a);
-	json_set(a, o->fields, STR("template"), schema_with(&type_pod_template_spec, template, "spec", spec, a));
+	json_set(a, o->fields, STR("template"), pod_template_defaults(template_of(o), a));
 }
 
 static bool bumps_generation(const struct object *o, const struct object *old)

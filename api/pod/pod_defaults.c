@@ -58,3 +58,9 @@ struct json *pod_spec_defaults(struct json *spec, struct arena *a)
 	default_containers(spec, "ephemeralContainers", &type_ephemeral_container, a);
 	return mirror_service_account(spec, a);
 }
+
+struct json *pod_template_defaults(const struct json *template, struct arena *a)
+{
+	struct json *spec = json_gets(template, "spec");
+	return spec ? schema_with(&type_pod_template_spec, template, "spec", pod_spec_defaults(spec, a), a) : json_copy(a, template);
+}

@@ -6,5 +6,7 @@
 
 /* Of a decoded PodSpec that nobody else holds yet: lists in it are changed in place. */
 struct json *pod_spec_defaults(struct json *spec, struct arena *a);
+/* Of a decoded PodTemplateSpec likewise; one without a spec stays as it is. */
+struct json *pod_template_defaults(const struct json *template, struct arena *a);
 
 #endif

@@ -52,12 +52,6 @@ static struct json *default_claim_policy(const struct json *given, struct arena 
 	return policy;
 }
 
-static struct json *default_template(const struct json *template, struct arena *a)
-{
-	struct json *spec = pod_spec_defaults(json_gets(template, "spec"), a);
-	return schema_with(&type_pod_template_spec, template, "spec", spec, a);
-}
-
 /* Claims say what they are, whatever clients have them say (upstream's conversion has done so since 1.17). */
 static struct json *named_claims(const struct json *claims, struct arena *a)
 {
@@ -81,7 +75,7 @@ void set_set_defaults(struct object *o, struct arena *a)
 		const char *name;
 		struct json *value;
 	} values[] = {
-		{"template", default_template(json_gets(spec, "template"), a)},
+		{"template", pod_template_defaults(json_gets(spec, "template"), a)},
 		{"volumeClaimTemplates", named_claims(json_gets(spec, "volumeClaimTemplates"), a)},
 		{"updateStrategy", default_strategy(json_gets(spec, "updateStrategy"), a)},
 		{"persistentVolumeClaimRetentionPolicy",
@@ -113,7 +107,7 @@ static struct json *template_today(const struct json *template, struct arena *a)
 		schema_decode(&decoded, &type_pod_template_spec, copy, a, NULL, &error)) {
 		return NULL;
 	}
-	return default_template(decoded, a);
+	return pod_template_defaults(decoded, a);
 }
 
 static bool is_same_template(const struct json *now, const struct json *before, struct arena *a)

@@ -134,6 +134,5 @@ struct json *set_normal_template(const struct json *template, struct arena *a)
 	if (schema_decode(&normal, &type_pod_template_spec, template, a, NULL, &problem)) {
 		return NULL;
 	}
-	struct json *spec = json_gets(normal, "spec");
-	return spec ? schema_with(&type_pod_template_spec, normal, "spec", pod_spec_defaults(spec, a), a) : normal;
+	return pod_template_defaults(normal, a);
 }

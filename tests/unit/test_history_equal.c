@@ -136,13 +136,12 @@ static void test_states__stay_as_they_were_given(void **state _unused_)
 
 static struct json *normal_template(const struct json *template, struct arena *a)
 {
-	struct json *normal, *spec;
+	struct json *normal;
 	struct str problem;
 	if (schema_decode(&normal, &type_pod_template_spec, template, a, NULL, &problem)) {
 		return NULL;
 	}
-	spec = json_gets(normal, "spec");
-	return spec ? schema_with(&type_pod_template_spec, normal, "spec", pod_spec_defaults(spec, a), a) : normal;
+	return pod_template_defaults(normal, a);
 }
 
 static bool are_templates_equal(const char *x, const char *y)
