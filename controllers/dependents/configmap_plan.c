@@ -70,14 +70,10 @@ static void add_text(struct arena *a, struct json *object, const char *name, con
 
 static struct json *owned_by(struct arena *a, const struct item *dependent)
 {
-	struct json *owners = json_array(a), *owner = json_object(a);
-	add_text(a, owner, "apiVersion", "annals.dev/v1");
-	add_text(a, owner, "kind", "Dependent");
-	json_add(a, owner, STR("name"), json_string(a, dependent->name));
-	json_add(a, owner, STR("uid"), json_string(a, dependent->uid));
-	json_add(a, owner, STR("controller"), json_bool(a, true));
-	json_add(a, owner, STR("blockOwnerDeletion"), json_bool(a, true));
-	json_append(a, owners, owner);
+	const struct gc_ref owner = {
+		.api_version = STR("annals.dev/v1"), .kind = STR("Dependent"), .name = dependent->name, .uid = dependent->uid};
+	struct json *owners = json_array(a);
+	json_append(a, owners, gc_meta_controlled_by(&owner, a));
 	return owners;
 }
 

@@ -41,14 +41,9 @@ struct json *history_text_of_number(int64_t number, struct arena *a)
 struct json *history_metadata(
 	const struct history_owner *o, struct str name, struct json *labels, struct json *annotations, struct arena *a)
 {
-	struct json *meta = json_object(a), *ref = json_object(a), *refs = json_array(a);
-	json_add_text(a, ref, STR("apiVersion"), o->api_version);
-	json_add_text(a, ref, STR("kind"), o->kind);
-	json_add_text(a, ref, STR("name"), o->name);
-	json_add_text(a, ref, STR("uid"), o->uid);
-	json_add(a, ref, STR("controller"), json_bool(a, true));
-	json_add(a, ref, STR("blockOwnerDeletion"), json_bool(a, true));
-	json_append(a, refs, ref);
+	const struct gc_ref owner = {.api_version = o->api_version, .kind = o->kind, .name = o->name, .uid = o->uid};
+	struct json *meta = json_object(a), *refs = json_array(a);
+	json_append(a, refs, gc_meta_controlled_by(&owner, a));
 	json_add_text(a, meta, STR("name"), name);
 	json_add_text(a, meta, STR("namespace"), o->ns);
 	json_add(a, meta, STR("labels"), labels);

@@ -32,6 +32,19 @@ const struct json *gc_meta_controller(const struct json *meta)
 	return NULL;
 }
 
+struct json *gc_meta_controlled_by(const struct gc_ref *owner, struct arena *a)
+{
+	struct json *ref = json_object(a);
+
+	json_add(a, ref, STR("apiVersion"), json_string(a, owner->api_version));
+	json_add(a, ref, STR("kind"), json_string(a, owner->kind));
+	json_add(a, ref, STR("name"), json_string(a, owner->name));
+	json_add(a, ref, STR("uid"), json_string(a, owner->uid));
+	json_add(a, ref, STR("controller"), json_bool(a, true));
+	json_add(a, ref, STR("blockOwnerDeletion"), json_bool(a, true));
+	return ref;
+}
+
 struct gc_ref gc_meta_owner(const struct json *owner, struct str ns)
 {
 	return (struct gc_ref){

@@ -46,15 +46,8 @@ enum claim ownership_claim(const struct owner *o, const struct json *meta, bool 
 
 struct json *ownership_reference(const struct owner *o, struct arena *a)
 {
-	struct json *ref = json_object(a);
-
-	json_add(a, ref, STR("apiVersion"), json_string(a, o->api_version));
-	json_add(a, ref, STR("kind"), json_string(a, o->kind));
-	json_add(a, ref, STR("name"), json_string(a, o->name));
-	json_add(a, ref, STR("uid"), json_string(a, o->uid));
-	json_add(a, ref, STR("controller"), json_bool(a, true));
-	json_add(a, ref, STR("blockOwnerDeletion"), json_bool(a, true));
-	return ref;
+	const struct gc_ref ref = {.api_version = o->api_version, .kind = o->kind, .name = o->name, .uid = o->uid};
+	return gc_meta_controlled_by(&ref, a);
 }
 
 void ownership_write_adoption(const struct owner *o, struct str object_uid, struct buf *out)
