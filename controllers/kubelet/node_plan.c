@@ -3,6 +3,7 @@
 #include "controllers/kubelet/node_plan.h"
 
 #include "api/model/members.h"
+#include "api/rules/condition.h"
 #include "controllers/kit/controller.h"
 #include "controllers/kit/meta.h"
 #include "controllers/kubelet/addresses.h"
@@ -184,13 +185,8 @@ struct json *fake_node_status(struct arena *a, const struct json *node, struct s
 
 bool fake_node_is_missed(const struct json *node)
 {
-	const struct json *list = json_gets(json_gets(node, "status"), "conditions"), *c;
-	for (uint32_t i = 0; (c = list_item(list, i)); i++) {
-		if (str_is(member_text(c, "type"), "Ready") && str_is(member_text(c, "status"), "Unknown")) {
-			return true;
-		}
-	}
-	return false;
+	const struct json *ready = condition_find(json_gets(json_gets(node, "status"), "conditions"), "Ready");
+	return str_is(member_text(ready, "status"), "Unknown");
 }
 
 struct json *fake_node_renewal(struct arena *a, struct str renewed)

@@ -2,6 +2,7 @@
 #include "controllers/statefulset/member.h"
 
 #include "api/model/members.h"
+#include "api/rules/condition.h"
 #include "base/clock.h"
 #include "controllers/kit/meta.h"
 #include "controllers/statefulset/claim.h"
@@ -9,16 +10,11 @@
 /* Sets ret to when the condition Ready became true. */
 static bool is_ready_since(const struct json *status, int64_t *ret_us)
 {
-	const struct json *conditions = json_gets(status, "conditions"), *c;
+	const struct json *ready = condition_find(json_gets(status, "conditions"), "Ready");
 
-	for (uint32_t i = 0; (c = list_item(conditions, i)); i++) {
-		if (str_is(member_text(c, "type"), "Ready")) {
-			*ret_us = 0;
-			time_parse_rfc3339(member_text(c, "lastTransitionTime"), ret_us);
-			return str_is(member_text(c, "status"), "True");
-		}
-	}
-	return false;
+	*ret_us = 0;
+	time_parse_rfc3339(member_text(ready, "lastTransitionTime"), ret_us);
+	return str_is(member_text(ready, "status"), "True");
 }
 
 /* IsPodAvailable: without minReadySeconds at once; with, it must be known since when. */
@@ -48,7 +44,7 @@ bool member_read(struct member *ret, const struct json *pod, const struct set *s
 		.uid = member_text(meta, "uid"),
 		.version = member_text(meta, "resourceVersion"),
 		.revision = member_text(labels, LABEL_REVISION),
-		.is_terminating = json_is(json_gets(meta, "deletionTimestamp"), JSON_STRING),
+		.is_terminating = gc_meta_is_deleting(meta),
 	};
 	ret->ordinal = ownership_ordinal(s->owner.name, ret->name);
 	if (!str_to_int64(member_text(labels, HISTORY_LABEL_GENERATION), &ret->generation)) {
@@ -118,6 +114,16 @@ static bool is_claimed(const struct set *s, struct str volume)
 	return false;
 }
 
+static void add_claim_volume(struct json *volumes, struct str name, struct str claim, struct arena *a)
+{
+	struct json *volume = json_object(a), *source = json_object(a);
+
+	set_text(a, source, "claimName", claim);
+	set_text(a, volume, "name", name);
+	json_set(a, volume, STR("persistentVolumeClaim"), source);
+	json_append(a, volumes, volume);
+}
+
 /* One volume for each claim, then those of the template with other names. */
 static void mount_claims(const struct set *s, struct json *spec, int64_t ordinal, struct arena *a)
 {
@@ -125,11 +131,7 @@ static void mount_claims(const struct set *s, struct json *spec, int64_t ordinal
 	struct json *volumes = json_array(a);
 
 	for (uint32_t i = 0; (t = list_item(s->claim_templates, i)); i++) {
-		struct json *volume = json_object(a), *source = json_object(a);
-		set_text(a, source, "claimName", claim_name(s, t, ordinal, a));
-		set_text(a, volume, "name", claim_template_name(t));
-		json_set(a, volume, STR("persistentVolumeClaim"), source);
-		json_append(a, volumes, volume);
+		add_claim_volume(volumes, claim_template_name(t), claim_name(s, t, ordinal, a), a);
 	}
 	for (uint32_t i = 0; (v = list_item(old, i)); i++) {
 		if (!is_claimed(s, member_text(v, "name"))) {
@@ -171,11 +173,7 @@ struct json *member_template(const struct set *s, struct arena *a)
 	volumes = json_is(old, JSON_ARRAY) ? json_copy(a, old) : json_array(a);
 	for (uint32_t i = 0; (t = list_item(s->claim_templates, i)); i++) {
 		if (is_mounted(spec, claim_template_name(t)) && !find_volume(old, claim_template_name(t))) {
-			struct json *volume = json_object(a), *source = json_object(a);
-			set_text(a, source, "claimName", claim_template_name(t));
-			set_text(a, volume, "name", claim_template_name(t));
-			json_set(a, volume, STR("persistentVolumeClaim"), source);
-			json_append(a, volumes, volume);
+			add_claim_volume(volumes, claim_template_name(t), claim_template_name(t), a);
 		}
 	}
 	if (volumes->n) {

@@ -7,6 +7,7 @@
 #include "controllers/statefulset/pass.h"
 
 #include "api/model/members.h"
+#include "controllers/kit/meta.h"
 
 #include <stdlib.h>
 
@@ -372,7 +373,7 @@ static void create_claim(struct pass *p, const struct member *m, const struct js
 	const struct json *meta = p->io->claim_meta(p->ctx, name);
 
 	if (meta) {
-		if (json_is(json_gets(meta, "deletionTimestamp"), JSON_STRING)) {
+		if (gc_meta_is_deleting(meta)) {
 			add_problem(p, problems, arena_printf(p->arena, "pvc " STR_FMT " is being deleted", STR_ARG(name)));
 		}
 		return;

@@ -9,8 +9,6 @@
 #include "controllers/ownership/route.h"
 #include "controllers/statefulset/state.h"
 
-#include <inttypes.h>
-
 enum {
 	WORKERS = 5, /* upstream's */
 	RETRY_FIRST_MS = 5,
