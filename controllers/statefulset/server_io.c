@@ -45,6 +45,42 @@ static enum io_result create(struct sync *y, const struct resource *resource, un
 	return judge(y, error, &answer, problem);
 }
 
+/* ---- patches ---- */
+
+/* {"metadata": {...}} of that version of the object. */
+static struct json *patch_of(struct sync *y, struct json **ret_meta, struct str uid, struct str version)
+{
+	struct arena *a = &y->arena;
+	struct json *patch = json_object(a), *meta = json_object(a);
+
+	json_add(a, patch, STR("metadata"), meta);
+	json_add(a, meta, STR("uid"), json_string(a, uid));
+	json_add(a, meta, STR("resourceVersion"), json_string(a, version));
+	*ret_meta = meta;
+	return patch;
+}
+
+static enum io_result send_patch(struct sync *y, const struct target *t, unsigned kind, struct str text, struct str *problem)
+{
+	_cleanup_(answer_done) struct answer answer;
+
+	answer_init(&answer);
+	int error = rest_patch(client_of(y), t, PATCH_MERGE, text, &answer);
+	if (!error) {
+		note_write(y, kind, &answer);
+	}
+	return judge(y, error, &answer, problem);
+}
+
+static enum io_result change(struct sync *y, const struct target *t, unsigned kind, const struct json *patch, struct str *problem)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, BODY_MAX);
+	json_encode(&text, patch);
+	return send_patch(y, t, kind, buf_str(&text), problem);
+}
+
 /* ---- revisions ---- */
 
 /* A copy that lives as long as the pass. */
@@ -89,18 +125,12 @@ static struct target revision_target(const struct sync *y, const struct revision
 static enum io_result renumber_revision(void *ctx, const struct revision *r, int64_t number, struct str *problem)
 {
 	struct sync *y = ctx;
-	_cleanup_(answer_done) struct answer answer;
 	_cleanup_(buf_done) struct buf patch;
 	const struct target t = revision_target(y, r);
 
-	answer_init(&answer);
 	buf_init(&patch, BODY_MAX);
 	history_renumber(r, number, &patch);
-	int error = rest_patch(client_of(y), &t, PATCH_MERGE, buf_str(&patch), &answer);
-	if (!error) {
-		note_write(y, OWN_REVISIONS, &answer);
-	}
-	return judge(y, error, &answer, problem);
+	return send_patch(y, &t, OWN_REVISIONS, buf_str(&patch), problem);
 }
 
 static enum io_result delete_revision(void *ctx, const struct revision *r, struct str *problem)
@@ -114,30 +144,6 @@ static enum io_result delete_revision(void *ctx, const struct revision *r, struc
 	options.uid = r->uid;
 	options.resource_version = r->version;
 	return judge(y, rest_delete(client_of(y), &t, &options, &answer), &answer, problem);
-}
-
-/* ---- patches ---- */
-
-/* {"metadata": {...}} of that version of the object. */
-static struct json *patch_of(struct sync *y, struct json **ret_meta, struct str uid, struct str version)
-{
-	struct arena *a = &y->arena;
-	struct json *patch = json_object(a), *meta = json_object(a);
-
-	json_add(a, patch, STR("metadata"), meta);
-	json_add(a, meta, STR("uid"), json_string(a, uid));
-	json_add(a, meta, STR("resourceVersion"), json_string(a, version));
-	*ret_meta = meta;
-	return patch;
-}
-
-static int send_patch(struct sync *y, const struct target *t, const struct json *patch, struct answer *answer)
-{
-	_cleanup_(buf_done) struct buf text;
-
-	buf_init(&text, BODY_MAX);
-	json_encode(&text, patch);
-	return rest_patch(client_of(y), t, PATCH_MERGE, buf_str(&text), answer);
 }
 
 /* ---- pods ---- */
@@ -165,14 +171,12 @@ static enum io_result update_pod(void *ctx, const struct json *pod, struct str *
 {
 	struct sync *y = ctx;
 	struct arena *a = &y->arena;
-	_cleanup_(answer_done) struct answer answer;
 	const struct json *meta = json_gets(pod, "metadata"), *volumes = json_gets(json_gets(pod, "spec"), "volumes");
 	const struct target t = {
 		.resource = &stateful_pods, .namespace = y->pass.set.owner.ns, .name = member_text(meta, "name")};
 	struct json *patch_meta, *spec = json_object(a), *labels = copy_or_empty(a, json_gets(meta, "labels"));
 	struct json *patch = patch_of(y, &patch_meta, member_text(meta, "uid"), member_text(meta, "resourceVersion"));
 
-	answer_init(&answer);
 	json_add(a, patch_meta, STR("labels"), labels);
 	/* The one that a pod may have to lose: to leave it out of a patch would keep it. */
 	if (!json_gets(labels, HISTORY_LABEL_GENERATION)) {
@@ -182,11 +186,7 @@ static enum io_result update_pod(void *ctx, const struct json *pod, struct str *
 		json_add(a, patch, STR("spec"), spec);
 		json_add(a, spec, STR("volumes"), json_copy(a, volumes));
 	}
-	int error = send_patch(y, &t, patch, &answer);
-	if (!error) {
-		note_write(y, OWN_PODS, &answer);
-	}
-	return judge(y, error, &answer, problem);
+	return change(y, &t, OWN_PODS, patch, problem);
 }
 
 static enum io_result delete_pod(void *ctx, const struct member *m, struct str *problem)
@@ -237,19 +237,13 @@ static enum io_result create_claim(void *ctx, const struct json *claim, struct s
 static enum io_result own_claim(void *ctx, const struct json *meta, const struct json *owners, struct str *problem)
 {
 	struct sync *y = ctx;
-	_cleanup_(answer_done) struct answer answer;
 	const struct target t = {
 		.resource = &stateful_claims, .namespace = y->pass.set.owner.ns, .name = member_text(meta, "name")};
 	struct json *patch_meta;
 	struct json *patch = patch_of(y, &patch_meta, member_text(meta, "uid"), member_text(meta, "resourceVersion"));
 
-	answer_init(&answer);
 	json_add(&y->arena, patch_meta, STR("ownerReferences"), json_copy(&y->arena, owners));
-	int error = send_patch(y, &t, patch, &answer);
-	if (!error) {
-		note_write(y, OWN_CLAIMS, &answer);
-	}
-	return judge(y, error, &answer, problem);
+	return change(y, &t, OWN_CLAIMS, patch, problem);
 }
 
 /* ---- the status ---- */
@@ -308,19 +302,13 @@ static enum io_result write_status(void *ctx, const struct set_status *st, struc
 	enum io_result result = IO_CONFLICT;
 
 	for (int i = 0; result == IO_CONFLICT && i < STATUS_TRIES; i++) {
-		_cleanup_(answer_done) struct answer answer;
 		struct json *meta;
-		answer_init(&answer);
 		if (i && !read_version(y, &(struct target){.resource = &stateful_beta, .namespace = o->ns, .name = o->name}, st, &version)) {
 			return IO_CONFLICT;
 		}
 		struct json *patch = patch_of(y, &meta, o->uid, version);
 		json_add(&y->arena, patch, STR("status"), status_json(&y->arena, st));
-		int error = send_patch(y, &t, patch, &answer);
-		if (!error) {
-			note_write(y, OWN_SETS, &answer);
-		}
-		result = judge(y, error, &answer, problem);
+		result = change(y, &t, OWN_SETS, patch, problem);
 	}
 	return result;
 }
