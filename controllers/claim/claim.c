@@ -10,7 +10,6 @@ enum {
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000,
 	SCRATCH_MAX = 64 << 20,
-	KEY_MAX = 4096,
 };
 
 static const struct resource claims = {{"", 0}, {"v1", 2}, {"persistentvolumeclaims", 22}};
@@ -87,18 +86,10 @@ static void work(void *ctx, struct str key)
 
 /* ---- what happens ---- */
 
-static void enqueue(struct claims_state *s, struct str ns, struct str name)
-{
-	_cleanup_(buf_done) struct buf key;
-	buf_init(&key, KEY_MAX);
-	buf_printf(&key, STR_FMT "/" STR_FMT, STR_ARG(ns), STR_ARG(name));
-	workqueue_add(s->queue, buf_str(&key));
-}
-
 static void claim_changed(struct claims_state *s, const struct item *claim)
 {
 	if (claim_is_candidate(item_meta(claim))) {
-		enqueue(s, claim->namespace, claim->name);
+		workers_wake(s->queue, claim->namespace, claim->name);
 	}
 }
 
@@ -118,7 +109,7 @@ static void pod_changed(struct claims_state *s, const struct item *pod, bool is_
 	struct str name;
 	arena_init(&scratch, SCRATCH_MAX);
 	for (uint32_t i = 0; claim_may_be_freed_by(pod->object, is_gone) && claim_of_pod(pod->object, &i, &scratch, &name);) {
-		enqueue(s, pod->namespace, name);
+		workers_wake(s->queue, pod->namespace, name);
 	}
 }
 

@@ -44,10 +44,7 @@ static void work(void *ctx, struct str key)
 
 static void enqueue(struct dependents_state *s, const struct item *item)
 {
-	_cleanup_(buf_done) struct buf key;
-	buf_init(&key, PROVIDED_KEY_MAX);
-	buf_printf(&key, STR_FMT "/" STR_FMT, STR_ARG(item->namespace), STR_ARG(item->name));
-	workqueue_add(s->queue, buf_str(&key));
+	workers_wake(s->queue, item->namespace, item->name);
 }
 
 static void on_dependent_add(void *ctx, struct item *dependent, bool is_initial _unused_)

@@ -2,6 +2,10 @@
  * threads than asked for are enough to go on with: more only save time. */
 #include "controllers/kit/workers.h"
 
+#include "client/store.h"
+
+enum { KEY_MAX = 1024 };
+
 static void *run(void *ctx)
 {
 	struct workers *w = ctx;
@@ -11,6 +15,13 @@ static void *run(void *ctx)
 		workqueue_done(w->queue, key);
 	}
 	return NULL;
+}
+
+void workers_wake(struct workqueue *q, struct str ns, struct str name)
+{
+	_cleanup_(buf_done) struct buf key;
+	buf_init(&key, KEY_MAX);
+	workqueue_add(q, store_key(&key, ns, name));
 }
 
 int workers_start(struct workers *w, unsigned n)

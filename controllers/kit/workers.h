@@ -16,6 +16,8 @@ struct workers {
 	unsigned n;
 };
 
+/* Adds NAMESPACE/NAME, the key of most queues; str_cut() takes it apart. */
+void workers_wake(struct workqueue *q, struct str ns, struct str name);
 /* Starts n threads, or as many as can be; at least one is needed: 0, or -errno. */
 int workers_start(struct workers *w, unsigned n);
 /* Stops the queue and waits for the keys being worked on. */

@@ -297,12 +297,9 @@ static void work(void *ctx, struct str key)
 
 static void pod_changed(struct kubelet *k, const struct item *pod)
 {
-	_cleanup_(buf_done) struct buf key;
-	buf_init(&key, KEY_MAX);
 	note_pod(k, pod);
 	if (kubelet_is_concerned(pod->object)) {
-		buf_printf(&key, STR_FMT "/" STR_FMT, STR_ARG(pod->namespace), STR_ARG(pod->name));
-		workqueue_add(k->queue, buf_str(&key));
+		workers_wake(k->queue, pod->namespace, pod->name);
 	}
 }
 

@@ -14,7 +14,6 @@ enum {
 	RETRY_FIRST_MS = 5,
 	RETRY_LAST_MS = 60 * 1000, /* upstream waits up to a quarter of an hour, long after what failed may work again */
 	POLL_LAST_MS = 1000,       /* until the informers have caught up */
-	KEY_MAX = 1024,
 	SETS_MAX = 10 * 1000 * 1000,
 	ASK_FIRST_MS = 500, /* for the API versions, until they are there */
 	ASK_LAST_MS = 15 * 1000,
@@ -227,18 +226,10 @@ static void work(void *ctx, struct str key)
 
 /* ---- whom an event wakes ---- */
 
-static void enqueue(struct stateful_state *s, struct str ns, struct str name)
-{
-	_cleanup_(buf_done) struct buf key;
-	buf_init(&key, KEY_MAX);
-	buf_printf(&key, STR_FMT "/" STR_FMT, STR_ARG(ns), STR_ARG(name));
-	workqueue_add(s->queue, buf_str(&key));
-}
-
 static void on_set_put(struct stateful_state *s, struct item *set)
 {
 	family_put(&s->sets, set);
-	enqueue(s, set->namespace, set->name);
+	workers_wake(s->queue, set->namespace, set->name);
 }
 
 static void forget_set(struct stateful_state *s, const struct item *set)
@@ -263,19 +254,22 @@ static void on_set_update(void *ctx, struct item *old, struct item *set)
 
 static void on_set_delete(void *ctx, struct item *set, bool is_guess _unused_)
 {
-	forget_set(ctx, set);
-	enqueue(ctx, set->namespace, set->name);
+	struct stateful_state *s = ctx;
+	forget_set(s, set);
+	workers_wake(s->queue, set->namespace, set->name);
 }
 
 /* Of a set that apps/v1 shows as well: this form of it has what that one lacks. */
 static void on_twin_add(void *ctx, struct item *set, bool is_initial _unused_)
 {
-	enqueue(ctx, set->namespace, set->name);
+	struct stateful_state *s = ctx;
+	workers_wake(s->queue, set->namespace, set->name);
 }
 
 static void on_twin_update(void *ctx, struct item *old _unused_, struct item *set)
 {
-	enqueue(ctx, set->namespace, set->name);
+	struct stateful_state *s = ctx;
+	workers_wake(s->queue, set->namespace, set->name);
 }
 
 static void wake_owner(struct stateful_state *s, const struct json *meta)
@@ -288,7 +282,7 @@ static void wake_owner(struct stateful_state *s, const struct json *meta)
 	}
 	const struct owner owner = {.kind = STR("StatefulSet"), .name = set->name, .uid = set->uid};
 	if (route_is_owner(&ref, &owner)) {
-		enqueue(s, set->namespace, set->name);
+		workers_wake(s->queue, set->namespace, set->name);
 	}
 }
 
@@ -310,7 +304,7 @@ static void wake_matching(struct stateful_state *s, const struct item *pod)
 		if (!label_selector_read(
 			    &selector, json_gets(json_gets(sets[i]->object, "spec"), "selector"), &of_set, &problem) &&
 			selector.n && label_selector_matches(&selector, labels, n_labels)) {
-			enqueue(s, sets[i]->namespace, sets[i]->name);
+			workers_wake(s->queue, sets[i]->namespace, sets[i]->name);
 		}
 	}
 	family_release(sets, n);
