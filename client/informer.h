@@ -42,8 +42,7 @@ struct informer_options {
 	struct str namespace; /* empty: all */
 	struct str label_selector, field_selector;
 	bool metadata_only; /* PartialObjectMetadata, managedFields left out: works for any resource, costs a tenth */
-	bool no_managers;   /* whole objects, but managedFields left out */
-	const char *const *left_out; /* or these members (client/item.h); stays */
+	const char *const *left_out; /* of whole objects: members that nobody here looks at, item_managers for one (client/item.h); stays */
 	bool no_watch_list; /* begins with pages, also where a watch-list works */
 	int64_t retry_max_ms; /* of the back-off; 0: 30 s */
 	struct informer_handlers handlers;

@@ -99,7 +99,7 @@ struct json *reflector_parse(struct arena *a, struct str text)
 struct item *reflector_make_item(struct reflector *r, const struct json *object)
 {
 	const struct informer_options *o = &r->options;
-	return item_new(object->source, o->left_out ? o->left_out : o->metadata_only || o->no_managers ? item_managers : NULL);
+	return item_new(object->source, o->metadata_only ? item_managers : o->left_out);
 }
 
 /* Everything has come, as of that version. */

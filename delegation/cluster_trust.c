@@ -141,7 +141,7 @@ void trust_follower_start(struct trust_follower *f)
 		.resource = {STR(""), STR("v1"), STR("configmaps")},
 		.namespace = STR(NAMESPACE),
 		.field_selector = STR("metadata.name=" NAME),
-		.no_managers = true,
+		.left_out = item_managers,
 		.retry_max_ms = RETRY_MAX_MS,
 		.handlers = {.on_add = on_add,
 			.on_update = on_update,

@@ -38,7 +38,7 @@ void dependents_watch_start(struct dependents_watch *w, const struct dependents_
 			.outage = watcher->env->outage,
 			.resource = k->kind->resource,
 			.metadata_only = watcher->is_metadata_enough || k->kind->is_constant,
-			.no_managers = true,
+			.left_out = item_managers,
 			.handlers = {.on_add = on_provided_add,
 				.on_update = on_provided_update,
 				.on_delete = on_provided_delete,
@@ -50,7 +50,7 @@ void dependents_watch_start(struct dependents_watch *w, const struct dependents_
 		.client = watcher->env->client,
 		.outage = watcher->env->outage,
 		.resource = dependents_resource,
-		.no_managers = true,
+		.left_out = item_managers,
 		.handlers = watcher->dependents,
 		.ctx = watcher->ctx,
 	});

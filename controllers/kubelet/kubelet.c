@@ -377,7 +377,7 @@ static void *start(const struct controller_env *env)
 		.client = env->client,
 		.outage = env->outage,
 		.resource = pods,
-		.no_managers = true,
+		.left_out = item_managers,
 		.handlers = {.on_add = on_add, .on_update = on_update, .on_delete = on_delete, .on_problem = on_problem},
 		.ctx = k,
 	});
@@ -385,7 +385,7 @@ static void *start(const struct controller_env *env)
 		.client = env->client,
 		.outage = env->outage,
 		.resource = nodes,
-		.no_managers = true,
+		.left_out = item_managers,
 		.handlers = {.on_add = on_node_add,
 			.on_update = on_node_update,
 			.on_delete = on_node_delete,

@@ -445,7 +445,6 @@ static struct informer *watch(struct stateful_state *s, const struct resource *r
 		.outage = s->env->outage,
 		.resource = *resource,
 		.metadata_only = resource == &stateful_claims,
-		.no_managers = true,
 		.left_out = left_out,
 		.handlers = handlers,
 		.ctx = s,
@@ -462,16 +461,16 @@ static void watch_all(struct stateful_state *s)
 	s->revision_api_version = has_templates ? STR("v1") : s->has_apps ? STR("apps/v1") : STR("annals.dev/v1");
 	s->pods_informer = watch(s, &stateful_pods, left_out_of_pods,
 		(struct informer_handlers){.on_add = on_pod_add, .on_update = on_pod_update, .on_delete = on_pod_delete});
-	s->claims_informer = watch(s, &stateful_claims, NULL, (struct informer_handlers){0});
-	s->revisions_informer = watch(s, &s->revision, NULL,
+	s->claims_informer = watch(s, &stateful_claims, item_managers, (struct informer_handlers){0});
+	s->revisions_informer = watch(s, &s->revision, item_managers,
 		(struct informer_handlers){
 			.on_add = on_revision_add, .on_update = on_revision_update, .on_delete = on_revision_delete});
 	if (s->has_apps) {
-		s->sets_apps = watch(s, &stateful_apps, NULL, of_sets);
+		s->sets_apps = watch(s, &stateful_apps, item_managers, of_sets);
 		s->sets_beta = watch(s, &stateful_beta, left_out_of_twins,
 			(struct informer_handlers){.on_add = on_twin_add, .on_update = on_twin_update});
 	} else {
-		s->sets_beta = watch(s, &stateful_beta, NULL, of_sets);
+		s->sets_beta = watch(s, &stateful_beta, item_managers, of_sets);
 	}
 	atomic_store(&s->is_started, true);
 }

@@ -44,7 +44,7 @@ void namespaces_start(struct namespaces *n)
 {
 	n->informer = informer_new(&(struct informer_options){.client = n->options.client,
 		.resource = resource,
-		.no_managers = true,
+		.left_out = item_managers,
 		.retry_max_ms = RETRY_MAX_MS,
 		.handlers = {.on_problem = on_problem},
 		.ctx = n});

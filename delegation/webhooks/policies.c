@@ -83,7 +83,7 @@ void policies_start(struct policies *p)
 		f->informer = informer_new(&(struct informer_options){
 			.client = p->client,
 			.resource = {STR("admissionregistration.k8s.io"), STR("v1"), str_of(resources[i].plural)},
-			.no_managers = true,
+			.left_out = item_managers,
 			.handlers = {.on_add = on_add, .on_update = on_update},
 			.ctx = f,
 		});

@@ -176,7 +176,7 @@ static void follow(struct webhook_store *s, enum webhook_phase phase)
 	f->informer = informer_new(&(struct informer_options){
 		.client = s->options.client,
 		.resource = {STR("admissionregistration.k8s.io"), STR("v1"), str_of(plurals[phase])},
-		.no_managers = true,
+		.left_out = item_managers,
 		.retry_max_ms = RETRY_MAX_MS,
 		.handlers = {on_add, on_update, on_delete, on_synced, on_problem},
 		.ctx = f,
