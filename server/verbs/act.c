@@ -51,12 +51,6 @@ static int act_check_sent(struct request *q, const struct object *sent)
 	return errors.n > 0;
 }
 
-static int act_refuse(struct request *q, struct str resource, struct str why)
-{
-	status_conflict(&q->st, request_group(q), resource, q->route.name, STR_FMT, STR_ARG(why));
-	return 1;
-}
-
 /* Is it the object, and the version, that is meant, and can it be done? */
 static int act_check_present(struct request *q, const struct action *c)
 {
@@ -65,22 +59,18 @@ static int act_check_present(struct request *q, const struct action *c)
 	struct str now = arena_printf(q->a, "%lld", (long long)present->mod_revision);
 
 	if (uid.n > 0 && !str_eq(uid, own)) {
-		return act_refuse(q, q->route.resource,
-			arena_printf(q->a,
-				"Precondition failed: UID in precondition: " STR_FMT ", UID in object meta: " STR_FMT,
-				STR_ARG(uid), STR_ARG(own)));
+		return write_refuse_precondition(q, q->route.resource, q->route.name, "UID", uid, own);
 	}
 	if (version.n > 0 && !str_eq(version, now)) {
-		return act_refuse(q, q->route.resource,
-			arena_printf(q->a,
-				"Precondition failed: ResourceVersion in precondition: " STR_FMT
-				", ResourceVersion in object meta: " STR_FMT,
-				STR_ARG(version), STR_ARG(now)));
+		return write_refuse_precondition(q, q->route.resource, q->route.name, "ResourceVersion", version, now);
 	}
 	struct str why = q->route.sub->view->refuse(present, q->a);
 	struct str resource =
 		arena_printf(q->a, STR_FMT "/" STR_FMT, STR_ARG(q->route.resource), STR_ARG(q->route.subresource));
-	return why.n > 0 ? act_refuse(q, resource, why) : 0;
+	if (why.n > 0) {
+		status_conflict(&q->st, request_group(q), resource, q->route.name, STR_FMT, STR_ARG(why));
+	}
+	return why.n > 0;
 }
 
 static enum decision act_decide(struct request *q, struct write *w)

@@ -9,6 +9,7 @@
 #include "server/verbs/delete_grace.h"
 #include "server/verbs/list.h"
 #include "server/write/write.h"
+#include "server/write/write_body.h"
 
 #define FINALIZER_ORPHAN STR("orphan")
 #define FINALIZER_FOREGROUND STR("foregroundDeletion")
@@ -30,15 +31,12 @@ static int delete_refuse_precondition(struct request *q, const struct deletion *
 				      const char *why)
 {
 	if (q->route.kind->has_own_delete) {
-		status_conflict(&q->st, request_group(q), q->route.resource, d->write.name,
-				"Precondition failed: %s in precondition: " STR_FMT ", %s in object meta: " STR_FMT, what, STR_ARG(wanted),
-				what, STR_ARG(present));
-	} else {
-		status_conflict(&q->st, request_group(q), str_of(q->route.kind->kind), d->write.name,
-				"the %s in the precondition (" STR_FMT ") does not match the %s in record (" STR_FMT
-				"). The object might have been %s",
-				what, STR_ARG(wanted), what, STR_ARG(present), why);
+		return write_refuse_precondition(q, q->route.resource, d->write.name, what, wanted, present);
 	}
+	status_conflict(&q->st, request_group(q), str_of(q->route.kind->kind), d->write.name,
+			"the %s in the precondition (" STR_FMT ") does not match the %s in record (" STR_FMT
+			"). The object might have been %s",
+			what, STR_ARG(wanted), what, STR_ARG(present), why);
 	return 1;
 }
 

@@ -87,10 +87,7 @@ static int update_check_uid(struct request *q, const struct write *w, const stru
 	if (sent->meta.uid.n == 0 || str_eq(sent->meta.uid, present)) {
 		return 0;
 	}
-	status_conflict(&q->st, request_group(q), resource, w->name,
-		"Precondition failed: UID in precondition: " STR_FMT ", UID in object meta: " STR_FMT, STR_ARG(sent->meta.uid),
-		STR_ARG(present));
-	return 1;
+	return write_refuse_precondition(q, resource, w->name, "UID", sent->meta.uid, present);
 }
 
 static bool update_may_remove(const struct object *o)

@@ -100,6 +100,15 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 	return 0;
 }
 
+int write_refuse_precondition(
+	struct request *q, struct str resource, struct str name, const char *what, struct str wanted, struct str present)
+{
+	status_conflict(&q->st, request_group(q), resource, name,
+		"Precondition failed: %s in precondition: " STR_FMT ", %s in object meta: " STR_FMT, what, STR_ARG(wanted), what,
+		STR_ARG(present));
+	return 1;
+}
+
 int write_match_namespace(struct request *q, struct object *o)
 {
 	struct str ns = request_ns(q);

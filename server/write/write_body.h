@@ -20,6 +20,8 @@ int write_decode(struct request *q, const struct body *body, enum field_validati
 int write_match_namespace(struct request *q, struct object *o);
 /* Likewise the name, which must be there. */
 int write_match_name(struct request *q, const struct object *o);
+/* The store's 409 for an object of another uid or version than was meant (what: "UID", "ResourceVersion"). resource: as the error calls it. 1. */
+int write_refuse_precondition(struct request *q, struct str resource, struct str name, const char *what, struct str wanted, struct str present);
 /* kube's 400 for a body without a name. */
 void write_refuse_nameless(struct request *q);
 
