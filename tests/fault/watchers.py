@@ -149,7 +149,9 @@ class Watcher:
             self._take(event)
 
     def _lose(self, event):
-        """What comes next is not known: only a list tells what there is."""
+        """What comes next is not known: only a list tells what there is. Unless a server that is behind of etcd could not begin: nothing is lost."""
+        if event["object"]["code"] == 504 and event["object"]["reason"] == "Timeout":
+            raise Interrupted
         assert event["object"]["code"] == 410 and event["object"]["reason"] == "Expired", event
         self.n_expired += 1
         self.segment = None
