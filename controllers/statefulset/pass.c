@@ -459,18 +459,31 @@ static bool has_stale_claim(struct pass *p, const struct member *m)
 
 /* ---- pods ---- */
 
-static bool delete_pod(struct pass *p, struct member *m)
+/* What a step has come to; but for STEP_ON, an ordered set's pass ends there. */
+enum step {
+	STEP_ON = 0, /* nothing is in the way of the next one */
+	STEP_WAIT,   /* for an event */
+	STEP_ACTED,  /* a pod was made or taken away, which is enough at once */
+	STEP_FAILED,
+};
+
+static enum step delete_pod(struct pass *p, struct member *m)
 {
 	struct str problem = {0};
 	enum io_result result = p->io->delete_pod(p->ctx, m, &problem);
 
+	/* Whatever has changed it will be an event. It may be nobody's by now, and then it must stay (seed 001, the first law). */
+	if (result == IO_CONFLICT) {
+		return STEP_WAIT;
+	}
 	if (result != IO_DONE && result != IO_GONE) {
 		say_of_pod(p, "Delete", m->name, &problem);
-		return fail(p, problem);
+		fail(p, problem);
+		return STEP_FAILED;
 	}
 	m->is_deleted = true;
 	say_of_pod(p, "Delete", m->name, NULL);
-	return true;
+	return STEP_ACTED;
 }
 
 static bool create_pod(struct pass *p, struct member *m)
@@ -520,25 +533,19 @@ static bool repair_pod(struct pass *p, const struct member *m)
 
 /* ---- 4 and 5: what is missing is created, what is not Running and Ready is waited for ---- */
 
-enum step {
-	STEP_ON = 0, /* nothing is in the way of the next one */
-	STEP_WAIT,   /* for an event; the pass ends */
-	STEP_FAILED,
-};
-
 static enum step process_slot(struct pass *p, struct member *m)
 {
 	bool is_ordered = !p->set.is_parallel;
 	struct str problem = {0};
 
 	if (m->phase == POD_OVER) {
-		return m->is_terminating || delete_pod(p, m) ? STEP_WAIT : STEP_FAILED;
+		return m->is_terminating ? STEP_WAIT : delete_pod(p, m);
 	}
 	if (m->phase == POD_NEW) {
 		if (has_stale_claim(p, m)) {
 			return STEP_WAIT;
 		}
-		return !create_pod(p, m) ? STEP_FAILED : is_ordered ? STEP_WAIT : STEP_ON;
+		return !create_pod(p, m) ? STEP_FAILED : is_ordered ? STEP_ACTED : STEP_ON;
 	}
 	if (m->phase == POD_PENDING) {
 		if (!create_claims(p, m, &problem)) {
@@ -657,12 +664,12 @@ static enum step replace_broken(struct pass *p)
 	if (!m) {
 		return STEP_WAIT;
 	}
-	if (!delete_pod(p, m)) {
-		return STEP_FAILED;
+	enum step step = delete_pod(p, m);
+	if (step == STEP_ACTED) {
+		p->replaced = m->ordinal + 1;
+		uncount(p, m);
 	}
-	p->replaced = m->ordinal + 1;
-	uncount(p, m);
-	return STEP_WAIT;
+	return step;
 }
 
 /* ---- 6: scaling ---- */
@@ -694,11 +701,9 @@ static enum step scale_down(struct pass *p)
 		if (!p->set.is_parallel && (m->is_terminating || (!m->is_available && m != unhealthy))) {
 			return STEP_WAIT;
 		}
-		if (!m->is_terminating && !delete_pod(p, m)) {
-			return STEP_FAILED;
-		}
-		if (!p->set.is_parallel) {
-			return STEP_WAIT;
+		enum step step = m->is_terminating ? STEP_ON : delete_pod(p, m);
+		if (step == STEP_FAILED || !p->set.is_parallel) {
+			return step;
 		}
 	}
 	return STEP_ON;
@@ -727,20 +732,17 @@ static bool relabel(struct pass *p, struct member *m, const struct revision *r)
 	return is_done || fail(p, problem);
 }
 
-/* True: the pass has done what may be done at once. */
-static bool replace(struct pass *p, struct member *m, const struct revision *r, bool *ret_deleted)
+static enum step replace(struct pass *p, struct member *m, const struct revision *r)
 {
-	*ret_deleted = false;
 	/* One that this pass has made is not as the server has it: the next one sees to it. */
 	if (is_same_state(p, m, r)) {
-		return m->phase == POD_NEW || relabel(p, m, r);
+		return m->phase == POD_NEW || relabel(p, m, r) ? STEP_ON : STEP_FAILED;
 	}
-	if (!delete_pod(p, m)) {
-		return false;
+	enum step step = delete_pod(p, m);
+	if (step == STEP_ACTED) {
+		uncount(p, m);
 	}
-	*ret_deleted = true;
-	uncount(p, m);
-	return true;
+	return step;
 }
 
 /* One after the other, from the highest ordinal down to the partition; each is waited for. */
@@ -749,16 +751,14 @@ static enum step update_one(struct pass *p)
 	for (size_t i = p->n_slots; i-- > 0;) {
 		struct member *m = &p->slots[i];
 		const struct revision *r = target_of(p, m->ordinal);
-		bool is_below = m->ordinal - p->set.start < p->set.partition, is_deleted;
+		bool is_below = m->ordinal - p->set.start < p->set.partition;
 		if (is_below && !p->set.follows_seed) {
 			return STEP_ON;
 		}
 		if (!is_made_from(m, r) && !m->is_terminating) {
-			if (!replace(p, m, r, &is_deleted)) {
-				return STEP_FAILED;
-			}
-			if (is_deleted) {
-				return STEP_WAIT;
+			enum step step = replace(p, m, r);
+			if (step != STEP_ON) {
+				return step;
 			}
 		}
 		if (member_is_unavailable(m)) {
@@ -778,15 +778,15 @@ static enum step update_several(struct pass *p)
 	}
 	for (size_t i = p->n_slots; budget > 0 && i-- > 0;) {
 		struct member *m = &p->slots[i];
-		bool is_deleted;
 		if (m->ordinal - p->set.start < p->set.partition) {
 			break;
 		}
 		if (!is_made_from(m, p->update) && !m->is_terminating) {
-			if (!replace(p, m, p->update, &is_deleted)) {
-				return STEP_FAILED;
+			enum step step = replace(p, m, p->update);
+			if (step == STEP_FAILED) {
+				return step;
 			}
-			budget -= is_deleted;
+			budget -= step != STEP_ON;
 		}
 	}
 	return STEP_ON;

@@ -26,7 +26,7 @@ struct pass_io {
 	/* IO_CONFLICT: the set's own pod of that name is there already. IO_EXISTS: somebody else's. */
 	enum io_result (*create_pod)(void *ctx, const struct json *pod, struct str *problem);
 	enum io_result (*update_pod)(void *ctx, const struct json *pod, struct str *problem); /* as that version */
-	enum io_result (*delete_pod)(void *ctx, const struct member *m, struct str *problem);
+	enum io_result (*delete_pod)(void *ctx, const struct member *m, struct str *problem); /* of that version */
 	const struct json *(*claim_meta)(void *ctx, struct str name); /* as the cache has it; NULL: there is none */
 	enum io_result (*create_claim)(void *ctx, const struct json *claim, struct str *problem);
 	enum io_result (*own_claim)(void *ctx, const struct json *meta, const struct json *owners, struct str *problem);

@@ -1,5 +1,6 @@
 /* What a pass does, as requests to the API server. Each success that changes an object of the set is noted, so that the next pass waits until the
- * informers have seen it. Deletions name the uid: a pod of that name which has come meanwhile is another one. */
+ * informers have seen it. Deletions name the uid and the version: a pod of that name which has come meanwhile is another one, and one that has changed may
+ * be somebody else's. */
 #include "api/model/members.h"
 #include "controllers/kit/meta.h"
 #include "controllers/statefulset/state.h"
@@ -198,13 +199,13 @@ static enum io_result delete_pod(void *ctx, const struct member *m, struct str *
 
 	answer_init(&answer);
 	options.uid = m->uid;
+	options.resource_version = m->version;
 	count(&y->s->counters, PODS_DELETED);
 	int error = rest_delete(client_of(y), &t, &options, &answer);
 	if (!error && str_is(member_text(answer.body, "kind"), "Pod")) {
 		note_write(y, OWN_PODS, &answer);
 	}
-	enum io_result result = judge(y, error, &answer, problem);
-	return result == IO_CONFLICT ? IO_GONE : result;
+	return judge(y, error, &answer, problem);
 }
 
 /* ---- claims ---- */

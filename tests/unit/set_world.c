@@ -298,9 +298,9 @@ static bool arrives(struct set_world *w, enum io_result *ret, struct str *proble
 	w->is_dead = w->is_dead || (is_hit && w->fault == FAULT_DEATH);
 	if (w->is_dead || (is_hit && w->fault != FAULT_NONE)) {
 		*problem = STR("no");
-		*ret = IO_FAILED;
+		*ret = w->fault == FAULT_CONFLICT ? IO_CONFLICT : IO_FAILED;
 	}
-	return !w->is_dead && !(is_hit && w->fault == FAULT_REFUSED);
+	return !w->is_dead && !(is_hit && (w->fault == FAULT_REFUSED || w->fault == FAULT_CONFLICT));
 }
 
 static void tell(struct set_world *w, const char *what, struct str name, enum io_result result)

@@ -19,9 +19,10 @@ enum {
 /* What becomes of the call of that number, or from it on. */
 enum set_fault {
 	FAULT_NONE = 0,
-	FAULT_REFUSED, /* it is refused, once */
-	FAULT_LOST,    /* it is done, and the answer is lost */
-	FAULT_DEATH,   /* it and all that follow in this pass are not done: the process has died. What it remembered is gone */
+	FAULT_REFUSED,  /* it is refused, once */
+	FAULT_CONFLICT, /* likewise: what it is about has changed since it was read */
+	FAULT_LOST,     /* it is done, and the answer is lost */
+	FAULT_DEATH,    /* it and all that follow in this pass are not done: the process has died. What it remembered is gone */
 };
 
 struct set_world {

@@ -98,7 +98,7 @@ static void assert_ended_well(struct set_world *w)
 /* seeds: H12 R1 U6 U10 U43 U58 U66 U69 U71 */
 static void test_every_call__may_fail(void **state _unused_)
 {
-	static const enum set_fault faults[] = {FAULT_REFUSED, FAULT_LOST, FAULT_DEATH};
+	static const enum set_fault faults[] = {FAULT_REFUSED, FAULT_CONFLICT, FAULT_LOST, FAULT_DEATH};
 	const struct carrier *c;
 	FOR_EACH_CARRIER(c)
 	{

@@ -751,6 +751,68 @@ static void test_broken_pod__comes_back_in_the_revision_it_should_have(void **st
 	}
 }
 
+/* Whatever else there is to do: what is made or taken away may change the answer. */
+/* seeds: U12 U28 */
+static void test_ordered_set__has_one_pod_made_or_taken_away_by_a_pass(void **state _unused_)
+{
+	const struct carrier *c;
+	FOR_EACH_CARRIER(c)
+	{
+		struct set_world w;
+		init_settled(&w, c);
+		set_pod_status(&w, 0, "Failed", false);
+		set_pod_status(&w, 2, "Running", false);
+		set_image(&w, "b");
+		assert_pass(&w, "+revision -web-0 =status");
+		assert_pass(&w, "=status"); /* it is going */
+		assert_next_pass(&w, "+web-0 =status");
+		assert_pass(&w, "-web-2 =status"); /* while web-0 is waited for */
+		set_settle(&w);
+		assert_str(set_images(&w), "b b b");
+		set_world_done(&w);
+	}
+}
+
+/* Somebody may have orphaned it. Nothing is said of it, and nothing else is taken away instead; its event will be the next pass. */
+/* seeds: R1 R2 */
+static void test_pod_that_has_changed_since_it_was_read__is_left_to_the_next_pass(void **state _unused_)
+{
+	enum { UPDATED, BROKEN_ONE, FAILED, SCALED_AWAY, N_REASONS };
+	static const char *const refused[] = {
+		"+revision -web-2? =status", "+revision -web-2? =status", "-web-2? =status", "-web-2? =status"};
+	const struct carrier *c;
+	FOR_EACH_CARRIER(c)
+	{
+		for (int reason = 0; reason < N_REASONS; reason++) {
+			struct set_world w;
+			init_settled(&w, c);
+			if (reason <= BROKEN_ONE) {
+				set_image(&w, "b");
+			}
+			if (reason == BROKEN_ONE) {
+				set_pod_status(&w, 2, "Running", false);
+			} else if (reason == FAILED) {
+				set_pod_status(&w, 2, "Failed", false);
+			} else if (reason == SCALED_AWAY) {
+				set_replicas(&w, 2);
+			}
+			size_t n_said = w.events.n;
+			w.fault = FAULT_CONFLICT;
+			w.fault_at = w.n_calls + (reason <= BROKEN_ONE ? 2 : 1);
+			assert_pass(&w, refused[reason]);
+			assert_int_equal(w.n_deleted, 0);
+			assert_int_equal(w.problem.n, 0);
+			assert_int_equal(w.events.n, n_said);
+			assert_int_equal(w.replaced, 0);
+			assert_true(set_pass(&w));
+			assert_int_equal(w.n_deleted, 1);
+			set_settle(&w);
+			assert_str(set_images(&w), reason <= BROKEN_ONE ? "b b b" : reason == FAILED ? "a a a" : "a a");
+			set_world_done(&w);
+		}
+	}
+}
+
 /* seeds: U12 */
 static void test_broken_pods_of_their_own_revision__are_left_to_become_ready(void **state _unused_)
 {
@@ -1101,6 +1163,8 @@ int main(void)
 		TEST(test_broken_update__is_rolled_back_or_forward_where_the_set_asks_for_it),
 		TEST(test_broken_pods__are_replaced_from_the_highest_one_at_a_time),
 		TEST(test_broken_pod__comes_back_in_the_revision_it_should_have),
+		TEST(test_ordered_set__has_one_pod_made_or_taken_away_by_a_pass),
+		TEST(test_pod_that_has_changed_since_it_was_read__is_left_to_the_next_pass),
 		TEST(test_broken_pods_of_their_own_revision__are_left_to_become_ready),
 		TEST(test_parallel__makes_and_takes_away_all_at_once),
 		TEST(test_parallel__asks_a_server_that_refuses_in_growing_batches),
