@@ -144,7 +144,12 @@ static enum io_result delete_revision(void *ctx, const struct revision *r, struc
 	answer_init(&answer);
 	options.uid = r->uid;
 	options.resource_version = r->version;
-	return judge(y, rest_delete(client_of(y), &t, &options, &answer), &answer, problem);
+	int error = rest_delete(client_of(y), &t, &options, &answer);
+	if (!error) {
+		/* The answer has no version to wait for. What went is the latest that the cache knows of, so that no later event puts it back. */
+		family_remove(&y->s->revisions, r->uid);
+	}
+	return judge(y, error, &answer, problem);
 }
 
 /* ---- pods ---- */
