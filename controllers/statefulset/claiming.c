@@ -3,7 +3,6 @@
 #include "api/model/members.h"
 #include "controllers/statefulset/state.h"
 
-/* What is adopted goes on as it was read: its reference is the one thing that has changed. */
 struct claiming {
 	struct sync *y;
 	struct adoption adoption;
@@ -33,6 +32,19 @@ static void note_write(const struct claiming *c, const struct answer *answer)
 	own_writes_note(&c->y->s->own, c->y->pass.set.owner.uid, c->kind, answer_version(answer));
 }
 
+/* As the server has it now: while nobody owned it the cache may have missed that it is being deleted. */
+static void keep_adopted(struct claiming *c, const struct json *body)
+{
+	const struct json *object = sync_keep(c->y, body);
+
+	if (object) {
+		c->kept[c->n_kept++] = object;
+	} else {
+		c->adoption.problem = STR("what was adopted is too big");
+		c->has_failed = true;
+	}
+}
+
 static void claim_one(struct claiming *c, struct item *item, bool matches)
 {
 	_cleanup_(answer_done) struct answer answer;
@@ -55,8 +67,10 @@ static void claim_one(struct claiming *c, struct item *item, bool matches)
 	if (result == ADOPTION_DONE && (claim == CLAIM_ADOPTED || claim == CLAIM_RELEASED)) {
 		note_write(c, &answer);
 	}
-	if (claim == CLAIM_KEPT || (claim == CLAIM_ADOPTED && result == ADOPTION_DONE)) {
+	if (claim == CLAIM_KEPT) {
 		c->kept[c->n_kept++] = item->object;
+	} else if (claim == CLAIM_ADOPTED && result == ADOPTION_DONE) {
+		keep_adopted(c, answer.body);
 	}
 }
 

@@ -61,6 +61,8 @@ struct sync {
 /* What a pass asks of the server (server_io.c). ctx: the sync. */
 extern const struct pass_io server_io;
 void server_io_done(struct sync *y);
+/* A copy of an answer's body that lives as long as the pass. NULL: it is too big. */
+const struct json *sync_keep(struct sync *y, const struct json *body);
 
 /* Adopts and releases (claiming.c), and hands what is the set's to the pass. False: the sync ends, to be repeated. */
 bool sync_claim_revisions(struct sync *y);

@@ -9,7 +9,7 @@ import pytest
 import processes
 from between import Between
 from processes import retry_until, write_kubeconfig
-from sets import CARRIERS, CONTROLLERREVISIONS, Room, World, controller_of, template
+from sets import CARRIERS, CONTROLLERREVISIONS, PODTEMPLATES, Room, World, controller_of, is_going, is_ready, template
 from test_controllers import Controllers
 
 
@@ -152,7 +152,100 @@ def test_a_set_that_was_deleted_unheard_takes_nothing_back(room, between, comes_
         assert {controller_of(pod) for pod in room.pods().values()} == {new["metadata"]["uid"]} != {old["metadata"]["uid"]}
 
 
+# seeds: R24 H25
+def test_a_revision_that_it_has_deleted_is_no_reason_to_delete_another(room, between):
+    """The event of the deletion is held back, and an older revision is needed no more: one beyond the limit is one."""
+    room.carrier = PODTEMPLATES
+    Controller(between.config, PODTEMPLATES)
+    room.running(replicas=1, updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})
+    for n in (2, 3, 4):
+        room.image(f"i:{n}")
+        room.until(room.is_observed, "it is kept")
+    first, second, *rest = [r["metadata"]["name"] for r in room.history()]
+    between.hold("podtemplates")
+    room.spec(revisionHistoryLimit=3)
+    room.until_gone("podtemplates", second)
+    room.spec(updateStrategy={"type": "RollingUpdate", "rollingUpdate": {"partition": 0}})
+    room.settle()  # no pod is of the first one any more
+    room.pulse()
+    room.pulse()  # a pass trims behind its status
+    assert [r["metadata"]["name"] for r in room.history()] == [first, *rest]
+    between.let_go("podtemplates")
+    room.pulse()
+    assert [r["metadata"]["name"] for r in room.history()] == [first, *rest]
+
+
+# seeds: R16 U28
+def test_an_orphan_that_is_going_is_no_ready_predecessor(room, between):
+    """It does not know that the orphan has been deleted until it adopts it."""
+    Controller(between.config)
+    room.make("other", replicas=0)
+    room.settle("other")
+    labels = {"app": "web", "statefulset.kubernetes.io/pod-name": "web-0", "apps.kubernetes.io/pod-index": "0"}
+    room.create({"metadata": {"name": "web-0", "labels": labels, "finalizers": ["test/stays"]}, "spec": template()["spec"]}, kind="pods")
+    room.until(lambda: is_ready(room.one("pods", "web-0")), "it runs")
+    # Until the cache has that: events come in order.
+    room.spec("other", replicas=1)
+    room.settle("other")
+    between.hold("pods")
+    room.delete("pods", "web-0")
+    web = room.make(replicas=2)
+    room.until(room.is_observed, "the first pass")
+    assert controller_of(room.one("pods", "web-0")) == web["metadata"]["uid"]
+    assert "web-1" not in room.pods()
+    between.let_go("pods")
+    room.change("pods", "web-0", {"metadata": {"finalizers": None}})
+    room.settle()
+
+
 # ---- others are quicker ----
+
+
+# seeds: R1 R2
+@pytest.mark.parametrize("reason", ["update", "scaling"])
+def test_a_pod_that_is_orphaned_before_its_deletion_arrives_stays(room, between, reason):
+    controller = Controller(between.config)
+    web = room.running(replicas=2)
+    orphaned = threading.Event()
+
+    def before_write(method, path):
+        if (method, path) == ("DELETE", room.path("pods", "web-1")) and not orphaned.is_set():
+            room.change("pods", "web-1", {"metadata": {"ownerReferences": None, "labels": {"app": "else"}}})
+            orphaned.set()
+
+    between.on_write = before_write
+    uid = room.one("pods", "web-1")["metadata"]["uid"]
+    room.spec(**({"replicas": 1} if reason == "scaling" else {"template": template("i:2")}))
+    assert orphaned.wait(processes.PATIENCE)
+    if reason == "scaling":
+        room.settle()
+    else:
+        room.until(lambda: room.events(reason="FailedCreate"), "it needs the name")
+    found = room.one("pods", "web-1")
+    assert (found["metadata"]["uid"], is_going(found)) == (uid, False)
+    assert controller_of(room.one("pods", "web-0")) == web["metadata"]["uid"]
+    assert not room.events(reason="FailedDelete") and not room.events(reason="SuccessfulDelete")
+    assert "web-1" not in controller.stderr.text or reason == "update"
+
+
+# seeds: R1 R2
+def test_a_pod_that_changes_just_before_its_deletion_is_looked_at_again(room, between):
+    """As a kubelet's report does: the deletion is refused, nobody hears of it, and the next one comes at once."""
+    Controller(between.config)
+    room.running(replicas=2)
+    changes = itertools.count()
+
+    def before_write(method, path):
+        if (method, path) == ("DELETE", room.path("pods", "web-1")) and next(changes) < 12:
+            room.annotate("pods", "web-1", change=str(next(changes)))
+
+    between.on_write = before_write
+    room.image("i:2")
+    room.settle()
+    assert next(changes) >= 12
+    assert room.images() == {"web-0": "i:2", "web-1": "i:2"}
+    assert not room.events(reason="FailedDelete")
+
 
 
 @pytest.mark.parametrize("meanwhile", ["gone", "another", "released"])
