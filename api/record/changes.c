@@ -1,0 +1,278 @@
+/* The paths between two states, and their managers. Both states are taken in their canonical
+ * form: what is no difference for a digest is none here. */
+#include "api/record/changes.h"
+
+#include "api/model/digest.h"
+#include "api/model/gotext.h"
+#include "api/model/members.h"
+#include "api/record/pointer.h"
+
+#include <assert.h>
+
+/* Deeper values are compared as wholes: each level of arrays reads what is below it once more. */
+enum { LEVELS_MAX = 64, TEXTS_MAX = 64 * 1024 * 1024 };
+
+struct comparison {
+	struct changed_paths *paths;
+	struct arena *arena;
+	struct buf pointer;
+};
+
+static const struct json *canonical(const struct json *state, struct arena *a)
+{
+	_cleanup_(buf_done) struct buf text;
+	struct json *j;
+	size_t at;
+
+	buf_init(&text, TEXTS_MAX);
+	bool is_whole = digest_canonical(&text, state, a);
+	assert(is_whole);
+	int r = json_parse(&j, a, arena_dup(a, buf_str(&text)), JSON_LIMITS_DEFAULT, &at);
+	return r ? json_null(a) : j; /* an arena that is full: its owner asks it */
+}
+
+/* Of the pointer, as many whole segments as fit. */
+static struct str shown_pointer(struct str pointer)
+{
+	if (pointer.n <= CHANGE_PATH_MAX) {
+		return pointer;
+	}
+	pointer.n = CHANGE_PATH_MAX + 1;
+	while (pointer.n > 0 && pointer.p[pointer.n - 1] != '/') {
+		pointer.n--;
+	}
+	return (struct str){pointer.p, pointer.n ? pointer.n - 1 : 0};
+}
+
+static void note(struct comparison *c)
+{
+	struct changed_paths *paths = c->paths;
+	struct str path = shown_pointer(buf_str(&c->pointer));
+
+	if (paths->n > 0 && str_eq(paths->v[paths->n - 1], path)) {
+		return;
+	}
+	if (paths->n == CHANGE_PATHS_SEEN_MAX) {
+		paths->more++;
+		return;
+	}
+	paths->v[paths->n++] = arena_dup(c->arena, path);
+}
+
+static void compare(struct comparison *c, const struct json *before, const struct json *after, unsigned level);
+
+/* NULL: it is not there. */
+static void compare_child(
+	struct comparison *c, struct str segment, const struct json *before, const struct json *after, unsigned level)
+{
+	size_t length = c->pointer.n;
+
+	pointer_push(&c->pointer, segment);
+	if (before && after) {
+		compare(c, before, after, level + 1);
+	} else {
+		note(c);
+	}
+	buf_truncate(&c->pointer, length);
+}
+
+/* Members of canonical objects are sorted by name. */
+static void compare_members(struct comparison *c, const struct json *before, const struct json *after, unsigned level)
+{
+	uint32_t i = 0, k = 0;
+
+	while (i < before->n || k < after->n) {
+		int order = i == before->n ? 1 : k == after->n ? -1 : str_cmp(before->members[i].name, after->members[k].name);
+		const struct json_member *old = order <= 0 ? &before->members[i++] : NULL;
+		const struct json_member *new = order >= 0 ? &after->members[k++] : NULL;
+		compare_child(c, old ? old->name : new->name, old ? old->value : NULL, new ? new->value : NULL, level);
+	}
+}
+
+static void compare_items(struct comparison *c, const struct json *before, const struct json *after, unsigned level)
+{
+	uint32_t first = 0, old_end = before->n, new_end = after->n;
+	char index[POINTER_INDEX_SIZE];
+
+	while (first < MIN(old_end, new_end) && json_equal(before->items[first], after->items[first])) {
+		first++;
+	}
+	while (first < MIN(old_end, new_end) && json_equal(before->items[old_end - 1], after->items[new_end - 1])) {
+		old_end--;
+		new_end--;
+	}
+	for (uint32_t i = first; i < MAX(old_end, new_end); i++) {
+		compare_child(c, pointer_index(index, i), i < old_end ? before->items[i] : NULL,
+			i < new_end ? after->items[i] : NULL, level);
+	}
+}
+
+static void compare(struct comparison *c, const struct json *before, const struct json *after, unsigned level)
+{
+	bool goes_on = before->kind == after->kind && level < LEVELS_MAX;
+
+	if (goes_on && before->kind == JSON_OBJECT) {
+		compare_members(c, before, after, level);
+	} else if (goes_on && before->kind == JSON_ARRAY) {
+		compare_items(c, before, after, level);
+	} else if (!json_equal(before, after)) {
+		note(c);
+	}
+}
+
+void changed_paths(struct changed_paths *ret, const struct json *before, const struct json *after, struct arena *a)
+{
+	struct comparison c = {.paths = ret, .arena = a};
+
+	ret->n = 0;
+	ret->more = 0;
+	buf_init(&c.pointer, TEXTS_MAX);
+	compare(&c, canonical(before, a), canonical(after, a), 0);
+	buf_done(&c.pointer);
+}
+
+/* ---- who ---- */
+
+/* Looking for an item by its keys reads all that an entry has of the list: so many, and then no more is
+ * known. */
+enum { KEYS_READ_MAX = 100000 };
+
+struct ownership {
+	const struct json *object;
+	struct arena *arena;
+	size_t keys_read;
+};
+
+static bool has_keys(const struct json *item, const struct json *keys)
+{
+	bool is_same = json_is(keys, JSON_OBJECT);
+	for (uint32_t i = 0; is_same && i < keys->n; i++) {
+		const struct json *value = json_get(item, keys->members[i].name);
+		is_same = value && json_equal(value, keys->members[i].value);
+	}
+	return is_same;
+}
+
+/* Is it the item that "k:{...}" or "v:..." names? */
+static bool is_item_of(struct ownership *o, struct str element, const struct json *item)
+{
+	struct json *named;
+	size_t at;
+
+	bool is_by_keys = str_starts(element, STR("k:"));
+	if (!item || ++o->keys_read > KEYS_READ_MAX || (!is_by_keys && !str_starts(element, STR("v:")))) {
+		return false;
+	}
+	struct str text = {element.p + 2, element.n - 2};
+	if (json_parse(&named, o->arena, text, JSON_LIMITS_DEFAULT, &at)) {
+		return false;
+	}
+	return is_by_keys ? has_keys(item, named) : json_equal(item, named);
+}
+
+static const struct json *item_fields(
+	struct ownership *o, const struct json *fields, struct str segment, const struct json *item)
+{
+	const struct json *by_place = json_get(fields, arena_printf(o->arena, "i:" STR_FMT, STR_ARG(segment)));
+	const struct json *found = by_place;
+	for (uint32_t i = 0; !found && i < fields->n; i++) {
+		found = is_item_of(o, fields->members[i].name, item) ? fields->members[i].value : NULL;
+	}
+	return found;
+}
+
+/* Does an entry with these fieldsV1 own what the path leads to, or a part of it, or the whole of which it
+ * is a part? */
+static bool owns(struct ownership *o, const struct json *fields, struct str path)
+{
+	const struct json *value = o->object;
+	struct str segment;
+
+	while (json_is(fields, JSON_OBJECT) && fields->n > 0 && pointer_shift(&path, &segment, o->arena)) {
+		const struct json *child = pointer_step(value, segment);
+		fields = json_is(value, JSON_ARRAY) ? item_fields(o, fields, segment, child)
+						    : json_get(fields, arena_printf(o->arena, "f:" STR_FMT, STR_ARG(segment)));
+		value = child;
+	}
+	return fields != NULL;
+}
+
+static bool owns_any(struct ownership *o, const struct json *entry, const struct changed_paths *paths)
+{
+	const struct json *fields = json_gets(entry, "fieldsV1");
+	bool is_owner = false;
+
+	for (size_t i = 0; json_is(fields, JSON_OBJECT) && fields->n > 0 && !is_owner && i < paths->n; i++) {
+		is_owner = owns(o, fields, paths->v[i]);
+	}
+	return is_owner;
+}
+
+static bool is_of_status(const struct json *entry)
+{
+	return str_is(member_text(entry, "subresource"), "status");
+}
+
+struct newest {
+	struct str *names;
+	size_t n;
+	struct str time;
+};
+
+static void newest_offer(struct newest *newest, const struct json *entry)
+{
+	struct str name = member_text(entry, "manager"), time = member_text(entry, "time");
+	/* Times are RFC 3339 in UTC with seconds: their texts are in their order. */
+	int order = str_cmp(time, newest->time);
+
+	if (name.n == 0 || name.n > CHANGE_MANAGER_MAX || (newest->n > 0 && order < 0)) {
+		return;
+	}
+	if (newest->n == 0 || order > 0) {
+		newest->n = 0;
+		newest->time = time;
+	}
+	bool is_known = false;
+	for (size_t i = 0; !is_known && i < newest->n; i++) {
+		is_known = str_eq(newest->names[i], name);
+	}
+	if (!is_known && newest->n < CHANGE_MANAGERS_MAX) {
+		newest->names[newest->n++] = name;
+	}
+}
+
+size_t change_managers(
+	struct str ret[CHANGE_MANAGERS_MAX], const struct json *object, const struct changed_paths *paths, struct arena *a)
+{
+	const struct json *entries = json_gets(json_gets(object, "metadata"), "managedFields");
+	struct ownership o = {.object = object, .arena = a};
+	struct newest owners = {.names = ret};
+	const struct json *entry;
+
+	for (uint32_t i = 0; (entry = list_item(entries, i)); i++) {
+		if (owns_any(&o, entry, paths)) {
+			newest_offer(&owners, entry);
+		}
+	}
+	bool is_anybody = owners.n == 0;
+	for (uint32_t i = 0; is_anybody && (entry = list_item(entries, i)); i++) {
+		if (!is_of_status(entry)) {
+			newest_offer(&owners, entry);
+		}
+	}
+	return owners.n;
+}
+
+struct str change_cause(const struct json *object)
+{
+	const struct json *annotations = json_gets(json_gets(object, "metadata"), "annotations");
+	struct str cause = member_text(annotations, "kubernetes.io/change-cause");
+
+	if (cause.n > CHANGE_CAUSE_MAX) {
+		cause.n = CHANGE_CAUSE_MAX;
+		while (cause.n > 0 && (cause.p[cause.n] & 0xc0) == 0x80) {
+			cause.n--; /* no part of a character */
+		}
+	}
+	return cause;
+}

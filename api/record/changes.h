@@ -1,0 +1,39 @@
+/* What changed between two states of an object, and who changed it. */
+#ifndef API_RECORD_CHANGES_H
+#define API_RECORD_CHANGES_H
+
+#include "base/json.h"
+
+/* A History lists the first paths of a change, and counts the others. More are looked at to find who made
+ * the change. */
+enum {
+	CHANGE_PATHS_MAX = 32,
+	CHANGE_PATH_MAX = 256, /* bytes */
+	CHANGE_PATHS_SEEN_MAX = 256,
+	CHANGE_MANAGERS_MAX = 8,
+	CHANGE_MANAGER_MAX = 128, /* bytes, as of kube-apiserver */
+	CHANGE_CAUSE_MAX = 1024,  /* bytes */
+};
+
+/* JSON pointers, in the order of names: of the highest value that came or went, or of the value that
+ * changed. A pointer that is too long is shown as the one to what contains it. Items of lists are compared by
+ * their places, without those at both ends that stayed. Places of items are those after the change, or before it where they
+ * went. */
+struct changed_paths {
+	struct str v[CHANGE_PATHS_SEEN_MAX];
+	size_t n;
+	uint64_t more; /* which were not kept */
+};
+
+/* Empty for states whose digests are equal, and for those only. */
+void changed_paths(struct changed_paths *ret, const struct json *before, const struct json *after, struct arena *a);
+
+/* The managers in the object's metadata.managedFields who own one of the paths, and of them those with the newest
+ * time. Where none does, as when a field went: all with the newest time, but those of status. */
+size_t change_managers(
+	struct str ret[CHANGE_MANAGERS_MAX], const struct json *object, const struct changed_paths *paths, struct arena *a);
+
+/* The annotation kubernetes.io/change-cause, cut; empty where there is none. */
+struct str change_cause(const struct json *object);
+
+#endif
