@@ -70,30 +70,17 @@ static void validate_update(const struct object *o, const struct object *old, st
 	validate_revision(o, errors);
 }
 
-/* "statefulset.apps/web", in the core group "pod/web". */
 static void write_controller(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)now_s;
 	struct owner_reference owner;
 	struct str group, version;
-	struct buf text;
 	if (!meta_controller(&o->meta, &owner)) {
 		json_encode_string(out, STR("<none>"));
 		return;
 	}
-	buf_init(&text, TEXT_MAX);
-	for (size_t i = 0; i < owner.kind.n; i++) {
-		char c = owner.kind.p[i];
-		buf_addc(&text, c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c);
-	}
-	if (str_cut(owner.api_version, '/', &group, &version)) {
-		buf_addc(&text, '.');
-		buf_add_str(&text, group);
-	}
-	buf_addc(&text, '/');
-	buf_add_str(&text, owner.name);
-	json_encode_string(out, buf_str(&text));
-	buf_done(&text);
+	group = str_cut(owner.api_version, '/', &group, &version) ? group : STR("");
+	column_write_object(owner.kind, group, owner.name, out);
 }
 
 static void write_revision(const struct object *o, int64_t now_s, struct buf *out)

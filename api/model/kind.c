@@ -294,6 +294,22 @@ void column_write_age(const struct object *o, int64_t now_s, struct buf *out)
 	column_write_since(o->meta.creation_timestamp, now_s, out);
 }
 
+void column_write_object(struct str kind, struct str group, struct str name, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, 65536);
+	for (size_t i = 0; i < kind.n; i++) {
+		char c = kind.p[i];
+		buf_addc(&text, c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c);
+	}
+	if (group.n) {
+		buf_printf(&text, "." STR_FMT, STR_ARG(group));
+	}
+	buf_printf(&text, "/" STR_FMT, STR_ARG(name));
+	json_encode_string(out, buf_str(&text));
+}
+
 void column_write_live(const struct object *o, int64_t now_s, struct buf *out)
 {
 	(void)o;

@@ -52,6 +52,8 @@ struct column {
 void column_write_name(const struct object *o, int64_t now_s, struct buf *out);
 void column_write_age(const struct object *o, int64_t now_s, struct buf *out);
 void column_write_since(struct str time, int64_t now_s, struct buf *out); /* how long ago; "<unknown>" of no time */
+/* "statefulset.apps/web", in the core group "pod/web". */
+void column_write_object(struct str kind, struct str group, struct str name, struct buf *out);
 /* Whether a pod was made from the object, or anything refers to it: "yes" or "no". The object alone does not tell: this writes "<unknown>",
  * and whoever knows the others (server/request/table.c) something else. */
 void column_write_live(const struct object *o, int64_t now_s, struct buf *out);

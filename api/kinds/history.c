@@ -1,0 +1,307 @@
+/* History: what became of one object. It is the controller of the revisions that hold the object's states, outlives the object, and goes on when that
+ * is made again. Recording makes it (docs/history.md); its status comes with Snapshots alone (server/verbs/snapshot.h). */
+#include "api/model/members.h"
+#include "api/rules/change.h"
+#include "api/rules/spec_status.h"
+#include "api/rules/validate.h"
+#include "api/rules/where.h"
+
+enum {
+	SUBJECT_NAME_MAX = 1024, /* kinds whose names are only parts of paths have no limit of their own */
+	KIND_MAX = 63,
+};
+
+/* ---- schema ---- */
+
+static const struct type type_subject = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.HistorySubject",
+	.go_type = "v1.HistorySubject",
+	.doc = "An object, whatever its version and uid.",
+	.fields =
+		(const struct field[]){
+			{"group", &type_string, FIELD_ALWAYS, "Its group; empty for the core group.", NULL, NULL},
+			{"kind", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its kind.", NULL, NULL},
+			{"namespace", &type_string, 0, "Its namespace; empty for objects without one.", NULL, NULL},
+			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_spec = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.HistorySpec",
+	.go_type = "v1.HistorySpec",
+	.doc = "Whose history it is. It cannot be changed.",
+	.fields =
+		(const struct field[]){
+			{"subject", &type_subject, FIELD_ALWAYS | FIELD_MANDATORY, "The object.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_revision = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.HistoryRevision",
+	.go_type = "v1.HistoryRevision",
+	.doc = "The ControllerRevision that holds a state.",
+	.fields =
+		(const struct field[]){
+			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name.", NULL, NULL},
+			{"revision", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY, "Its number.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_status = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.HistoryStatus",
+	.go_type = "v1.HistoryStatus",
+	.doc = "What was recorded. It is written together with the revisions, in one transaction, by way of Snapshots.",
+	.fields =
+		(const struct field[]){
+			{"uid", &type_string, 0, "The uid of the object, as last seen.", NULL, NULL},
+			{"apiVersion", &type_string, 0, "The version in which the object was last read.", NULL, NULL},
+			{"deletionTime", &type_time, 0, "When the object was found to be deleted. Absent: it exists.", NULL,
+				NULL},
+			{"digest", &type_string, 0, "The digest of the state that was recorded last.", NULL, NULL},
+			{"revision", &type_revision, 0, "The revision that holds that state.", NULL, NULL},
+			{"revisions", &type_int64, FIELD_ALWAYS, "How many revisions there were after the last change.", NULL,
+				NULL},
+			{"ignore", &type_string_list, 0,
+				"JSON pointers to what was left out of the state that was recorded last.", NULL, NULL},
+			{"totalChanges", &type_int64, FIELD_ALWAYS, "How many changes were ever recorded.", NULL, NULL},
+			{"changes", &list_changes, 0, "The last changes, the newest last.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type history_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.History",
+	.go_type = "v1.History",
+	.doc = "The history of one object: its last changes, and which revision holds its state. It is the controller of the "
+	       "revisions.",
+	.fields =
+		(const struct field[]){
+			OBJECT_FIELDS,
+			{"spec", &type_spec, FIELD_ALWAYS | FIELD_MANDATORY, "Whose history it is.", NULL, NULL},
+			{"status", &type_status, FIELD_ALWAYS, "What was recorded.", NULL, NULL},
+			{0},
+		},
+};
+
+/* ---- rules ---- */
+
+static const struct json *subject_of(const struct object *o)
+{
+	return json_gets(json_gets(o->fields, "spec"), "subject");
+}
+
+static const struct json *status_of(const struct object *o)
+{
+	return json_gets(o->fields, "status");
+}
+
+static void prepare_create(struct object *o, struct arena *a)
+{
+	json_set(a, o->fields, STR("status"), schema_zero(&type_status, a));
+}
+
+static bool is_kind(struct str kind)
+{
+	if (kind.n > KIND_MAX || kind.p[0] < 'A' || kind.p[0] > 'Z') {
+		return false;
+	}
+	for (size_t i = 0; i < kind.n; i++) {
+		char c = kind.p[i];
+		if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void check_subject_name(struct field_errors *e, const struct where *at, struct str name)
+{
+	check_present(e, at, name);
+	check_text(e, at, name, validate_path_segment);
+	if (name.n > SUBJECT_NAME_MAX) {
+		refuse_forbidden(e, at, "must be no more than 1024 bytes");
+	}
+}
+
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	const struct where spec = {.name = STR("spec")}, *at = WHERE(&spec, "subject");
+	const struct json *subject = subject_of(o);
+	struct str group = member_text(subject, "group"), kind = member_text(subject, "kind");
+	struct str ns = member_text(subject, "namespace");
+
+	if (group.n) {
+		check_text(errors, WHERE(at, "group"), group, validate_dns_subdomain);
+	}
+	if (!kind.n) {
+		refuse_absent(errors, WHERE(at, "kind"), "");
+	} else if (!is_kind(kind)) {
+		refuse_text(errors, WHERE(at, "kind"), kind,
+			"must be a kind: at most 63 letters and digits, of which the first is a capital letter");
+	}
+	if (ns.n && !str_eq(ns, o->meta.ns)) {
+		refuse_text(errors, WHERE(at, "namespace"), ns, "must be metadata.namespace, or empty");
+	}
+	check_subject_name(errors, WHERE(at, "name"), member_text(subject, "name"));
+}
+
+static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	const struct json *spec = json_gets(o->fields, "spec");
+
+	if (!json_equal(spec, json_gets(old->fields, "spec"))) {
+		field_invalid(errors, STR("spec"), spec, "field is immutable");
+	}
+}
+
+/* ---- columns and fields ---- */
+
+static const struct json *last_change(const struct object *o)
+{
+	const struct json *changes = json_gets(status_of(o), "changes");
+
+	return changes && changes->n ? list_item(changes, changes->n - 1) : NULL;
+}
+
+/* The user, where it is known; else who manages what was changed. */
+static struct str changed_by(const struct object *o)
+{
+	const struct json *change = last_change(o);
+	struct str user = member_text(change, "user");
+
+	return user.n ? user : json_text(list_item(json_gets(change, "managers"), 0));
+}
+
+static void write_subject(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	const struct json *subject = subject_of(o);
+
+	column_write_object(member_text(subject, "kind"), member_text(subject, "group"), member_text(subject, "name"), out);
+}
+
+static void write_revisions(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	buf_add_int(out, member_int(status_of(o), "revisions"));
+}
+
+static void write_since(struct str time, int64_t now_s, struct buf *out)
+{
+	if (time.n) {
+		column_write_since(time, now_s, out);
+	} else {
+		json_encode_string(out, STR("<none>"));
+	}
+}
+
+static void write_changed(const struct object *o, int64_t now_s, struct buf *out)
+{
+	write_since(member_text(last_change(o), "time"), now_s, out);
+}
+
+static void write_by(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	struct str by = changed_by(o);
+
+	json_encode_string(out, by.n ? by : STR("<none>"));
+}
+
+static void write_deleted(const struct object *o, int64_t now_s, struct buf *out)
+{
+	write_since(member_text(status_of(o), "deletionTime"), now_s, out);
+}
+
+static const struct column columns[] = {
+	COLUMN_NAME,
+	{"Subject", "string", "", "Whose history it is.", 0, write_subject, false},
+	{"Revisions", "integer", "", "How many revisions there were after the last change.", 0, write_revisions, false},
+	{"Changed", "string", "", "How long ago the last change was.", 0, write_changed, false},
+	{"By", "string", "", "The user who made the last change, or else the field manager.", 0, write_by, false},
+	{"Deleted", "string", "", "How long ago the object was deleted.", 0, write_deleted, false},
+};
+
+static struct str select_group(const struct object *o, struct arena *a _unused_)
+{
+	return member_text(subject_of(o), "group");
+}
+
+static struct str select_kind(const struct object *o, struct arena *a _unused_)
+{
+	return member_text(subject_of(o), "kind");
+}
+
+static struct str select_namespace(const struct object *o, struct arena *a _unused_)
+{
+	return member_text(subject_of(o), "namespace");
+}
+
+static struct str select_name(const struct object *o, struct arena *a _unused_)
+{
+	return member_text(subject_of(o), "name");
+}
+
+static struct str select_by(const struct object *o, struct arena *a _unused_)
+{
+	return changed_by(o);
+}
+
+static struct str select_deleted(const struct object *o, struct arena *a _unused_)
+{
+	return member_text(status_of(o), "deletionTime").n ? STR("true") : STR("false");
+}
+
+static const struct selectable_field selectable[] = {
+	{"spec.subject.group", select_group, false},
+	{"spec.subject.kind", select_kind, false},
+	{"spec.subject.namespace", select_namespace, false},
+	{"spec.subject.name", select_name, false},
+	{"status.by", select_by, false},
+	{"status.deleted", select_deleted, false},
+};
+
+/* ---- the kind ---- */
+
+/* Written with the revisions alone: then what it says of them is never wrong. */
+static const struct subresource subresources[] = {
+	{.name = "status", .verbs = VERB_GET},
+};
+
+static const struct door doors[] = {
+	{.group = "annals.dev", .version = "v1", .definition = "dev.annals.v1.History"},
+};
+
+static struct kind history = {
+	.kind = "History",
+	.list_kind = "HistoryList",
+	.resource = "histories",
+	.singular = "history",
+	.short_names = (const char *const[]){"hist", NULL},
+	.is_namespaced = true,
+	.verbs = VERBS_ALL,
+	.name_rule = NAME_DNS_SUBDOMAIN,
+	.doors = doors,
+	.n_doors = ARRAY_SIZE(doors),
+	.type = &history_type,
+	.doc = "The history of one object: its last changes, and which revision holds its state.",
+	.unconditional_update = true,
+	.reset_fields = resets_status,
+	.prepare_create = prepare_create,
+	.prepare_update = keep_status,
+	.bumps_generation = bumps_generation_of_spec,
+	.validate = validate,
+	.validate_update = validate_update,
+	.columns = columns,
+	.n_columns = ARRAY_SIZE(columns),
+	.selectable = selectable,
+	.n_selectable = ARRAY_SIZE(selectable),
+	.subresources = subresources,
+	.n_subresources = ARRAY_SIZE(subresources),
+};
+KIND_REGISTER(history)

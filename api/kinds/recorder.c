@@ -1,0 +1,581 @@
+/* Recorder: names resources whose objects are to have a history, and says what of them is their state. It is carried out by the recording
+ * controller; docs/history.md is about it. */
+#include "api/model/members.h"
+#include "api/pod/pod_schema.h"
+#include "api/rules/condition.h"
+#include "api/rules/spec_status.h"
+#include "api/rules/validate.h"
+#include "api/rules/where.h"
+#include "base/base64.h"
+#include "base/ids.h"
+#include "base/options.h"
+
+enum {
+	RULES_MAX = 64,
+	/* Groups times resources, of all rules: for each of them the right to list and the right to watch are asked. */
+	PAIRS_MAX = 128,
+	POINTERS_MAX = 64,
+	POINTER_BYTES_MAX = 512,
+	REQUIREMENTS_MAX = 64, /* of a selector: they are matched with each object */
+	VALUES_MAX = 64,       /* of a requirement */
+	HISTORY_LIMIT_MAX = 1000,
+	OBJECT_BYTES_MIN = 1024,
+	OBJECT_BYTES_MAX = 1 << 20,
+	SALT_BYTES_MIN = 16,
+	SALT_BYTES_MAX = 64,
+	FOLLOWED_MAX = 1024,
+	ERROR_BYTES_MAX = 1024,
+};
+
+/* ---- schema ---- */
+
+static const struct type type_rule = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.RecordedResources",
+	.go_type = "v1.RecordedResources",
+	.doc = "Resources: each of the groups with each of the names.",
+	.fields =
+		(const struct field[]){
+			{"groups", &type_string_list, FIELD_ALWAYS | FIELD_MANDATORY,
+				"API groups; \"\" is the core group, \"*\" any group.", NULL, NULL},
+			{"resources", &type_string_list, FIELD_ALWAYS | FIELD_MANDATORY,
+				"Names of resources in the plural, without subresources; \"*\" is any resource.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type list_rules = {.kind = TYPE_LIST, .elem = &type_rule};
+
+/* As upstream's: a text such as 1h30m0s. */
+static const struct type type_duration = {.kind = TYPE_STRING, .go_type = "v1.Duration"};
+
+static const struct type type_spec = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.RecorderSpec",
+	.go_type = "v1.RecorderSpec",
+	.doc = "Which objects have a history, and what of them is kept.",
+	.fields =
+		(const struct field[]){
+			{"resources", &list_rules, FIELD_ALWAYS | FIELD_MANDATORY, "Which resources are recorded.", NULL, NULL},
+			{"namespaceSelector", &type_label_selector, FIELD_KEEP_EMPTY,
+				"Which namespaces' objects are recorded, by the labels of the namespace. Absent: all.", NULL,
+				NULL},
+			{"objectSelector", &type_label_selector, FIELD_KEEP_EMPTY,
+				"Which objects are recorded, by their labels. Absent: all.", NULL, NULL},
+			{"ignore", &type_string_list, 0,
+				"JSON pointers to what is no state: it is not kept, and its changes are none. A segment * is "
+				"any member or item.",
+				NULL, NULL},
+			{"redact", &type_string_list, 0,
+				"JSON pointers to values of which only a salted digest is kept. A segment * is any member or "
+				"item.",
+				NULL, NULL},
+			{"secretData", &type_string, 0,
+				"Redact: of the data of Secrets only salted digests are kept; Record: the data itself, which "
+				"needs the verb unredact on recorders.",
+				NULL, "\"Redact\""},
+			{"historyLimit", &type_int32, FIELD_ALWAYS,
+				"How many revisions of an object are kept besides the current one.", NULL, "10"},
+			{"maxObjectBytes", &type_int64, FIELD_ALWAYS,
+				"The greatest state that is kept, as compact JSON. Of a greater one only the digest is kept.",
+				NULL, "262144"},
+			{"keepDeleted", &type_duration, 0, "How long a history outlives its object.", NULL, "\"720h0m0s\""},
+			{"namespace", &type_string, 0,
+				"Where the histories of objects without a namespace are. It cannot be changed.", NULL,
+				"\"default\""},
+			{"salt", &type_bytes, 0,
+				"What the digests of redacted values are made with. By default the server makes one up. It "
+				"cannot be changed.",
+				NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type type_followed = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.RecordedResourceStatus",
+	.go_type = "v1.RecordedResourceStatus",
+	.doc = "How the recording of a resource goes.",
+	.fields =
+		(const struct field[]){
+			{"group", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its group; empty for the core group.", NULL,
+				NULL},
+			{"version", &type_string, 0, "The version in which it is read.", NULL, NULL},
+			{"resource", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name, in the plural.", NULL, NULL},
+			{"objects", &type_int64, FIELD_ALWAYS, "How many of its objects are recorded.", NULL, NULL},
+			{"revisions", &type_int64, FIELD_ALWAYS, "How many revisions were made of them.", NULL, NULL},
+			{"refused", &type_int64, FIELD_ALWAYS, "How often the server refused to keep a state.", NULL, NULL},
+			{"lastError", &type_string, 0, "What last went wrong.", NULL, NULL},
+			{0},
+		},
+};
+
+static const struct type list_followed = {
+	.kind = TYPE_LIST,
+	.elem = &type_followed,
+	.list_type = LIST_MAP,
+	.list_keys = (const char *const[]){"group", "resource", NULL},
+};
+
+static const struct type type_status = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.RecorderStatus",
+	.go_type = "v1.RecorderStatus",
+	.doc = "How the recording goes.",
+	.fields =
+		(const struct field[]){
+			{"observedGeneration", &type_int64, 0, "The generation of the spec that is carried out.", NULL, NULL},
+			{"resources", &list_followed, 0, "What is followed.", NULL, NULL},
+			{"conditions", &list_conditions, FIELD_PATCH_MERGE,
+				"What was observed. Recording: all that is named is followed.", "type", NULL},
+			{0},
+		},
+};
+
+static const struct type recorder_type = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.Recorder",
+	.go_type = "v1.Recorder",
+	.doc = "Has the objects of some resources recorded: each has a History, and a revision of each of its states.",
+	.fields =
+		(const struct field[]){
+			OBJECT_FIELDS,
+			{"spec", &type_spec, FIELD_ALWAYS | FIELD_MANDATORY,
+				"Which objects have a history, and what of them is kept.", NULL, NULL},
+			{"status", &type_status, FIELD_ALWAYS, "How the recording goes.", NULL, NULL},
+			{0},
+		},
+};
+
+/* ---- what the server decides ---- */
+
+static struct json *spec_of(const struct object *o)
+{
+	return json_gets(o->fields, "spec");
+}
+
+static const struct json *status_of(const struct object *o)
+{
+	return json_gets(o->fields, "status");
+}
+
+static void set_salt(struct object *o, struct json *salt, struct arena *a)
+{
+	json_set(a, o->fields, STR("spec"), schema_with(&type_spec, spec_of(o), "salt", salt, a));
+}
+
+static struct json *new_salt(struct arena *a)
+{
+	char bytes[SALT_BYTES_MIN], *text = arena_array(a, char, BASE64_SIZE(sizeof(bytes)));
+
+	random_bytes(bytes, sizeof(bytes));
+	base64_encode(text, (struct str){bytes, sizeof(bytes)});
+	return json_string(a, (struct str){text, BASE64_SIZE(sizeof(bytes))});
+}
+
+static void prepare_create(struct object *o, struct arena *a)
+{
+	json_set(a, o->fields, STR("status"), schema_zero(&type_status, a));
+	if (member_text(spec_of(o), "salt").n == 0) {
+		set_salt(o, new_salt(a), a);
+	}
+}
+
+/* Who replaces the object with a manifest of his own does not know the salt that was made up. */
+static void prepare_update(struct object *o, const struct object *old, struct arena *a)
+{
+	keep_status(o, old, a);
+	if (member_text(spec_of(o), "salt").n == 0) {
+		set_salt(o, json_gets(spec_of(old), "salt"), a);
+	}
+}
+
+/* ---- rules ---- */
+
+/* What is never recorded. With "*" it is silently left out. */
+static const struct left_out {
+	const char *group, *resource; /* NULL: all of them */
+	const char *why;
+} left_out[] = {
+	{"annals.dev", NULL, "annals does not record its own objects"},
+	{"", "events", "events are not recorded"},
+	{"events.k8s.io", "events", "events are not recorded"},
+	{"coordination.k8s.io", "leases", "leases are not recorded: they change every few seconds"},
+};
+
+static bool has_text(const struct json *list, const char *text)
+{
+	const struct json *one;
+
+	for (uint32_t i = 0; (one = list_item(list, i)); i++) {
+		if (str_is(json_text(one), text)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void check_groups(struct field_errors *e, const struct where *at, const struct json *groups)
+{
+	const struct json *one;
+
+	if (!list_item(groups, 0)) {
+		refuse_absent(e, at, "");
+	}
+	for (uint32_t i = 0; (one = list_item(groups, i)); i++) {
+		struct str group = json_text(one);
+		if (str_is(group, "annals.dev")) {
+			refuse_text(e, WHERE_ITEM(at, i), group, left_out[0].why);
+		} else if (group.n && !str_is(group, "*")) {
+			check_text(e, WHERE_ITEM(at, i), group, validate_dns_subdomain);
+		}
+	}
+}
+
+static const char *why_left_out(struct str resource, const struct json *groups)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(left_out); i++) {
+		const struct left_out *o = &left_out[i];
+		if (o->resource && str_is(resource, o->resource) && (has_text(groups, o->group) || has_text(groups, "*"))) {
+			return o->why;
+		}
+	}
+	return NULL;
+}
+
+static void check_resource(struct field_errors *e, const struct where *at, struct str resource, const struct json *groups)
+{
+	const char *why;
+
+	if (str_is(resource, "*")) {
+		return;
+	}
+	if (str_contains(resource, STR("/"))) {
+		refuse_text(e, at, resource, "subresources are not recorded");
+	} else if ((why = why_left_out(resource, groups))) {
+		refuse_text(e, at, resource, why);
+	} else {
+		check_text(e, at, resource, validate_dns_label);
+	}
+}
+
+static void check_rule(struct field_errors *e, const struct where *at, const struct json *rule)
+{
+	const struct json *groups = json_gets(rule, "groups"), *resources = json_gets(rule, "resources"), *one;
+
+	check_groups(e, WHERE(at, "groups"), groups);
+	if (!list_item(resources, 0)) {
+		refuse_absent(e, WHERE(at, "resources"), "");
+	}
+	for (uint32_t i = 0; (one = list_item(resources, i)); i++) {
+		check_resource(e, WHERE_ITEM(WHERE(at, "resources"), i), json_text(one), groups);
+	}
+}
+
+static size_t count_pairs(const struct json *rules)
+{
+	const struct json *rule;
+	size_t n = 0;
+
+	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+		n += (size_t)member_count(rule, "groups") * member_count(rule, "resources");
+	}
+	return n;
+}
+
+/* What is too much is not looked at any further: each look costs something. */
+static void check_rules(struct field_errors *e, const struct where *at, const struct json *rules)
+{
+	const struct json *rule;
+
+	if (!list_item(rules, 0)) {
+		refuse_absent(e, at, "");
+	} else if (rules->n > RULES_MAX) {
+		refuse_forbidden(e, at, "must have at most 64 items");
+	} else if (count_pairs(rules) > PAIRS_MAX) {
+		refuse_forbidden(e, at, "must name at most 128 resources, counted as groups times resources of each item");
+	} else {
+		for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+			check_rule(e, WHERE_ITEM(at, i), rule);
+		}
+	}
+}
+
+static void check_selector(struct field_errors *e, const struct where *at, const struct json *selector)
+{
+	const struct json *expressions = json_gets(selector, "matchExpressions"), *one;
+
+	if (member_count(selector, "matchLabels") + member_count(selector, "matchExpressions") > REQUIREMENTS_MAX) {
+		refuse_forbidden(e, at, "must have at most 64 requirements");
+		return;
+	}
+	for (uint32_t i = 0; (one = list_item(expressions, i)); i++) {
+		if (member_count(one, "values") > VALUES_MAX) {
+			refuse_forbidden(
+				e, WHERE(WHERE_ITEM(WHERE(at, "matchExpressions"), i), "values"), "must have at most 64 items");
+			return;
+		}
+	}
+	check_label_selector(e, at, selector);
+}
+
+/* The first segment of a pointer; the rest begins with a slash, or is empty. */
+static struct str first_segment(struct str pointer, struct str *ret_rest)
+{
+	const char *end = memchr(pointer.p + 1, '/', pointer.n - 1);
+	size_t n = end ? (size_t)(end - pointer.p) : pointer.n;
+
+	*ret_rest = (struct str){pointer.p + n, pointer.n - n};
+	return (struct str){pointer.p + 1, n - 1};
+}
+
+/* What tells one object from another. Of the rest of metadata only a part may be named. */
+static bool is_identity(struct str pointer)
+{
+	struct str rest, segment = first_segment(pointer, &rest);
+
+	if (rest.n == 0) {
+		return str_is(segment, "apiVersion") || str_is(segment, "kind") || str_is(segment, "metadata") ||
+			str_is(segment, "*");
+	}
+	if (!str_is(segment, "metadata") && !str_is(segment, "*")) {
+		return false;
+	}
+	segment = first_segment(rest, &rest);
+	return rest.n == 0 && (str_is(segment, "name") || str_is(segment, "namespace") || str_is(segment, "*"));
+}
+
+static bool is_escaped(struct str pointer)
+{
+	for (size_t i = 0; i < pointer.n; i++) {
+		if (pointer.p[i] == '~' && (i + 1 == pointer.n || (pointer.p[i + 1] != '0' && pointer.p[i + 1] != '1'))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void check_pointer(struct field_errors *e, const struct where *at, struct str pointer)
+{
+	if (pointer.n > POINTER_BYTES_MAX) {
+		refuse_text(e, at, pointer, "must be no more than 512 bytes");
+	} else if (pointer.n == 0 || pointer.p[0] != '/') {
+		refuse_text(e, at, pointer, "must be a JSON pointer that begins with a slash");
+	} else if (!is_escaped(pointer)) {
+		refuse_text(e, at, pointer, "must be a JSON pointer: ~ is written ~0, and / within a name ~1");
+	} else if (is_identity(pointer)) {
+		refuse_text(e, at, pointer, "must not hide apiVersion, kind, or the name and namespace in metadata");
+	}
+}
+
+static void check_pointers(struct field_errors *e, const struct where *at, const struct json *pointers)
+{
+	const struct json *one;
+
+	if (pointers && pointers->n > POINTERS_MAX) {
+		refuse_forbidden(e, at, "must have at most 64 items");
+		return;
+	}
+	for (uint32_t i = 0; (one = list_item(pointers, i)); i++) {
+		check_pointer(e, WHERE_ITEM(at, i), json_text(one));
+	}
+}
+
+static void check_duration(struct field_errors *e, const struct where *at, struct str text)
+{
+	int64_t ms;
+
+	if (!duration_parse_ms(text, &ms)) {
+		refuse_text(e, at, text, "must be a duration such as 720h0m0s or 30m");
+	} else if (ms < 0) {
+		refuse_text(e, at, text, "must be greater than or equal to 0");
+	}
+}
+
+/* In normal form it is base64. */
+static void check_salt(struct field_errors *e, const struct where *at, struct str salt)
+{
+	size_t padding = str_ends(salt, STR("==")) ? 2 : str_ends(salt, STR("=")) ? 1 : 0, n = salt.n / 4 * 3 - padding;
+
+	if (salt.n > 0 && (n < SALT_BYTES_MIN || n > SALT_BYTES_MAX)) {
+		refuse_forbidden(e, at, "must be 16 to 64 bytes");
+	}
+}
+
+static void check_spec(const struct json *spec, struct field_errors *e)
+{
+	static const char *const secret_data[] = {"Redact", "Record", NULL};
+	const struct where at = {.name = STR("spec")};
+
+	check_rules(e, WHERE(&at, "resources"), json_gets(spec, "resources"));
+	check_selector(e, WHERE(&at, "namespaceSelector"), json_gets(spec, "namespaceSelector"));
+	check_selector(e, WHERE(&at, "objectSelector"), json_gets(spec, "objectSelector"));
+	check_pointers(e, WHERE(&at, "ignore"), json_gets(spec, "ignore"));
+	check_pointers(e, WHERE(&at, "redact"), json_gets(spec, "redact"));
+	check_choice(e, WHERE(&at, "secretData"), member_text(spec, "secretData"), secret_data, true);
+	check_range(e, WHERE(&at, "historyLimit"), json_gets(spec, "historyLimit"), 0, HISTORY_LIMIT_MAX,
+		"must be between 0 and 1000");
+	check_range(e, WHERE(&at, "maxObjectBytes"), json_gets(spec, "maxObjectBytes"), OBJECT_BYTES_MIN, OBJECT_BYTES_MAX,
+		"must be between 1024 and 1048576");
+	check_duration(e, WHERE(&at, "keepDeleted"), member_text(spec, "keepDeleted"));
+	check_text(e, WHERE(&at, "namespace"), member_text(spec, "namespace"), validate_dns_label);
+	check_salt(e, WHERE(&at, "salt"), member_text(spec, "salt"));
+}
+
+static void validate(const struct object *o, struct field_errors *errors)
+{
+	check_spec(spec_of(o), errors);
+}
+
+/* With another salt all redacted values would seem to have changed, and in another namespace histories would not be found again. */
+static void validate_update(const struct object *o, const struct object *old, struct field_errors *errors)
+{
+	static const char *const immutable[] = {"namespace", "salt"};
+	const struct where at = {.name = STR("spec")};
+
+	check_spec(spec_of(o), errors);
+	for (size_t i = 0; i < ARRAY_SIZE(immutable); i++) {
+		struct str now = member_text(spec_of(o), immutable[i]);
+		if (!str_eq(now, member_text(spec_of(old), immutable[i]))) {
+			refuse_text(errors, WHERE_NAMED(&at, immutable[i]), now, "field is immutable");
+		}
+	}
+}
+
+static void validate_status(const struct object *o, const struct object *old _unused_, struct field_errors *errors)
+{
+	const struct where at = {.name = STR("status")};
+	const struct json *resources = json_gets(status_of(o), "resources"), *one;
+
+	if (resources && resources->n > FOLLOWED_MAX) {
+		refuse_forbidden(errors, WHERE(&at, "resources"), "must have at most 1024 items");
+		return;
+	}
+	for (uint32_t i = 0; (one = list_item(resources, i)); i++) {
+		if (member_text(one, "lastError").n > ERROR_BYTES_MAX) {
+			refuse_forbidden(errors, WHERE(WHERE_ITEM(WHERE(&at, "resources"), i), "lastError"),
+				"must be no more than 1024 bytes");
+		}
+	}
+	validate_conditions(STR("status.conditions"), json_gets(status_of(o), "conditions"), errors);
+}
+
+/* ---- columns ---- */
+
+static void add_name(struct buf *out, struct str group, struct str resource)
+{
+	buf_printf(out, "%s" STR_FMT, out->n ? "," : "", STR_ARG(resource));
+	if (group.n) {
+		buf_printf(out, "." STR_FMT, STR_ARG(group));
+	}
+}
+
+static void add_names(struct buf *out, const struct json *rule)
+{
+	const struct json *groups = json_gets(rule, "groups"), *resources = json_gets(rule, "resources"), *group, *resource;
+
+	for (uint32_t i = 0; (group = list_item(groups, i)); i++) {
+		for (uint32_t k = 0; (resource = list_item(resources, k)); k++) {
+			add_name(out, json_text(group), json_text(resource));
+		}
+	}
+}
+
+/* deployments.apps,configmaps */
+static void write_resources(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	_cleanup_(buf_done) struct buf text;
+	const struct json *rules = json_gets(spec_of(o), "resources"), *rule;
+
+	buf_init(&text, 65536);
+	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+		add_names(&text, rule);
+	}
+	json_encode_string(out, buf_str(&text));
+}
+
+static void write_sum(const struct object *o, const char *name, struct buf *out)
+{
+	const struct json *followed = json_gets(status_of(o), "resources"), *one;
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; (one = list_item(followed, i)); i++) {
+		if (__builtin_add_overflow(sum, member_int(one, name), &sum)) {
+			sum = INT64_MAX;
+			break;
+		}
+	}
+	buf_add_int(out, sum);
+}
+
+static void write_objects(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	write_sum(o, "objects", out);
+}
+
+static void write_revisions(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	write_sum(o, "revisions", out);
+}
+
+static void write_refused(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	write_sum(o, "refused", out);
+}
+
+static void write_recording(const struct object *o, int64_t now_s _unused_, struct buf *out)
+{
+	struct str status = member_text(condition_find(json_gets(status_of(o), "conditions"), "Recording"), "status");
+
+	json_encode_string(out, status.n ? status : STR("Unknown"));
+}
+
+static const struct column columns[] = {
+	COLUMN_NAME,
+	{"Resources", "string", "", "What is recorded.", 0, write_resources, false},
+	{"Recording", "string", "", "Whether all that is named is followed.", 0, write_recording, false},
+	{"Objects", "integer", "", "How many objects are recorded.", 0, write_objects, false},
+	{"Revisions", "integer", "", "How many revisions were made of them.", 0, write_revisions, false},
+	{"Refused", "integer", "", "How often the server refused to keep a state.", 0, write_refused, false},
+	COLUMN_AGE,
+};
+
+/* ---- the kind ---- */
+
+static const struct subresource subresources[] = {
+	{.name = "status",
+		.verbs = VERB_GET | VERB_UPDATE | VERB_PATCH,
+		.merge = merge_status,
+		.validate_update = validate_status,
+		.reset_fields = resets_spec},
+};
+
+static const struct door doors[] = {
+	{.group = "annals.dev", .version = "v1", .definition = "dev.annals.v1.Recorder"},
+};
+
+static struct kind recorder = {
+	.kind = "Recorder",
+	.list_kind = "RecorderList",
+	.resource = "recorders",
+	.singular = "recorder",
+	.short_names = (const char *const[]){"rec", NULL},
+	.verbs = VERBS_ALL,
+	.name_rule = NAME_DNS_SUBDOMAIN,
+	.doors = doors,
+	.n_doors = ARRAY_SIZE(doors),
+	.type = &recorder_type,
+	.doc = "Has the objects of some resources recorded: each has a History, and a revision of each of its states.",
+	.unconditional_update = true,
+	.reset_fields = resets_status,
+	.prepare_create = prepare_create,
+	.prepare_update = prepare_update,
+	.bumps_generation = bumps_generation_of_spec,
+	.validate = validate,
+	.validate_update = validate_update,
+	.columns = columns,
+	.n_columns = ARRAY_SIZE(columns),
+	.subresources = subresources,
+	.n_subresources = ARRAY_SIZE(subresources),
+};
+KIND_REGISTER(recorder)

@@ -1,0 +1,139 @@
+/* A Snapshot with a change says what a History is to tell, and what else becomes of the History's status.
+ * Who changed the object is not in it: the server knows the user or nobody does. */
+#include "api/rules/change.h"
+
+#include "api/model/members.h"
+
+enum {
+	POINTERS_MAX = 64, /* as in a Recorder */
+	POINTER_BYTES_MAX = 512,
+	MANAGER_BYTES_MAX = 128, /* as in managedFields */
+};
+
+#define CHANGE_TYPE_TEXT "Created: the object was made; Changed; Deleted."
+#define CHANGE_FIELDS                                                                                                 \
+	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                         \
+		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When it was seen.", NULL, NULL},                \
+		{"managers", &type_string_list, 0, "Field managers who own what was changed.", NULL, NULL},           \
+		{"cause", &type_string, 0, "The annotation kubernetes.io/change-cause of the object.", NULL, NULL},   \
+		{"paths", &type_string_list, 0, "JSON pointers to what was changed.", NULL, NULL},                    \
+		{"morePaths", &type_int64, 0, "How many paths there are beyond those.", NULL, NULL},                  \
+	{                                                                                                             \
+		"resourceVersion", &type_string, 0, "The resourceVersion of the object after the change.", NULL, NULL \
+	}
+
+static const struct type type_change = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.HistoryChange",
+	.go_type = "v1.HistoryChange",
+	.doc = "A change of the object.",
+	.fields =
+		(const struct field[]){
+			CHANGE_FIELDS,
+			{"revision", &type_string, 0, "The revision that holds the state after the change.", NULL, NULL},
+			{"number", &type_int64, 0, "The number of that revision at that time.", NULL, NULL},
+			{"user", &type_string, 0, "Who made the change, where that is known for certain.", NULL, NULL},
+			{0},
+		},
+};
+
+const struct type list_changes = {.kind = TYPE_LIST, .elem = &type_change};
+
+const struct type type_change_request = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.SnapshotChange",
+	.go_type = "v1.SnapshotChange",
+	.doc = "The change that led to the state: the owner, a History, tells of it.",
+	.fields =
+		(const struct field[]){
+			CHANGE_FIELDS,
+			{"uid", &type_string, 0, "The uid of the object. Mandatory unless it was deleted.", NULL, NULL},
+			{"apiVersion", &type_string, 0,
+				"The version in which the object was read. Mandatory unless it was deleted.", NULL, NULL},
+			{"ignore", &type_string_list, 0, "JSON pointers to what was left out of the state.", NULL, NULL},
+			{"historyResourceVersion", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The resourceVersion of the History that this was decided on. With another one: 409 Conflict.",
+				NULL, NULL},
+			{"writeDigest", &type_string, 0,
+				"The digest of the whole object, by which the server finds out who wrote it.", NULL, NULL},
+			{0},
+		},
+};
+
+/* ---- rules ---- */
+
+static void check_length(struct field_errors *e, const struct where *at, struct str text, size_t max, const char *message)
+{
+	if (text.n > max) {
+		refuse_text(e, at, text, message);
+	}
+}
+
+static void check_text_length(struct field_errors *e, const struct where *at, struct str text)
+{
+	check_length(e, at, text, CHANGE_TEXT_BYTES_MAX, "must be no more than 1024 bytes");
+}
+
+struct list_limits {
+	uint32_t items;
+	size_t bytes;
+	const char *too_many, *too_long;
+};
+
+static void check_list(
+	struct field_errors *e, const struct where *at, const struct json *list, const struct list_limits *limits)
+{
+	const struct json *one;
+
+	if (list && list->n > limits->items) {
+		refuse_forbidden(e, at, limits->too_many);
+		return;
+	}
+	for (uint32_t i = 0; (one = list_item(list, i)); i++) {
+		check_length(e, WHERE_ITEM(at, i), json_text(one), limits->bytes, limits->too_long);
+	}
+}
+
+static void check_lists(struct field_errors *e, const struct where *at, const struct json *change)
+{
+	static const struct {
+		const char *name;
+		struct list_limits limits;
+	} lists[] = {
+		{"managers",
+			{CHANGE_MANAGERS_MAX, MANAGER_BYTES_MAX, "must have at most 8 items",
+				"must be no more than 128 bytes"}},
+		{"paths",
+			{CHANGE_PATHS_MAX, CHANGE_PATH_BYTES_MAX, "must have at most 32 items",
+				"must be no more than 256 bytes"}},
+		{"ignore", {POINTERS_MAX, POINTER_BYTES_MAX, "must have at most 64 items", "must be no more than 512 bytes"}},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
+		check_list(e, WHERE_NAMED(at, lists[i].name), json_gets(change, lists[i].name), &lists[i].limits);
+	}
+}
+
+bool change_is_deletion(const struct json *change)
+{
+	return str_is(member_text(change, "type"), "Deleted");
+}
+
+void check_change(struct field_errors *e, const struct where *at, const struct json *change)
+{
+	static const char *const types[] = {"Created", "Changed", "Deleted", NULL};
+	static const char *const texts[] = {"cause", "resourceVersion", "uid", "apiVersion", "writeDigest"};
+
+	check_choice(e, WHERE(at, "type"), member_text(change, "type"), types, true);
+	check_present(e, WHERE(at, "time"), member_text(change, "time"));
+	check_lists(e, at, change);
+	check_not_negative(e, WHERE(at, "morePaths"), json_gets(change, "morePaths"));
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		check_text_length(e, WHERE_NAMED(at, texts[i]), member_text(change, texts[i]));
+	}
+	if (!change_is_deletion(change)) {
+		check_present(e, WHERE(at, "uid"), member_text(change, "uid"));
+		check_present(e, WHERE(at, "apiVersion"), member_text(change, "apiVersion"));
+	}
+	check_present(e, WHERE(at, "historyResourceVersion"), member_text(change, "historyResourceVersion"));
+}

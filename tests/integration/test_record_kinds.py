@@ -1,0 +1,117 @@
+"""Recorders and Histories as kubectl makes, shows and refuses them."""
+
+import base64
+import json
+
+import pytest
+
+from objects import ANNALS, APPLY
+
+V1 = "/apis/annals.dev/v1"
+RECORDERS = f"{V1}/recorders"
+
+
+def recorder(name, *rules, **spec):
+    rules = rules or ({"groups": ["apps"], "resources": ["statefulsets"]},)
+    return {"apiVersion": ANNALS, "kind": "Recorder", "metadata": {"name": name}, "spec": {"resources": list(rules), **spec}}
+
+
+def history(name, kind="StatefulSet", group="apps", **subject):
+    return {"apiVersion": ANNALS, "kind": "History", "metadata": {"name": name},
+            "spec": {"subject": {"group": group, "kind": kind, "name": name, **subject}}}
+
+
+@pytest.fixture
+def kubectl(annals):
+    """What kubectl prints."""
+
+    def call(*arguments, sent=None, fails=False):
+        done = annals.kubectl(*arguments, input=json.dumps(sent) if sent else None)
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        return done.stderr if fails else done.stdout
+
+    return call
+
+
+@pytest.fixture
+def name(annals, namespace):
+    """Of a Recorder: they are in no namespace."""
+    yield namespace
+    annals.delete(f"{RECORDERS}/{namespace}")
+
+
+def rows(text):
+    return [line.split() for line in text.splitlines()]
+
+
+def causes(answer):
+    assert answer.status == 422, answer
+    return [cause["field"] for cause in answer.json["details"]["causes"]]
+
+
+def test_recorder_by_kubectl(kubectl, annals, name):
+    assert "salt" in kubectl("explain", "recorder.spec") and "JSON pointers" in kubectl("explain", "rec.spec.ignore")
+    kubectl("create", "-f", "-", sent=recorder(name, {"groups": ["apps", ""], "resources": ["statefulsets"]}, {"groups": [""], "resources": ["*"]}))
+    table = rows(kubectl("get", "rec", name))
+    assert table[0] == ["NAME", "RESOURCES", "RECORDING", "OBJECTS", "REVISIONS", "REFUSED", "AGE"]
+    assert table[1][:6] == [name, "statefulsets.apps,statefulsets,*", "Unknown", "0", "0", "0"]
+    spec = json.loads(kubectl("get", "recorder", name, "-o", "json"))["spec"]
+    assert len(base64.b64decode(spec["salt"])) == 16 and (spec["secretData"], spec["historyLimit"]) == ("Redact", 10)
+    assert (spec["maxObjectBytes"], spec["keepDeleted"], spec["namespace"]) == (262144, "720h0m0s", "default")
+    kubectl("replace", "-f", "-", sent=recorder(name, historyLimit=0))
+    kept = annals.get(f"{RECORDERS}/{name}").json
+    assert (kept["spec"]["salt"], kept["spec"]["historyLimit"], kept["metadata"]["generation"]) == (spec["salt"], 0, 2)
+    applied = annals.patch(f"{RECORDERS}/{name}?fieldManager=me&force=true", recorder(name, historyLimit=4), kind=APPLY)
+    assert applied.status == 200 and applied.json["spec"]["salt"] == spec["salt"]
+
+
+def test_recorder_is_refused_by_field(kubectl, annals, name):
+    assert 'spec.resources[0].groups[0]: Invalid value: "annals.dev": annals does not record its own objects' in kubectl(
+        "create", "-f", "-", sent=recorder(name, {"groups": ["annals.dev"], "resources": ["histories"]}), fails=True)
+    for spec, field in (({"ignore": ["spec"]}, "spec.ignore[0]"), ({"redact": ["/kind"]}, "spec.redact[0]"), ({"keepDeleted": "soon"}, "spec.keepDeleted"),
+                        ({"historyLimit": 1001}, "spec.historyLimit"), ({"maxObjectBytes": 1}, "spec.maxObjectBytes"), ({"secretData": "x"}, "spec.secretData"),
+                        ({"salt": "AAAA"}, "spec.salt"), ({"objectSelector": {"matchLabels": {"a b": "c"}}}, "spec.objectSelector.matchLabels")):
+        assert causes(annals.post(RECORDERS, recorder(name, **spec))) == [field]
+    made = annals.post(RECORDERS, recorder(name))
+    assert made.status == 201
+    for change in ({"salt": base64.b64encode(bytes(16)).decode()}, {"namespace": "other"}):
+        assert causes(annals.patch(f"{RECORDERS}/{name}", {"spec": change})) == [f"spec.{field}" for field in change]
+
+
+def test_status_of_a_recorder_is_written_apart(annals, name):
+    assert annals.post(RECORDERS, recorder(name) | {"status": {"observedGeneration": 7}}).json["status"] == {}
+    followed = [{"group": "apps", "version": "v1", "resource": "statefulsets", "objects": 3, "revisions": 5, "refused": 1, "lastError": "no room"}]
+    told = annals.patch(f"{RECORDERS}/{name}/status", {"status": {"observedGeneration": 1, "resources": followed}, "spec": {"historyLimit": 1}})
+    assert told.status == 200 and told.json["status"]["resources"] == followed and told.json["spec"]["historyLimit"] == 10
+    assert annals.patch(f"{RECORDERS}/{name}", {"status": {"observedGeneration": 9}}).json["status"]["observedGeneration"] == 1
+    wrong = {"status": {"conditions": [{"type": "Recording", "status": "Maybe", "reason": "R", "message": "", "lastTransitionTime": "2020-01-01T00:00:00Z"}]}}
+    assert causes(annals.patch(f"{RECORDERS}/{name}/status", wrong)) == ["status.conditions[0].status"]
+
+
+def test_history_by_kubectl(kubectl, annals, namespace):
+    assert "changes" in kubectl("explain", "history.status") and "JSON pointers" in kubectl("explain", "hist.status.changes.paths")
+    kubectl("create", "-n", namespace, "-f", "-", sent=history("web", namespace=namespace))
+    kubectl("create", "-n", namespace, "-f", "-", sent=history("system:x", "ClusterRole", "rbac.authorization.k8s.io") | {"metadata": {"name": "x"}})
+    table = rows(kubectl("get", "hist", "web", "-n", namespace))
+    assert table[0] == ["NAME", "SUBJECT", "REVISIONS", "CHANGED", "BY", "DELETED"]
+    assert table[1] == ["web", "statefulset.apps/web", "0", "<none>", "<none>", "<none>"]
+
+    def found(selector):
+        return kubectl("get", "histories", "-n", namespace, "-o", "name", f"--field-selector={selector}").split()
+
+    assert found("spec.subject.kind=StatefulSet") == found("spec.subject.name=web,status.deleted=false") == ["history.annals.dev/web"]
+    assert found(f"spec.subject.namespace={namespace}") == found("spec.subject.group=apps") == ["history.annals.dev/web"]
+    assert len(found("status.by=")) == 2 and found("status.deleted=true") == []
+    path = f"{V1}/namespaces/{namespace}/histories"
+    assert causes(annals.post(path, history("other", namespace="else"))) == ["spec.subject.namespace"]
+    assert causes(annals.patch(f"{path}/web", {"spec": {"subject": {"name": "x"}}})) == ["spec"]
+
+
+def test_status_of_a_history_is_only_read(annals, namespace):
+    path = f"{V1}/namespaces/{namespace}/histories"
+    assert annals.post(path, history("web") | {"status": {"totalChanges": 4, "digest": "d"}}).json["status"] == {"revisions": 0, "totalChanges": 0}
+    assert annals.get(f"{path}/web/status").status == 200
+    assert [annals.put(f"{path}/web/status", history("web")).status, annals.patch(f"{path}/web/status", {}).status] == [405, 405]
+    patched = annals.patch(f"{path}/web", {"status": {"totalChanges": 4}, "metadata": {"labels": {"a": "b"}}}).json
+    assert patched["status"]["totalChanges"] == 0 and patched["metadata"]["labels"] == {"a": "b"}
+    assert annals.delete(f"{path}/web").status == 200
