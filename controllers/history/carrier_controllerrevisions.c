@@ -71,7 +71,7 @@ static struct json *make(const struct history_owner *o, int64_t number, int64_t 
 	json_add_text(a, object, STR("apiVersion"), api_version);
 	json_add_text(a, object, STR("kind"), STR("ControllerRevision"));
 	json_add(a, object, STR("metadata"),
-		history_metadata(o, history_name(o->name, hash, a), labels, copy_or_empty(a, o->annotations), a));
+		history_metadata(o, revision_name(o->name, hash, a), labels, copy_or_empty(a, o->annotations), a));
 	json_add(a, object, STR("data"), data);
 	json_add(a, object, STR("revision"), json_int(a, number));
 	return object;

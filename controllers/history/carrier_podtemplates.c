@@ -21,7 +21,7 @@ static struct str name_within(struct str name, size_t max, struct arena *a)
 	}
 	history_hash(name, 0, hash);
 	name.n = max - HASH_MAX - 1;
-	return history_name(name, hash, a);
+	return revision_name(name, hash, a);
 }
 
 static bool matches(const struct history_owner *o, const struct json *object)

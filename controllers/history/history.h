@@ -134,6 +134,6 @@ const struct json *history_data_state(const struct json *data, struct arena *a);
  * bytes, ended by NUL. */
 void history_hash(struct str data, int64_t collisions, char out[16]);
 /* PREFIX-HASH, the prefix cut to 223 bytes. */
-struct str history_name(struct str prefix, const char *hash, struct arena *a);
+struct str revision_name(struct str prefix, const char *hash, struct arena *a);
 
 #endif

@@ -89,7 +89,7 @@ void history_hash(struct str data, int64_t collisions, char out[16])
 	out[i] = '\0';
 }
 
-struct str history_name(struct str prefix, const char *hash, struct arena *a)
+struct str revision_name(struct str prefix, const char *hash, struct arena *a)
 {
 	enum { PREFIX_MAX = 223 };
 	prefix.n = MIN(prefix.n, (size_t)PREFIX_MAX);

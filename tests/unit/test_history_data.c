@@ -166,12 +166,12 @@ static void test_name__ends_in_the_hash_and_is_no_longer_than_a_name_may_be(void
 	memcpy(dotted, long_name, sizeof(dotted));
 	dotted[221] = dotted[222] = '.';
 
-	assert_str(history_name(STR("w"), "c77f6d978", &a), "w-c77f6d978");
-	struct str cut = history_name(str_of(long_name), "5f6b5c675d", &a);
+	assert_str(revision_name(STR("w"), "c77f6d978", &a), "w-c77f6d978");
+	struct str cut = revision_name(str_of(long_name), "5f6b5c675d", &a);
 	assert_int_equal(cut.n, 223 + 1 + 10);
 	assert_true(str_ends(cut, STR("x-5f6b5c675d")));
 	/* Upstream would make "..-HASH" of it, which no server takes. */
-	assert_true(str_ends(history_name(str_of(dotted), "5f6b5c675d", &a), STR("xx-5f6b5c675d")));
+	assert_true(str_ends(revision_name(str_of(dotted), "5f6b5c675d", &a), STR("xx-5f6b5c675d")));
 	arena_done(&a);
 }
 
