@@ -154,6 +154,19 @@ static void add_header(struct exchange *x, const char *name, const char *value)
 	x->headers = curl.slist_append(x->headers, line);
 }
 
+static void add_impersonation(const struct client_config *config, struct exchange *x)
+{
+	struct str rest = str_of(config->as_groups), group;
+	if (config->as) {
+		add_header(x, "Impersonate-User", config->as);
+	}
+	while (rest.n > 0) {
+		str_cut(rest, '\n', &group, &rest);
+		_cleanup_(mem_freep) char *value = mem_strndup(group.p, group.n);
+		add_header(x, "Impersonate-Group", value);
+	}
+}
+
 static void set_headers(struct client *c, struct exchange *x)
 {
 	/* A webhook's server must never see the token that the cluster gave to us. */
@@ -168,6 +181,9 @@ static void set_headers(struct client *c, struct exchange *x)
 	if (bearer.n) {
 		_cleanup_(mem_freep) char *value = mem_printf("Bearer " STR_FMT, STR_ARG(bearer));
 		add_header(x, "Authorization", value);
+	}
+	if (!x->peer) {
+		add_impersonation(c->credentials.config, x);
 	}
 	curl.easy_setopt(x->easy, CURLOPT_HTTPHEADER, x->headers);
 }

@@ -72,7 +72,7 @@ static int read_whole(const char *path, struct buf *out)
 	return r;
 }
 
-static int load_text(const char *path, char **ret, struct buf *err)
+int client_config_load_text(const char *path, char **ret, struct buf *err)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, FILE_MAX);
@@ -88,7 +88,7 @@ static int load_text(const char *path, char **ret, struct buf *err)
 static int load_file(struct reader *r, struct str path, char **ret)
 {
 	_cleanup_(mem_freep) char *full = full_path(r, path);
-	return load_text(full, ret, r->err);
+	return client_config_load_text(full, ret, r->err);
 }
 
 static int load_embedded(struct reader *r, const char *name, struct str encoded, char **ret)
@@ -250,7 +250,7 @@ bool client_config_is_in_pod(void)
 static int load_pod_file(const char *folder, const char *name, char **ret, struct buf *err)
 {
 	_cleanup_(mem_freep) char *path = mem_printf("%s/%s", folder, name);
-	return load_text(path, ret, err);
+	return client_config_load_text(path, ret, err);
 }
 
 int client_config_load_pod(struct client_config *ret, const char *folder, struct buf *err)
@@ -278,7 +278,8 @@ int client_config_load_pod(struct client_config *ret, const char *folder, struct
 
 static char **texts(struct client_config *c, size_t i)
 {
-	char **all[] = {&c->server, &c->ca, &c->cert, &c->key, &c->token, &c->token_file, &c->user_agent, &c->namespace};
+	char **all[] = {&c->server, &c->ca, &c->cert, &c->key, &c->token, &c->token_file, &c->user_agent, &c->namespace, &c->as,
+		&c->as_groups};
 	return i < ARRAY_SIZE(all) ? all[i] : NULL;
 }
 

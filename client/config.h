@@ -13,6 +13,8 @@ struct client_config {
 	char *token_file; /* goes before token: read again when a minute has passed, as client-go does */
 	char *user_agent; /* NULL: annals/VERSION */
 	char *namespace;  /* of the context; NULL: default */
+	char *as;         /* the user to be instead (impersonation); never of a kubeconfig */
+	char *as_groups;  /* that user's groups, each ended by a line feed */
 	bool is_insecure; /* does not look at the server's certificate */
 };
 
@@ -22,6 +24,8 @@ struct client_config {
 int client_config_load(struct client_config *ret, const char *path, const char *context, struct buf *err);
 /* The same from the text; folder is what relative paths begin at. */
 int client_config_parse(struct client_config *ret, struct str text, const char *folder, const char *context, struct buf *err);
+/* A file of certificates; *ret is to be freed. 0, or -errno with a sentence in err. */
+int client_config_load_text(const char *path, char **ret, struct buf *err);
 /* A pod's, as every process within has it (client-go's InClusterConfig): where, from the environment; as whom, from its service account's
  * folder, POD_FOLDER. 0, or -errno with a sentence in err. */
 #define POD_FOLDER "/var/run/secrets/kubernetes.io/serviceaccount"

@@ -7,7 +7,7 @@
 
 enum { DATA_MAX = 64 << 20 };
 
-static void write_diff(struct kubectl *k, const struct revision *from, const struct revision *to)
+void revisions_write_diff(struct kubectl *k, const struct revision *from, const struct revision *to, struct buf *out)
 {
 	struct str owner = kubectl_name(k);
 	struct str names[2];
@@ -19,41 +19,53 @@ static void write_diff(struct kubectl *k, const struct revision *from, const str
 		buf_init(&texts[i], DATA_MAX);
 		yaml_from_json_visible(&texts[i], both[i]->data);
 	}
-	line_diff(&k->out, buf_str(&texts[0]), buf_str(&texts[1]), names[0].p, names[1].p);
+	line_diff(out, buf_str(&texts[0]), buf_str(&texts[1]), names[0].p, names[1].p);
 	buf_done(&texts[0]);
 	buf_done(&texts[1]);
 }
 
-static int diff(struct kubectl *k, const struct revisions *revisions)
+static void print_json(struct kubectl *k, const struct json *value)
 {
-	if (revisions->n == 0) {
-		return kubectl_fail(k, STR_FMT " has no revisions", STR_ARG(kubectl_name(k)));
-	}
-	const struct revision *from = revisions_find(k, revisions, k->revision);
-	const struct revision *to = k->to >= 0 ? revisions_find(k, revisions, k->to) : &revisions->v[revisions->n - 1];
-	if (!from || !to) {
-		return -1;
-	}
-	if (!from->data || !to->data) {
-		return kubectl_fail(k, "revision %lld has no data", (long long)(from->data ? to : from)->number);
-	}
-	/* As the server makes it (GET .../diff?from=), but of any server's revisions: what is needed is here already. */
-	const struct json *patch = diff_json(from->data, to->data, &k->arena);
-	if (!kubectl_print(k, patch)) {
-		write_diff(k, from, to);
+	k->output = "json";
+	kubectl_print(k, value);
+}
+
+/* Made here and not asked for (GET .../diff?from=): it works for any server's revisions, and what is needed is here already. */
+static int write(struct kubectl *k, const struct revision *from, const struct revision *to)
+{
+	if (kubectl_wants(k, "patch")) {
+		const struct json *patch = diff_merge(from->data, to->data, &k->arena);
+		if (!patch) {
+			return kubectl_fail(k, "a merge patch cannot say what became null; -o json gives a JSON patch");
+		}
+		print_json(k, patch);
+	} else if (!kubectl_print(k, diff_json(from->data, to->data, &k->arena))) {
+		revisions_write_diff(k, from, to, &k->out);
+		k->is_diff = true;
 	}
 	return 0;
+}
+
+static int diff(struct kubectl *k, const struct revisions *all)
+{
+	if (all->n == 0) {
+		return kubectl_fail(k, STR_FMT " has no revisions", STR_ARG(kubectl_name(k)));
+	}
+	struct revision *newest = all->history ? revisions_today(k, all) : &all->v[all->n - 1];
+	struct revision *from = k->revision >= 0 ? revisions_find(k, all, k->revision) : revisions_before(k, all);
+	struct revision *to = k->to >= 0 ? revisions_find(k, all, k->to) : newest;
+	if (!from && k->revision < 0) {
+		return kubectl_fail(k, STR_FMT " has one revision alone", STR_ARG(kubectl_name(k)));
+	}
+	if (!from || !to || revision_load(k, all, from) || revision_load(k, all, to)) {
+		return -1;
+	}
+	return write(k, from, to);
 }
 
 static int run(struct kubectl *k)
 {
 	struct revisions revisions;
-	if (k->revision < 0) {
-		return kubectl_fail(k, "give the revision to begin at: --revision=N");
-	}
-	if (kubectl_get(k)) {
-		return -1;
-	}
 	int r = revisions_list(k, &revisions);
 	r = r ? r : diff(k, &revisions);
 	revisions_done(&revisions);
@@ -62,10 +74,13 @@ static int run(struct kubectl *k)
 
 const struct kubectl_command kubectl_diff = {
 	.name = "diff",
-	.usage = "TYPE/NAME --revision=N [--to=N] [flags]",
+	.usage = "TYPE/NAME [--revision=N] [--to=N] [flags]",
 	.summary = "the difference of two revisions",
-	.description = "Shows how the data of one revision of an object differs from that of another, as YAML, line by line.\n"
-		       "-o json, -o yaml: the JSON Patch (RFC 6902) that leads from the one to the other.",
-	.flags = "revision,to",
+	.description = "Shows how one revision of an object differs from another, as YAML, line by line; by default how the\n"
+		       "newest differs from the one before. On a terminal in colours, unless $NO_COLOR is set. -o json,\n"
+		       "-o yaml: the JSON Patch (RFC 6902) that leads from the one to the other. -o patch: the merge patch\n"
+		       "(RFC 7396).",
+	.flags = "revision,to,own",
+	.outputs = "text,json,yaml,patch",
 	.run = run,
 };

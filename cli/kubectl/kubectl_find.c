@@ -47,10 +47,12 @@ static const struct api_resource *find_type(const struct kubectl *k, struct str 
 	return NULL;
 }
 
-int kubectl_find(struct kubectl *k, struct str type_and_name)
+int kubectl_find(struct kubectl *k, struct str type_and_name, enum kubectl_words words)
 {
 	struct str type, name;
-	if (!str_cut(type_and_name, '/', &type, &name) || type.n == 0 || name.n == 0 || str_contains(name, STR("/"))) {
+	bool has_name = str_cut(type_and_name, '/', &type, &name);
+	bool is_right = has_name ? name.n > 0 && !str_contains(name, STR("/")) : words == WORDS_OBJECT_OR_NONE;
+	if (!is_right || type.n == 0) {
 		return kubectl_fail(k, "\"" STR_FMT "\" is not TYPE/NAME", STR_ARG(type_and_name));
 	}
 	k->type = find_type(k, type);

@@ -74,8 +74,20 @@ static bool look_at(struct kubectl *k, const struct resource *resource, bool met
 	return r == 0;
 }
 
+/* A Deployment's pods are those of its ReplicaSets, which count them. */
+static bool find_live_sets(const struct revisions *revisions, bool *ret_is_live)
+{
+	for (size_t i = 0; i < revisions->n; i++) {
+		ret_is_live[i] = member_int(json_gets(revisions->v[i].object, "status"), "replicas") > 0;
+	}
+	return true;
+}
+
 static bool find_live(struct kubectl *k, const struct revisions *revisions, bool *ret_is_live)
 {
+	if (str_is(revisions->type->resource.plural, "replicasets")) {
+		return find_live_sets(revisions, ret_is_live);
+	}
 	struct liveness l = {revisions, member_text(json_gets(k->object, "metadata"), "uid"), ret_is_live};
 	bool is_known = look_at(k, &pods, true, note_pod, &l);
 	/* Only annals' own revisions can be what a Dependent needs. */
@@ -112,6 +124,55 @@ static void write_table(struct kubectl *k, const struct revisions *revisions, co
 	text_table_done(&t);
 }
 
+/* ---- of a Recorder ---- */
+
+/* The last change that led to a revision. NULL: it was long ago. */
+static const struct json *change_to(const struct revisions *all, const struct revision *r)
+{
+	const struct json *changes = json_gets(json_gets(all->history, "status"), "changes");
+	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {
+		if (str_eq(member_text(changes->items[i - 1], "revision"), r->name)) {
+			return changes->items[i - 1];
+		}
+	}
+	return NULL;
+}
+
+static struct str or_none(struct str text)
+{
+	return text.n ? text : STR("<none>");
+}
+
+static void fill_recorded(struct kubectl *k, const struct revisions *all, const struct revision *r, struct str *row)
+{
+	const struct json *change = change_to(all, r);
+	bool is_wide = kubectl_wants(k, "wide"), is_today = r == revisions_today(k, all);
+	row[0] = arena_printf(&k->arena, "%lld", (long long)r->number);
+	row[1] = r->name;
+	row[2] = change ? age_of_time(&k->arena, member_text(change, "time")) : age_text(&k->arena, r->object);
+	row[3] = is_today && history_is_deleted(all->history) ? STR("deleted") : str_of(yes_no(is_today));
+	row[4] = change ? change_by(&k->arena, change) : STR("<unknown>");
+	row[5] = change ? change_what(&k->arena, change, is_wide) : STR("<unknown>");
+	row[6] = or_none(member_text(change, "cause"));
+}
+
+static void write_recorded(struct kubectl *k, const struct revisions *all)
+{
+	static const char *const headings[] = {"REVISION", "NAME", "AGE", "CURRENT", "BY", "CHANGE", "CHANGE-CAUSE"};
+	struct text_table t = {.n_columns = ARRAY_SIZE(headings) - !kubectl_wants(k, "wide")};
+	struct str *row = text_table_row(&t);
+	for (size_t c = 0; c < ARRAY_SIZE(headings); c++) {
+		row[c] = str_of(headings[c]);
+	}
+	for (size_t i = 0; i < all->n; i++) {
+		fill_recorded(k, all, &all->v[i], text_table_row(&t));
+	}
+	text_table_write(&t, &k->arena, &k->out);
+	text_table_done(&t);
+}
+
+/* ---- in other forms ---- */
+
 /* Lists leave out what all of their items have in common; a List of anything must not. */
 static struct json *whole(struct kubectl *k, const struct api_resource *type, const struct json *item)
 {
@@ -127,30 +188,56 @@ static struct json *whole(struct kubectl *k, const struct api_resource *type, co
 	return ret;
 }
 
-static int print_history(struct kubectl *k, const struct revisions *revisions)
+static int print_objects(struct kubectl *k, const struct revisions *all)
 {
-	bool *is_live = mem_array(revisions->n + 1, sizeof(*is_live));
 	struct json *list = json_object(&k->arena), *items = json_array(&k->arena);
-	for (size_t i = 0; i < revisions->n; i++) {
-		json_append(&k->arena, items, whole(k, revisions->type, revisions->v[i].object));
+	for (size_t i = 0; i < all->n; i++) {
+		if (all->history && revision_load(k, all, &all->v[i])) {
+			return -1;
+		}
+		json_append(&k->arena, items, whole(k, all->type, all->v[i].object));
 	}
 	json_add(&k->arena, list, STR("apiVersion"), json_string(&k->arena, STR("v1")));
 	json_add(&k->arena, list, STR("kind"), json_string(&k->arena, STR("List")));
 	json_add(&k->arena, list, STR("items"), items);
-	if (!kubectl_print(k, list)) {
-		bool is_known = find_live(k, revisions, is_live);
-		write_table(k, revisions, is_live, is_known);
+	kubectl_print(k, list);
+	return 0;
+}
+
+static void print_names(struct kubectl *k, const struct revisions *all)
+{
+	struct str type = kubectl_type_name(k, all->type);
+	for (size_t i = 0; i < all->n; i++) {
+		buf_printf(&k->out, STR_FMT "/" STR_FMT "\n", STR_ARG(type), STR_ARG(all->v[i].name));
 	}
+}
+
+static void print_own(struct kubectl *k, const struct revisions *all)
+{
+	bool *is_live = mem_array(all->n, sizeof(*is_live));
+	bool is_known = find_live(k, all, is_live);
+	write_table(k, all, is_live, is_known);
 	mem_free(is_live);
+}
+
+static int print_history(struct kubectl *k, const struct revisions *all)
+{
+	if (kubectl_wants(k, "json") || kubectl_wants(k, "yaml")) {
+		return print_objects(k, all);
+	}
+	if (kubectl_wants(k, "name")) {
+		print_names(k, all);
+	} else if (all->history) {
+		write_recorded(k, all);
+	} else {
+		print_own(k, all);
+	}
 	return 0;
 }
 
 static int run(struct kubectl *k)
 {
 	struct revisions revisions;
-	if (kubectl_get(k)) {
-		return -1;
-	}
 	int r = revisions_list(k, &revisions);
 	if (!r && revisions.n == 0) {
 		r = kubectl_fail(k, STR_FMT " has no revisions", STR_ARG(kubectl_name(k)));
@@ -164,10 +251,13 @@ const struct kubectl_command kubectl_history = {
 	.name = "history",
 	.usage = "TYPE/NAME [flags]",
 	.summary = "the revisions of an object",
-	.description = "Shows the revisions of an object of any kind: the ControllerRevisions that have it as their\n"
-		       "controller, oldest first; of a StatefulSet without any, its PodTemplates. LIVE: a pod or a\n"
-		       "Dependent was made from it. CURRENT: what the object says now. -o json, -o yaml: the\n"
-		       "revisions themselves.",
-	.flags = "",
+	.description = "Shows the revisions of an object of any kind, oldest first. Where a Recorder has recorded the object,\n"
+		       "those are its recorded states, with who made the last change to each of them, and what changed;\n"
+		       "also when the object has been deleted. Else, and with --own, they are what the object's own\n"
+		       "controller keeps: ControllerRevisions; of a StatefulSet without any, PodTemplates; of a Deployment,\n"
+		       "ReplicaSets. LIVE: a pod or a Dependent was made from it. CURRENT: what the object says now. -o\n"
+		       "json, -o yaml: the revisions themselves. -o wide: all of a change.",
+	.flags = "own",
+	.outputs = "text,wide,json,yaml,name",
 	.run = run,
 };

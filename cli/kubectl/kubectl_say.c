@@ -3,6 +3,10 @@
 
 #include "base/json.h"
 #include "base/yaml.h"
+#include "cli/common/command.h"
+
+#include <stdlib.h>
+#include <unistd.h>
 
 int kubectl_fail(struct kubectl *k, const char *format, ...)
 {
@@ -22,13 +26,69 @@ int kubectl_refused(struct kubectl *k, int error, const struct answer *a)
 	return kubectl_fail(k, "from server (" STR_FMT "): " STR_FMT, STR_ARG(a->reason), STR_ARG(a->message));
 }
 
+void kubectl_note(struct kubectl *k, const char *format, ...)
+{
+	va_list ap;
+	va_start(ap, format);
+	buf_vprintf(&k->notes, format, ap);
+	va_end(ap);
+	buf_addc(&k->notes, '\n');
+}
+
+bool kubectl_wants(const struct kubectl *k, const char *output)
+{
+	return strcmp(k->output, output) == 0;
+}
+
+bool kubectl_may_ask(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+/* https://no-color.org */
+static bool has_colours(FILE *out)
+{
+	const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
+	return isatty(fileno(out)) && !(none && *none) && !(terminal && strcmp(terminal, "dumb") == 0);
+}
+
+static const char *colour_of(struct str line)
+{
+	static const struct {
+		const char *begin, *colour;
+	} colours[] = {{"---", "\033[1m"}, {"+++", "\033[1m"}, {"-", "\033[31m"}, {"+", "\033[32m"}, {"@@", "\033[36m"}};
+	for (size_t i = 0; i < ARRAY_SIZE(colours); i++) {
+		if (str_starts(line, str_of(colours[i].begin))) {
+			return colours[i].colour;
+		}
+	}
+	return "";
+}
+
+bool kubectl_write_diff(FILE *out, struct str lines)
+{
+	struct str line;
+	bool is_written = true;
+	if (!has_colours(out)) {
+		return command_print(out, lines);
+	}
+	while (lines.n > 0 && is_written) {
+		str_cut(lines, '\n', &line, &lines);
+		const char *colour = colour_of(line);
+		fputs(colour, out);
+		is_written = command_print(out, line);
+		fputs(*colour ? "\033[0m\n" : "\n", out);
+	}
+	return is_written;
+}
+
 bool kubectl_print(struct kubectl *k, const struct json *value)
 {
-	if (strcmp(k->output, "yaml") == 0) {
+	if (kubectl_wants(k, "yaml")) {
 		yaml_from_json_visible(&k->out, value);
 		return true;
 	}
-	if (strcmp(k->output, "json") != 0) {
+	if (!kubectl_wants(k, "json")) {
 		return false;
 	}
 	struct buf text;

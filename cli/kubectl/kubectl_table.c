@@ -20,7 +20,7 @@ struct str *text_table_row(struct text_table *t)
 
 static size_t width_of(const struct text_table *t, size_t column)
 {
-	size_t width = 0;
+	size_t width = t->widths[column];
 	for (size_t i = 0; i < t->n; i++) {
 		width = MAX(width, t->rows[i][column].n);
 	}
@@ -41,16 +41,15 @@ static void escape_cells(const struct text_table *t, struct arena *a)
 	}
 }
 
-void text_table_write(const struct text_table *t, struct arena *a, struct buf *out)
+void text_table_write(struct text_table *t, struct arena *a, struct buf *out)
 {
 	escape_cells(t, a);
-	size_t widths[TABLE_COLUMNS_MAX];
 	for (size_t c = 0; c < t->n_columns; c++) {
-		widths[c] = width_of(t, c) + GAP;
+		t->widths[c] = width_of(t, c);
 	}
 	for (size_t i = 0; i < t->n; i++) {
 		for (size_t c = 0; c + 1 < t->n_columns; c++) {
-			buf_printf(out, "%-*.*s", (int)widths[c], STR_ARG(t->rows[i][c]));
+			buf_printf(out, "%-*.*s", (int)(t->widths[c] + GAP), STR_ARG(t->rows[i][c]));
 		}
 		buf_printf(out, STR_FMT "\n", STR_ARG(t->rows[i][t->n_columns - 1]));
 	}
@@ -63,9 +62,14 @@ void text_table_done(struct text_table *t)
 
 struct str age_text(struct arena *a, const struct json *object)
 {
+	return age_of_time(a, member_text(json_gets(object, "metadata"), "creationTimestamp"));
+}
+
+struct str age_of_time(struct arena *a, struct str time)
+{
 	char age[32];
 	int64_t us;
-	if (!time_parse_rfc3339(member_text(json_gets(object, "metadata"), "creationTimestamp"), &us)) {
+	if (!time_parse_rfc3339(time, &us)) {
 		return STR("<unknown>");
 	}
 	duration_format_human(age, clock_wall_s() - us / 1000000);

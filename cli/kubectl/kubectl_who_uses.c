@@ -134,5 +134,6 @@ const struct kubectl_command kubectl_who_uses = {
 	.description = "Shows what refers to a Provider or a ControllerRevision, whether it is being deleted, and what\n"
 		       "would keep it from being deleted. -o json, -o yaml: what refers to it.",
 	.flags = "",
+	.outputs = "text,json,yaml",
 	.run = run,
 };

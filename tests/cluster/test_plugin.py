@@ -5,6 +5,7 @@ import json
 import os
 
 import pytest
+import yaml
 
 import kube
 import processes
@@ -142,3 +143,63 @@ def test_history__needs_revisions(cluster):
     done = cluster.kubectl("annals", "history", "configmap/plain")
     assert done.returncode == 1 and done.stderr == "error: configmap/plain has no revisions\n"
     assert cluster.kubectl("annals", "undo", "configmap/plain").stderr == "error: no revision before the newest of configmap/plain\n"
+
+
+@pytest.fixture(scope="module")
+def deployed(cluster):
+    """A Deployment that was changed twice, by kube-controller-manager's own controller."""
+    manager = kube.controller_manager(cluster.kubeconfig, "deployment-controller", "replicaset-controller")
+    manager.is_shared = True
+    create(cluster, f"{APPS}/deployments", {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "site"}, "spec": {
+        "replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template("i:1")}})
+    for number, image in ((1, "i:1"), (2, "i:2"), (3, "i:3")):
+        changed = cluster.patch(f"{APPS}/deployments/site", {
+            "metadata": {"annotations": {"kubernetes.io/change-cause": f"to {image}"}},
+            "spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}})
+        assert changed.status == 200, changed
+        processes.retry_until(lambda: revision_of(cluster) == str(number), f"revision {number}")  # pylint: disable=cell-var-from-loop
+    yield manager
+    manager.stop()
+
+
+def revision_of(cluster):
+    """As of the state that its controller has seen."""
+    now = cluster.get(f"{APPS}/deployments/site").json
+    seen = now.get("status", {}).get("observedGeneration") == now["metadata"]["generation"]
+    return now["metadata"]["annotations"].get("deployment.kubernetes.io/revision") if seen else None
+
+
+def test_deployments__have_their_replica_sets(cluster, deployed):
+    """The cluster has no annals: what kubectl rollout knows is what there is."""
+    theirs = cluster.kubectl("rollout", "history", "deployment/site").stdout.splitlines()[2:]
+    table = [line.split(None, 5) for line in cluster.kubectl("annals", "history", "deployment/site").stdout.splitlines()]
+    assert table[0] == ["REVISION", "NAME", "AGE", "LIVE", "CURRENT", "CHANGE-CAUSE"]
+    assert [(row[0], row[5]) for row in table[1:]] == [tuple(line.split(None, 1)) for line in theirs if line]
+    assert [row[4] for row in table[1:]] == ["no", "no", "yes"]
+    assert cluster.kubectl("annals", "diff", "deploy/site", "-o", "patch").stdout.count('"i:3"') == 1
+    shown = yaml.safe_load(cluster.kubectl("annals", "show", "deploy/site", "--revision=1").stdout)
+    assert shown["spec"]["template"]["metadata"]["labels"] == {"app": "x"}, "without pod-template-hash"
+
+
+def test_deployments__go_back_as_kubectl_rollout_undo_has_it(cluster, deployed):
+    def state():
+        now = cluster.get(f"{APPS}/deployments/site").json
+        del now["metadata"]["annotations"]["deployment.kubernetes.io/revision"]
+        return now["spec"], now["metadata"]["annotations"]
+
+    dry = cluster.kubectl("annals", "undo", "deployment/site", "--dry-run=server")
+    assert dry.stdout == "deployment.apps/site rolled back to revision 2 (server dry run)\n"
+    assert "-      - image: i:3" in dry.stderr and "+      - image: i:2" in dry.stderr
+    assert revision_of(cluster) == "3"
+    assert cluster.kubectl("annals", "undo", "deployment/site").stdout == "deployment.apps/site rolled back to revision 2\n"
+    processes.retry_until(lambda: revision_of(cluster) == "4", "its revision again")
+    ours = state()
+    assert ours[0]["template"]["spec"]["containers"][0]["image"] == "i:2" and ours[1]["kubernetes.io/change-cause"] == "to i:2"
+    assert cluster.kubectl("rollout", "undo", "deployment/site").returncode == 0  # to 3
+    processes.retry_until(lambda: revision_of(cluster) == "5", "the third state")
+    assert cluster.kubectl("rollout", "undo", "deployment/site").returncode == 0  # to 4, which was ours
+    processes.retry_until(lambda: revision_of(cluster) == "6", "the second state")
+    assert state() == ours
+    assert cluster.kubectl("rollout", "pause", "deployment/site").returncode == 0
+    refused = cluster.kubectl("annals", "undo", "deployment/site")
+    assert refused.returncode == 1 and "is paused" in refused.stderr

@@ -3,6 +3,8 @@
 import json
 import os
 import pathlib
+import pty
+import subprocess
 
 import pytest
 import yaml
@@ -143,6 +145,84 @@ def test_diff__as_a_patch_is_the_servers(plugin, settings, annals, namespace):
     assert ours == theirs.json and len(ours) == 2
 
 
+def test_diff__is_of_the_last_change_by_default(plugin, settings):
+    assert plugin("diff", "cm/settings").stdout == plugin("diff", "cm/settings", "--revision=1", "--to=2").stdout
+    assert json.loads(plugin("diff", "cm/settings", "-o", "patch").stdout) == {"data": {"color": "green", "size": "2"}}
+    assert json.loads(plugin("diff", "cm/settings", "--revision=2", "--to=1", "-o", "patch").stdout) == {"data": {"color": "red", "size": "1"}}
+
+
+def test_show__is_what_a_revision_holds(plugin, settings):
+    assert plugin("show", "cm/settings").stdout == "data:\n  color: green\n  size: \"2\"\n"
+    assert json.loads(plugin("show", "cm/settings", "--revision=1", "-o", "json").stdout) == {"data": {"color": "red", "size": "1"}}
+    missing = plugin("show", "cm/settings", "--revision=3")
+    assert missing.returncode == 1 and "unable to find revision 3" in missing.stderr
+
+
+def test_names__are_printed_for_other_programs(plugin, settings):
+    listed = plugin("history", "cm/settings", "-o", "name").stdout.split()
+    assert listed == ["controllerrevision.annals.dev/settings-1", "controllerrevision.annals.dev/settings-2"]
+    assert plugin("undo", "cm/settings", "--dry-run=server", "-o", "name").stdout == "configmap/settings\n"
+
+
+def on_terminal(annals, namespace, *arguments, answer="", **env):
+    """What somebody sees who sits there, and how it ends."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen([processes.BIN, "kubectl", *arguments, "-n", namespace], stdin=theirs, stdout=theirs, stderr=theirs,
+                             env={**annals.kubectl_env(), "TERM": "xterm", **env})
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    seen = b""
+    try:
+        while piece := os.read(ours, 65536):
+            seen += piece
+    except OSError:
+        pass  # its end
+    os.close(ours)
+    return child.wait(timeout=processes.PATIENCE), seen.decode()
+
+
+def test_diff__has_colours_on_a_terminal(annals, namespace, settings):
+    status, seen = on_terminal(annals, namespace, "diff", "cm/settings")
+    assert status == 0 and "\x1b[31m-  color: red\x1b[0m" in seen and "\x1b[32m+  color: green\x1b[0m" in seen
+    assert "\x1b" not in on_terminal(annals, namespace, "diff", "cm/settings", NO_COLOR="1")[1]
+    assert "\x1b" not in on_terminal(annals, namespace, "diff", "cm/settings", TERM="dumb")[1]
+
+
+@pytest.mark.parametrize("answer,color", [("n\n", "green"), ("\n", "green"), ("y\n", "red"), ("Yes\n", "red")])
+def test_undo__asks_who_can_answer(annals, namespace, settings, answer, color):
+    status, seen = on_terminal(annals, namespace, "undo", "cm/settings", answer=answer)
+    assert status == 0 and "configmap/settings will be as in revision 1. Go on? [y/N]" in seen and "-  color: green" in seen, seen
+    assert annals.get(f"/api/v1/namespaces/{namespace}/configmaps/settings").json["data"]["color"] == color
+    assert ("was left as it is" in seen) == (color == "green")
+
+
+def test_undo__does_not_ask_who_has_answered(annals, namespace, settings):
+    status, seen = on_terminal(annals, namespace, "undo", "cm/settings", "--yes")
+    assert status == 0 and "Go on?" not in seen and "rolled back to revision 1" in seen
+    assert annals.get(f"/api/v1/namespaces/{namespace}/configmaps/settings").json["data"]["color"] == "red"
+
+
+def test_flags__say_where_and_who(folder, serve, etcd):
+    """No kubeconfig is needed; and whom one acts as is who is refused."""
+    (folder / "tokens").write_text("root-token,root,1,system:masters\neve-token,eve,2\n")
+    server = serve(etcd().endpoint, "--token-auth-file", folder / "tokens")
+    processes.retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+    where = ["--server", server.url, "--certificate-authority", server.ca]
+
+    def run(*more):
+        env = {"HOME": str(folder), "PATH": os.environ["PATH"]}
+        return processes.run([processes.BIN, "kubectl", "history", "cm/x", *more], env=env)
+
+    assert 'configmaps "x" not found' in run(*where, "--token=root-token").stderr
+    assert 'configmaps "x" not found' in run("-s", server.url + "/", "--insecure-skip-tls-verify", "--token", "root-token").stderr
+    assert 'User "eve" cannot get' in run(*where, "--token=eve-token").stderr
+    assert 'User "bob" cannot get' in run(*where, "--token=root-token", "--as=bob").stderr
+    assert 'configmaps "x" not found' in run(*where, "--token=root-token", "--as=bob", "--as-group=a", "--as-group=system:masters").stderr
+    assert "cannot be asked" in run("--server", server.url, "--token=root-token").stderr, "who is it?"
+    assert "--as-group needs --as" in run(*where, "--as-group=a").stderr
+    assert "one line each" in run(*where, "--as=a\r\nX-Remote-User: root").stderr
+
+
 def test_undo__goes_back_to_the_one_before(plugin, settings, annals, namespace):
     path = f"/api/v1/namespaces/{namespace}/configmaps/settings"
     dry = plugin("undo", "configmap/settings", "--dry-run=server")
@@ -198,6 +278,6 @@ def test_help__is_there_under_both_names(folder):
     os.symlink(processes.BIN, folder / "kubectl-annals")
     for command in ([folder / "kubectl-annals"], [processes.BIN, "kubectl"]):
         done = processes.run([*command, "--help"])
-        assert done.returncode == 0 and all(name in done.stdout for name in ("history", "diff", "undo", "who-uses"))
+        assert done.returncode == 0 and all(name in done.stdout for name in ("history", "show", "diff", "undo", "who-uses"))
         assert "--to-revision" in processes.run([*command, "undo", "--help"]).stdout
     assert (pathlib.Path(processes.BIN).parent / "kubectl-annals").exists()
