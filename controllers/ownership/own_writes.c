@@ -1,11 +1,16 @@
 /* Versions are compared as numbers: both etcds behind annals and kube-apiserver count them so, and a kind is compared with itself only. */
 #include "controllers/ownership/own_writes.h"
 
-/* As many owners as an informer keeps. */
-enum { OWNERS_MAX = 10 * 1000 * 1000 };
+enum {
+	OWNERS_MAX = 10 * 1000 * 1000, /* as many as an informer keeps */
+	DOUBTS_MAX = 1000,             /* of one owner: while the first ones last, it makes no more */
+	KEY_MAX = 512,
+};
+_Static_assert(OWN_WRITES_KINDS <= 10, "a kind is one digit");
 
 struct written {
 	uint64_t versions[OWN_WRITES_KINDS];
+	struct map *doubts; /* names behind the kind's digit; NULL: none */
 };
 
 void own_writes_init(struct own_writes *w, own_writes_seen *seen, void *ctx)
@@ -15,13 +20,43 @@ void own_writes_init(struct own_writes *w, own_writes_seen *seen, void *ctx)
 	map_init(&w->by_owner, OWNERS_MAX);
 }
 
+static struct map *doubts_free(struct map *doubts)
+{
+	if (doubts) {
+		map_done(doubts);
+	}
+	return mem_free(doubts);
+}
+
+static void written_free(struct written *written)
+{
+	if (written) {
+		doubts_free(written->doubts);
+	}
+	mem_free(written);
+}
+
 void own_writes_done(struct own_writes *w)
 {
 	for (struct map_entry *e = map_next(&w->by_owner, NULL); e; e = map_next(&w->by_owner, e)) {
-		mem_free(e->value);
+		written_free(e->value);
 	}
 	map_done(&w->by_owner);
 	pthread_mutex_destroy(&w->lock);
+}
+
+/* Under the lock. NULL: there are too many owners. */
+static struct written *written_by(struct own_writes *w, struct str owner_uid)
+{
+	struct written *written = map_get(&w->by_owner, owner_uid);
+
+	if (!written) {
+		written = mem_new(struct written);
+		if (!map_set(&w->by_owner, owner_uid, written, NULL)) {
+			written = mem_free(written);
+		}
+	}
+	return written;
 }
 
 void own_writes_note(struct own_writes *w, struct str owner_uid, unsigned kind, struct str version)
@@ -32,13 +67,7 @@ void own_writes_note(struct own_writes *w, struct str owner_uid, unsigned kind, 
 		return;
 	}
 	pthread_mutex_lock(&w->lock);
-	struct written *written = map_get(&w->by_owner, owner_uid);
-	if (!written) {
-		written = mem_new(struct written);
-		if (!map_set(&w->by_owner, owner_uid, written, NULL)) {
-			written = mem_free(written);
-		}
-	}
+	struct written *written = written_by(w, owner_uid);
 	if (written) {
 		written->versions[kind] = MAX(written->versions[kind], n);
 	}
@@ -81,9 +110,63 @@ int own_writes_behind(struct own_writes *w, struct str owner_uid)
 	return behind;
 }
 
+/* ---- doubts ---- */
+
+static struct str key_of_doubt(struct buf *out, unsigned kind, struct str name)
+{
+	buf_printf(out, "%u" STR_FMT, kind, STR_ARG(name));
+	return buf_str(out);
+}
+
+void own_writes_doubt(struct own_writes *w, struct str owner_uid, unsigned kind, struct str name)
+{
+	_cleanup_(buf_done) struct buf key;
+
+	buf_init(&key, KEY_MAX);
+	pthread_mutex_lock(&w->lock);
+	struct written *written = written_by(w, owner_uid);
+	if (written) {
+		if (!written->doubts) {
+			written->doubts = mem_new(struct map);
+			map_init(written->doubts, DOUBTS_MAX);
+		}
+		map_set(written->doubts, key_of_doubt(&key, kind, name), w, NULL);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool own_writes_is_doubtful(struct own_writes *w, struct str owner_uid, unsigned *ret_kind, struct buf *ret_name)
+{
+	pthread_mutex_lock(&w->lock);
+	const struct written *written = map_get(&w->by_owner, owner_uid);
+	const struct map_entry *e = written && written->doubts ? map_next(written->doubts, NULL) : NULL;
+	if (e) {
+		*ret_kind = (unsigned)(e->key.p[0] - '0');
+		buf_add(ret_name, e->key.p + 1, e->key.n - 1);
+	}
+	pthread_mutex_unlock(&w->lock);
+	return e != NULL;
+}
+
+void own_writes_believe(struct own_writes *w, struct str owner_uid, unsigned kind, struct str name)
+{
+	_cleanup_(buf_done) struct buf key;
+
+	buf_init(&key, KEY_MAX);
+	pthread_mutex_lock(&w->lock);
+	struct written *written = map_get(&w->by_owner, owner_uid);
+	if (written && written->doubts) {
+		map_remove(written->doubts, key_of_doubt(&key, kind, name));
+		if (!written->doubts->n) {
+			written->doubts = doubts_free(written->doubts);
+		}
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
 void own_writes_forget(struct own_writes *w, struct str owner_uid)
 {
 	pthread_mutex_lock(&w->lock);
-	mem_free(map_remove(&w->by_owner, owner_uid));
+	written_free(map_remove(&w->by_owner, owner_uid));
 	pthread_mutex_unlock(&w->lock);
 }

@@ -27,11 +27,6 @@ static void claiming_init(struct claiming *c, struct sync *y, const struct resou
 	};
 }
 
-static void note_write(const struct claiming *c, const struct answer *answer)
-{
-	own_writes_note(&c->y->s->own, c->y->pass.set.owner.uid, c->kind, answer_version(answer));
-}
-
 /* As the server has it now: while nobody owned it the cache may have missed that it is being deleted. */
 static void keep_adopted(struct claiming *c, const struct json *body)
 {
@@ -61,11 +56,12 @@ static void claim_one(struct claiming *c, struct item *item, bool matches)
 		count(&c->y->s->counters, RELEASES);
 	}
 	if (result == ADOPTION_FAILED) {
+		sync_note_write(c->y, c->kind, item->name, answer.code ? REST_STATUS : REST_UNREACHABLE, &answer);
 		c->has_failed = true;
 		return;
 	}
 	if (result == ADOPTION_DONE && (claim == CLAIM_ADOPTED || claim == CLAIM_RELEASED)) {
-		note_write(c, &answer);
+		sync_note_write(c->y, c->kind, item->name, 0, &answer);
 	}
 	if (claim == CLAIM_KEPT) {
 		c->kept[c->n_kept++] = item->object;

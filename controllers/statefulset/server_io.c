@@ -15,9 +15,27 @@ static struct client *client_of(const struct sync *y)
 	return y->s->env->client;
 }
 
-static void note_write(struct sync *y, unsigned kind, const struct answer *answer)
+/* May the server have something else than the cache, without a version to wait for? Where an answer is lost; and where the object is not as the cache
+ * has it, which also comes of a lost answer: HTTP clients send again what a closed connection took with it. A set that users change all the
+ * time is no such thing. */
+static bool leaves_doubt(unsigned kind, int error, const struct answer *answer)
 {
-	own_writes_note(&y->s->own, y->pass.set.owner.uid, kind, answer_version(answer));
+	if (error != REST_STATUS || answer->code >= 500) {
+		return true;
+	}
+	return kind != OWN_SETS && (answer_is(answer, 404, NULL) || answer_is(answer, 409, NULL));
+}
+
+void sync_note_write(struct sync *y, unsigned kind, struct str name, int error, const struct answer *answer)
+{
+	struct own_writes *own = &y->s->own;
+	struct str uid = y->pass.set.owner.uid;
+
+	if (!error) {
+		own_writes_note(own, uid, kind, answer_version(answer));
+	} else if (leaves_doubt(kind, error, answer)) {
+		own_writes_doubt(own, uid, kind, name);
+	}
 }
 
 /* What the answer means; its sentence goes to the pass. */
@@ -40,9 +58,7 @@ static enum io_result create(struct sync *y, const struct resource *resource, un
 
 	answer_init(&answer);
 	int error = rest_create(client_of(y), &t, object, &answer);
-	if (!error) {
-		note_write(y, kind, &answer);
-	}
+	sync_note_write(y, kind, member_text(json_gets(object, "metadata"), "name"), error, &answer);
 	return judge(y, error, &answer, problem);
 }
 
@@ -67,9 +83,7 @@ static enum io_result send_patch(struct sync *y, const struct target *t, unsigne
 
 	answer_init(&answer);
 	int error = rest_patch(client_of(y), t, PATCH_MERGE, text, &answer);
-	if (!error) {
-		note_write(y, kind, &answer);
-	}
+	sync_note_write(y, kind, t->name, error, &answer);
 	return judge(y, error, &answer, problem);
 }
 
@@ -144,7 +158,9 @@ static enum io_result delete_revision(void *ctx, const struct revision *r, struc
 	options.uid = r->uid;
 	options.resource_version = r->version;
 	int error = rest_delete(client_of(y), &t, &options, &answer);
-	if (!error) {
+	if (error) {
+		sync_note_write(y, OWN_REVISIONS, r->name, error, &answer);
+	} else {
 		/* The answer has no version to wait for. What went is the latest that the cache knows of, so that no later event puts it back. */
 		family_remove(&y->s->revisions, r->uid);
 	}
@@ -206,8 +222,8 @@ static enum io_result delete_pod(void *ctx, const struct member *m, struct str *
 	options.resource_version = m->version;
 	count(&y->s->counters, PODS_DELETED);
 	int error = rest_delete(client_of(y), &t, &options, &answer);
-	if (!error && str_is(member_text(answer.body, "kind"), "Pod")) {
-		note_write(y, OWN_PODS, &answer);
+	if (error || str_is(member_text(answer.body, "kind"), "Pod")) {
+		sync_note_write(y, OWN_PODS, m->name, error, &answer);
 	}
 	return judge(y, error, &answer, problem);
 }

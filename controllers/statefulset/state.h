@@ -61,6 +61,10 @@ struct sync {
 /* What a pass asks of the server (server_io.c). ctx: the sync. */
 extern const struct pass_io server_io;
 void server_io_done(struct sync *y);
+/* What a write of that object of the set's has come to: the next pass waits until the caches have it. */
+void sync_note_write(struct sync *y, unsigned kind, struct str name, int error, const struct answer *answer);
+/* Have the caches all of the set's objects whose writes were not answered, as the server has them? Asks it, where there are any (abreast.c). */
+bool sync_is_abreast(struct sync *y);
 /* A copy of an answer's body that lives as long as the pass. NULL: it is too big. */
 const struct json *sync_keep(struct sync *y, const struct json *body);
 

@@ -86,9 +86,17 @@ static uint64_t version_seen(void *ctx, unsigned kind)
 	}
 }
 
+/* The set was taken from the cache before anything was compared with it, and may have been replaced there since. */
+static bool is_latest(const struct sync *y)
+{
+	const struct owner *o = &y->pass.set.owner;
+	_cleanup_(item_unrefp) struct item *latest = informer_get(y->s->sets_beta, o->ns, o->name);
+	return latest == y->set_beta;
+}
+
 static bool is_behind(struct sync *y)
 {
-	bool behind = own_writes_behind(&y->s->own, y->pass.set.owner.uid) >= 0;
+	bool behind = own_writes_behind(&y->s->own, y->pass.set.owner.uid) >= 0 || !sync_is_abreast(y) || !is_latest(y);
 
 	if (behind) {
 		count(&y->s->counters, STALE_SKIPS);

@@ -152,6 +152,36 @@ def test_a_set_that_was_deleted_unheard_takes_nothing_back(room, between, comes_
         assert {controller_of(pod) for pod in room.pods().values()} == {new["metadata"]["uid"]} != {old["metadata"]["uid"]}
 
 
+# seeds: R24 R32
+@pytest.mark.parametrize("write", ["deletion", "creation"])
+def test_a_write_whose_answer_is_lost_is_awaited_like_any_other(room, between, write):
+    """The pods' events are held back, too: what it would do by the pods that it knows of is not done before it has heard of the write."""
+    controller = Controller(between.config)
+    room.running(replicas=3)
+    lost = threading.Event()
+
+    def lose():
+        lost.set()
+        raise ConnectionResetError  # the server has carried it out
+
+    method, path = ("DELETE", room.path("pods", "web-2")) if write == "deletion" else ("POST", room.path("pods"))
+    between.on_write = lambda *about: lose if about == (method, path) and not lost.is_set() else None
+    between.hold("pods")
+    if write == "deletion":
+        room.image("i:2")
+    else:
+        room.spec(replicas=4)
+    assert lost.wait(processes.PATIENCE)
+    # By the pods of before there is another one to make, which has to wait for web-2; or one to take away, while web-3 is not there yet.
+    before = skips(controller)
+    room.spec(**({"replicas": 4} if write == "deletion" else {"replicas": 3, "template": template("i:2")}))
+    room.until(lambda: skips(controller) > before or room.is_observed(), "it looks at the set")
+    found = room.pods()
+    assert "web-3" not in found if write == "deletion" else not any(map(is_going, found.values())) and len(found) == 4
+    between.let_go("pods")
+    room.settle()
+
+
 # seeds: R24 H25
 def test_a_revision_that_it_has_deleted_is_no_reason_to_delete_another(room, between):
     """The event of the deletion is held back, and an older revision is needed no more: one beyond the limit is one."""

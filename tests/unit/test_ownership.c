@@ -371,6 +371,55 @@ static void test_own_writes__are_charged_to_their_owner_alone(void **state _unus
 	own_writes_done(&w);
 }
 
+static uint64_t seen_all(void *ctx _unused_, unsigned kind _unused_)
+{
+	return 100;
+}
+
+static struct str doubtful(struct own_writes *w, const char *uid, struct buf *name)
+{
+	unsigned kind = 0;
+
+	buf_clear(name);
+	if (own_writes_is_doubtful(w, str_of(uid), &kind, name)) {
+		buf_printf(name, " %u", kind);
+	}
+	return buf_str(name);
+}
+
+/* seeds: R24 */
+static void test_own_writes__a_lost_answer_leaves_the_object_in_doubt(void **state _unused_)
+{
+	struct own_writes w;
+	struct buf name;
+
+	buf_init(&name, 4096);
+	own_writes_init(&w, seen_all, NULL);
+	assert_str(doubtful(&w, "u-web", &name), "");
+	own_writes_doubt(&w, STR("u-web"), 1, STR("web-1"));
+	own_writes_doubt(&w, STR("u-web"), 1, STR("web-1"));
+	assert_str(doubtful(&w, "u-web", &name), "web-1 1");
+	assert_str(doubtful(&w, "u-other", &name), "");
+	assert_int_equal(own_writes_behind(&w, STR("u-web")), -1); /* there is no version to wait for */
+	own_writes_note(&w, STR("u-web"), 1, STR("50"));
+	own_writes_believe(&w, STR("u-web"), 1, STR("web-2"));
+	own_writes_believe(&w, STR("u-web"), 0, STR("web-1"));
+	own_writes_believe(&w, STR("u-other"), 1, STR("web-1"));
+	assert_str(doubtful(&w, "u-web", &name), "web-1 1"); /* others do not clear it */
+	own_writes_doubt(&w, STR("u-web"), 3, STR("web-5f"));
+	own_writes_believe(&w, STR("u-web"), 1, STR("web-1"));
+	assert_str(doubtful(&w, "u-web", &name), "web-5f 3");
+	own_writes_believe(&w, STR("u-web"), 3, STR("web-5f"));
+	assert_str(doubtful(&w, "u-web", &name), "");
+	own_writes_believe(&w, STR("u-web"), 3, STR("web-5f"));
+	own_writes_doubt(&w, STR("u-web"), 2, STR("web"));
+	own_writes_forget(&w, STR("u-web"));
+	assert_str(doubtful(&w, "u-web", &name), "");
+	own_writes_doubt(&w, STR("u-web"), 2, STR("web")); /* of which no doubt is left behind */
+	own_writes_done(&w);
+	buf_done(&name);
+}
+
 /* A backup was restored: its versions are below those that were written. */
 static void test_own_writes__are_not_waited_for_when_versions_go_back(void **state _unused_)
 {
@@ -505,6 +554,7 @@ int main(void)
 		TEST(test_route__of_what_changes),
 		TEST(test_route__of_what_goes),
 		TEST(test_route__needs_kind_name_and_uid_to_agree),
+		TEST(test_own_writes__a_lost_answer_leaves_the_object_in_doubt),
 		TEST(test_own_writes__are_charged_to_their_owner_alone),
 		TEST(test_own_writes__are_not_waited_for_when_versions_go_back),
 		TEST(test_family__is_one_s_own_and_the_orphans),
