@@ -118,6 +118,11 @@ static void write_agreement_metrics(void *ctx, struct buf *out)
 	}
 }
 
+static void write_note_metrics(void *ctx, struct buf *out)
+{
+	user_notes_write_metrics(((struct server *)ctx)->user_notes, out);
+}
+
 static void write_process_metrics(void *ctx, struct buf *out)
 {
 	process_metrics_write(out, ((struct server *)ctx)->started_s);
@@ -206,6 +211,7 @@ static int server_open_logs(struct server *s, struct buf *err)
 	metrics_add_source(s->metrics, write_budget_metrics, s);
 	metrics_add_source(s->metrics, write_audit_metrics, s);
 	metrics_add_source(s->metrics, write_agreement_metrics, s);
+	metrics_add_source(s->metrics, write_note_metrics, s);
 	metrics_add_source(s->metrics, write_process_metrics, s);
 	if (s->options.write_metrics) {
 		metrics_add_source(s->metrics, s->options.write_metrics, s->options.metrics_ctx);
@@ -247,6 +253,10 @@ int server_new(struct server **ret, const struct server_options *options, struct
 	s->read_budget = budget_new(s->options.max_requests_bytes ? s->options.max_requests_bytes : READ_BYTES_DEFAULT);
 	s->write_budget = budget_new(s->options.max_mutating_bytes ? s->options.max_mutating_bytes : WRITE_BYTES_DEFAULT);
 	s->leases = leases_new(s->options.storage, s->options.event_ttl_s ? s->options.event_ttl_s : EVENT_TTL_S);
+	s->user_notes = user_notes_new();
+	s->note_leases = leases_new(s->options.storage, USER_NOTES_TTL_S);
+	leases_set_patience(s->note_leases, USER_NOTES_STORE_PATIENCE_MS);
+	s->recorders = s->options.is_standalone ? kind_by_hub(STR("annals.dev"), STR("recorders")) : NULL;
 	s->namespaces = s->options.is_standalone ? kind_by_hub(STR(""), STR("namespaces")) : NULL;
 	r = server_open_security(s, err);
 	if (r) {
@@ -317,6 +327,8 @@ struct server *server_free(struct server *s)
 	s->metrics = metrics_free(s->metrics);
 	s->gzip_runs = gzip_runs_free(s->gzip_runs);
 	s->leases = leases_free(s->leases);
+	s->note_leases = leases_free(s->note_leases);
+	s->user_notes = user_notes_free(s->user_notes);
 	s->write_queue = write_queue_free(s->write_queue);
 	s->read_budget = budget_free(s->read_budget);
 	s->write_budget = budget_free(s->write_budget);

@@ -94,6 +94,11 @@ struct str key_replicas_seen(struct arena *a, struct str prefix)
 	return arena_printf(a, STR_FMT "/replicas-seen/", STR_ARG(prefix));
 }
 
+struct str key_user_notes(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT "/user-notes/", STR_ARG(prefix));
+}
+
 struct str key_migrator(struct arena *a, struct str prefix)
 {
 	return arena_printf(a, STR_FMT "/migrator", STR_ARG(prefix));

@@ -9,6 +9,7 @@
  *   PREFIX/referenced/GROUP/RESOURCE/NAMESPACE/NAME when something last came to refer to that object: the key's mod revision
  *   PREFIX/replicas/ID                              what a live server stores and understands (storage/agreement/agreement.h)
  *   PREFIX/replicas-seen/ID                         up to which revision it has seen that of the others
+ *   PREFIX/user-notes/DIGEST.USER                   who asked for the state, or deletion, of that digest; USER is the digest of the name
  *   PREFIX/migrator                                 who migrates stored objects: the ID
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/compact.h)
  *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache/cache.h)
@@ -35,6 +36,7 @@ struct str key_below(struct arena *a, struct str directory, struct str name);
 struct str key_referenced(struct arena *a, struct str prefix, struct str group, struct str resource, struct str ns, struct str name);
 struct str key_replicas(struct arena *a, struct str prefix);      /* PREFIX/replicas/ */
 struct str key_replicas_seen(struct arena *a, struct str prefix); /* PREFIX/replicas-seen/ */
+struct str key_user_notes(struct arena *a, struct str prefix);    /* PREFIX/user-notes/ */
 struct str key_migrator(struct arena *a, struct str prefix);
 struct str key_compact(struct arena *a, struct str prefix);
 struct str key_fence(struct arena *a, struct str prefix);

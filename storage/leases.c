@@ -18,7 +18,7 @@ enum {
 
 struct leases {
 	struct storage *storage;
-	int64_t ttl_s, surplus_s;
+	int64_t ttl_s, surplus_s, grant_timeout_ms;
 	struct storage_lease grant;
 	pthread_mutex_t lock; /* guards what follows */
 	bool is_granting;
@@ -34,8 +34,14 @@ struct leases *leases_new(struct storage *s, int64_t ttl_s)
 	l->storage = s;
 	l->ttl_s = ttl_s;
 	l->surplus_s = MAX(MIN(ttl_s / SURPLUS_DIVISOR, (int64_t)SURPLUS_S_MAX), (int64_t)1);
+	l->grant_timeout_ms = GRANT_TIMEOUT_MS;
 	pthread_mutex_init(&l->lock, NULL);
 	return l;
+}
+
+void leases_set_patience(struct leases *l, int64_t grant_timeout_ms)
+{
+	l->grant_timeout_ms = grant_timeout_ms;
 }
 
 struct leases *leases_free(struct leases *l)
@@ -100,7 +106,7 @@ bool leases_take(struct leases *l, struct lease_wait *w)
 		l->is_granting = true;
 		l->asked_ms = now;
 		l->grant = (struct storage_lease){
-			.op = {.done = grant_done, .timeout_ms = GRANT_TIMEOUT_MS}, .ttl_s = l->ttl_s + l->surplus_s};
+			.op = {.done = grant_done, .timeout_ms = l->grant_timeout_ms}, .ttl_s = l->ttl_s + l->surplus_s};
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (asks) {

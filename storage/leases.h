@@ -22,6 +22,8 @@ struct lease_wait {
 };
 
 struct leases *leases_new(struct storage *s, int64_t ttl_s);
+/* For those who cannot wait long: a grant is given up after this time, rather than after 10 s. Before the first is taken. */
+void leases_set_patience(struct leases *l, int64_t grant_timeout_ms);
 /* Nobody waits any more. */
 struct leases *leases_free(struct leases *l);
 

@@ -2,6 +2,7 @@
  * controller; docs/history.md is about it. */
 #include "api/model/members.h"
 #include "api/pod/pod_schema.h"
+#include "api/review/admission_review.h"
 #include "api/rules/condition.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
@@ -548,6 +549,7 @@ static const struct subresource subresources[] = {
 		.merge = merge_status,
 		.validate_update = validate_status,
 		.reset_fields = resets_spec},
+	{.name = "admission", .verbs = VERB_CREATE, .view = &admission_review_view},
 };
 
 static const struct door doors[] = {

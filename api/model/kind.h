@@ -95,6 +95,7 @@ struct view {
 	/* Why it cannot be taken into the object, empty: it can. Of views that are only posted (v1 Binding: server/verbs/act.c), which have no path
 	 * and show nothing. */
 	struct str (*refuse)(const struct object *o, struct arena *a);
+	bool is_hook; /* posted as an admission webhook is asked, and answered without a look at the object (server/verbs/hook.c) */
 };
 /* The view of an object: its names, its versions, and what it shows. Nobody owns anything of it (api/apply/managed.h has more to say). */
 struct object *view_show(const struct view *v, const struct object *o, struct arena *a);

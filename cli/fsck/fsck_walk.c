@@ -117,7 +117,7 @@ static bool is_known(struct fsck *f, struct str key)
 		}
 	}
 	return is_marker(f, key) || is_below(key, key_replicas(&f->page, f->prefix)) ||
-		is_below(key, key_replicas_seen(&f->page, f->prefix));
+		is_below(key, key_replicas_seen(&f->page, f->prefix)) || is_below(key, key_user_notes(&f->page, f->prefix));
 }
 
 static int check_key(struct fsck *f, const struct storage_kv *kv)

@@ -8,6 +8,7 @@
 #include "server/discovery/openapi.h"
 #include "server/metrics/accesslog.h"
 #include "server/metrics/metrics.h"
+#include "server/notes/user_notes.h"
 #include "server/request/budget.h"
 #include "server/request/server_options.h"
 #include "storage/leases.h"
@@ -28,10 +29,13 @@ struct server {
 	struct audit *audit;         /* may be NULL */
 	struct gzip_runs *gzip_runs;
 	struct leases *leases; /* for kinds that expire */
+	struct user_notes *user_notes;
+	struct leases *note_leases; /* for those of them that go to etcd */
 	struct write_queue *write_queue;
 	struct budget *read_budget, *write_budget;
 	struct str objects_prefix;     /* PREFIX/objects/ */
 	struct arena arena;            /* what lives as long as the server */
+	const struct kind *recorders;  /* standalone: they name the kinds of which users are noted */
 	const struct kind *namespaces; /* standalone: the kind admission looks at */
 	_Atomic size_t n_reads, n_writes, n_watches;
 	_Atomic bool has_namespaces;                                /* standalone: the first ones are there */

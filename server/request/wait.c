@@ -72,11 +72,11 @@ static void request_lease_done(struct lease_wait *w)
 	http_wake(container_of(w, struct request, lease)->x);
 }
 
-void request_wait_lease(struct request *q, void (*next)(struct request *q))
+void request_wait_lease(struct request *q, struct leases *leases, void (*next)(struct request *q))
 {
 	q->lease = (struct lease_wait){.done = request_lease_done};
 	request_began_waiting(q, next);
-	if (leases_take(q->server->leases, &q->lease)) {
+	if (leases_take(leases, &q->lease)) {
 		http_wake(q->x);
 	}
 }

@@ -4,6 +4,7 @@
 #include "api/rules/validate.h"
 #include "server/request/respond.h"
 #include "server/verbs/act.h"
+#include "server/verbs/hook.h"
 #include "server/verbs/reviews.h"
 #include "server/verbs/snapshot.h"
 #include "server/write/write.h"
@@ -99,7 +100,7 @@ static int create_parse(struct request *q, struct creation *c)
 void verb_create(struct request *q)
 {
 	if (q->route.sub) {
-		verb_act(q);
+		(q->route.sub->view->is_hook ? hook_answer : verb_act)(q);
 		return;
 	}
 	struct creation *c = arena_new(q->a, struct creation);

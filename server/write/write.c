@@ -11,6 +11,7 @@
 #include "server/request/wait.h"
 #include "server/write/write_history.h"
 #include "server/write/write_references.h"
+#include "server/write/write_user.h"
 #include "storage/keys.h"
 
 enum {
@@ -368,11 +369,15 @@ static bool write_shed(struct request *q, struct write *w)
 static void write_txn_done(struct request *q)
 {
 	struct write *w = q->state;
+	bool has_written = q->txn.op.result == STORAGE_OK ? q->txn.succeeded : !storage_result_is_certain(q->txn.op.result);
 
+	if (!has_written) {
+		write_forget_user(q, w);
+	}
 	if (q->txn.op.result == STORAGE_LEASE_GONE && ++w->attempts < WRITE_ATTEMPTS_MAX) {
 		storage_op_clear(&q->txn.op);
 		leases_forget(q->server->leases, q->lease.id);
-		request_wait_lease(q, write_with_lease);
+		request_wait_lease(q, q->server->leases, write_with_lease);
 		return;
 	}
 	if (write_shed(q, w)) {
@@ -482,6 +487,7 @@ static int write_weigh(struct request *q, size_t sent)
 static void write_send(struct request *q, struct write *w, int64_t lease)
 {
 	write_build_txn(q, w, lease);
+	write_note_user(q, w);
 	write_pack(q, w);
 	if (write_weigh(q, w->stored.n)) {
 		write_refuse(q);
@@ -581,7 +587,7 @@ static void write_carry_out(struct request *q, struct write *w)
 			write_refuse(q);
 			return;
 		}
-		request_wait_lease(q, write_with_lease);
+		request_wait_lease(q, q->server->leases, write_with_lease);
 		return;
 	}
 	write_send(q, w, 0);

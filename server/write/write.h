@@ -75,6 +75,7 @@ struct write {
 	int64_t unreferenced;                  /* the revision at which nothing referred to what loses its protection */
 	int64_t *needed; /* mod revisions of what the new object refers to, if those must stay; else NULL */
 	struct write_history history; /* write_history.h's */
+	char noted[DIGEST_SIZE]; /* write_user.h's: what the user's name was noted for; empty: nothing */
 	struct agreement_ticket ticket; /* the version it is stored in, and that we may do so: a guard, too */
 	size_t ticket_look;             /* of failure: whether that was what failed */
 	struct storage_step failure[1 + HISTORY_LOOKS_MAX + 1];

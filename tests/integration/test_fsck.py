@@ -168,7 +168,7 @@ def test_fsck__finds_versions_that_nobody_knows(world):
 
 
 def test_fsck__knows_the_keys_of_servers(world):
-    for key in ("/annals/replicas/some-id", "/annals/replicas-seen/some-id", "/annals/migrator"):
+    for key in ("/annals/replicas/some-id", "/annals/replicas-seen/some-id", "/annals/user-notes/some.id", "/annals/migrator"):
         world.put(key, "x")
     assert world.findings() == []
 

@@ -1,0 +1,233 @@
+/* Notes lie in a ring in the order in which they came: the oldest is where the next one goes. Chains
+ * of equal hashes lead through the ring by index, so a note costs no allocation but its user's name.
+ * The rate is a bucket of tokens in thousandths, filled by the time that has passed. */
+#include "server/notes/user_notes.h"
+
+#include "base/exposition.h"
+
+#include <pthread.h>
+
+enum {
+	BUCKETS = USER_NOTES_MAX,
+	NONE = -1,
+	MILLI = 1000,
+};
+
+struct user_note {
+	char digest[DIGEST_SIZE];
+	bool is_used;
+	int32_t next; /* of the same bucket; NONE: the last one */
+	int64_t until_ms;
+	char *user;
+	size_t user_n;
+};
+
+struct user_notes {
+	pthread_mutex_t lock; /* guards all of it */
+	struct user_note notes[USER_NOTES_MAX];
+	int32_t buckets[BUCKETS];
+	int32_t at; /* where the next one goes */
+	int64_t tokens, filled_ms, store_from_ms;
+	uint64_t n_added, n_evicted, n_sent, n_dropped, n_failed, n_found, n_missed, n_ambiguous;
+};
+
+struct user_notes *user_notes_new(void)
+{
+	struct user_notes *n = mem_new(struct user_notes);
+
+	pthread_mutex_init(&n->lock, NULL);
+	for (size_t i = 0; i < BUCKETS; i++) {
+		n->buckets[i] = NONE;
+	}
+	n->tokens = (int64_t)USER_NOTES_STORE_BURST * MILLI;
+	return n;
+}
+
+struct user_notes *user_notes_free(struct user_notes *n)
+{
+	if (n) {
+		for (size_t i = 0; i < USER_NOTES_MAX; i++) {
+			mem_free(n->notes[i].user);
+		}
+		pthread_mutex_destroy(&n->lock);
+		mem_free(n);
+	}
+	return NULL;
+}
+
+/* ---- the table; the lock is held ---- */
+
+static int32_t *bucket_of(struct user_notes *n, struct str digest)
+{
+	return &n->buckets[str_hash(digest) % BUCKETS];
+}
+
+static bool note_is(const struct user_note *note, struct str digest)
+{
+	return str_is(digest, note->digest);
+}
+
+static struct str note_user(const struct user_note *note)
+{
+	return (struct str){note->user, note->user_n};
+}
+
+static void note_drop(struct user_notes *n, int32_t at)
+{
+	struct user_note *note = &n->notes[at];
+	int32_t *link = bucket_of(n, str_of(note->digest));
+
+	while (*link != at) {
+		link = &n->notes[*link].next;
+	}
+	*link = note->next;
+	mem_free(note->user);
+	*note = (struct user_note){0};
+}
+
+static int32_t note_find(struct user_notes *n, struct str digest, struct str user)
+{
+	int32_t i = *bucket_of(n, digest);
+
+	while (i != NONE && !(note_is(&n->notes[i], digest) && str_eq(note_user(&n->notes[i]), user))) {
+		i = n->notes[i].next;
+	}
+	return i;
+}
+
+static void note_put(struct user_notes *n, struct str digest, struct str user, int64_t until_ms)
+{
+	struct user_note *note = &n->notes[n->at];
+	int32_t *bucket = bucket_of(n, digest);
+
+	if (note->is_used) {
+		n->n_evicted++;
+		note_drop(n, n->at);
+	}
+	*note = (struct user_note){.is_used = true, .next = *bucket, .until_ms = until_ms, .user_n = user.n};
+	memcpy(note->digest, digest.p, digest.n);
+	note->user = mem_alloc(user.n);
+	memcpy(note->user, user.p, user.n);
+	*bucket = n->at;
+	n->at = (n->at + 1) % USER_NOTES_MAX;
+}
+
+/* ---- notes ---- */
+
+void user_notes_add(struct user_notes *n, struct str digest, struct str user, int64_t now_ms)
+{
+	int64_t until_ms = now_ms + (int64_t)USER_NOTES_TTL_S * MILLI;
+
+	if (digest.n != DIGEST_SIZE - 1 || user.n == 0 || user.n > USER_NOTES_NAME_MAX) {
+		return;
+	}
+	pthread_mutex_lock(&n->lock);
+	int32_t i = note_find(n, digest, user);
+	n->n_added++;
+	if (i != NONE) {
+		n->notes[i].until_ms = until_ms;
+	} else {
+		note_put(n, digest, user, until_ms);
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
+void user_notes_remove(struct user_notes *n, struct str digest, struct str user)
+{
+	pthread_mutex_lock(&n->lock);
+	int32_t i = note_find(n, digest, user);
+	if (i != NONE) {
+		note_drop(n, i);
+	}
+	pthread_mutex_unlock(&n->lock);
+}
+
+void user_found_add(struct user_found *f, struct str user, struct arena *a)
+{
+	if (f->user.n == 0) {
+		f->user = arena_dup(a, user);
+	} else if (!str_eq(f->user, user)) {
+		f->is_ambiguous = true;
+	}
+}
+
+struct str user_found_name(const struct user_found *f)
+{
+	return f->is_ambiguous ? STR("") : f->user;
+}
+
+void user_notes_find(struct user_notes *n, struct str digest, int64_t now_ms, struct arena *a, struct user_found *f)
+{
+	pthread_mutex_lock(&n->lock);
+	for (int32_t i = *bucket_of(n, digest); i != NONE; i = n->notes[i].next) {
+		const struct user_note *note = &n->notes[i];
+		if (note_is(note, digest) && now_ms < note->until_ms) {
+			user_found_add(f, note_user(note), a);
+		}
+	}
+	n->n_found += f->user.n > 0 && !f->is_ambiguous;
+	n->n_missed += f->user.n == 0;
+	n->n_ambiguous += f->is_ambiguous;
+	pthread_mutex_unlock(&n->lock);
+}
+
+void user_notes_deletion(char out[DIGEST_SIZE], struct str uid, struct arena *a)
+{
+	struct json *deletion = json_object(a);
+
+	json_add(a, deletion, STR("deleted"), json_string(a, uid));
+	digest_of(out, deletion, a);
+}
+
+/* ---- the store ---- */
+
+bool user_notes_may_store(struct user_notes *n, int64_t now_ms)
+{
+	const int64_t full = (int64_t)USER_NOTES_STORE_BURST * MILLI;
+
+	pthread_mutex_lock(&n->lock);
+	int64_t passed_ms = n->filled_ms ? MAX(now_ms - n->filled_ms, (int64_t)0) : 0;
+	n->filled_ms = now_ms;
+	n->tokens = passed_ms > full ? full : MIN(n->tokens + passed_ms * USER_NOTES_STORE_RATE, full);
+	bool may = n->tokens >= MILLI && now_ms >= n->store_from_ms;
+	if (may) {
+		n->tokens -= MILLI;
+		n->n_sent++;
+	} else {
+		n->n_dropped++;
+	}
+	pthread_mutex_unlock(&n->lock);
+	return may;
+}
+
+void user_notes_store_failed(struct user_notes *n, int64_t now_ms)
+{
+	pthread_mutex_lock(&n->lock);
+	n->store_from_ms = now_ms + USER_NOTES_STORE_REST_MS;
+	n->n_failed++;
+	pthread_mutex_unlock(&n->lock);
+}
+
+void user_notes_write_metrics(struct user_notes *n, struct buf *out)
+{
+	pthread_mutex_lock(&n->lock);
+	const struct {
+		const char *name, *help;
+		uint64_t value;
+	} rows[] = {
+		{"annals_user_notes_total", "Users of writes that were noted.", n->n_added},
+		{"annals_user_notes_evicted_total", "Notes of users that went before their time, for want of room.", n->n_evicted},
+		{"annals_user_notes_sent_total", "Notes of users that were sent to etcd, for other replicas.", n->n_sent},
+		{"annals_user_notes_failed_total", "Of those, how many etcd did not take in time.", n->n_failed},
+		{"annals_user_notes_dropped_total",
+			"Notes of users that were not sent to etcd: there were too many, or it had just failed.", n->n_dropped},
+		{"annals_user_notes_found_total", "Changes whose user this replica had noted.", n->n_found},
+		{"annals_user_notes_missed_total", "Changes whose user this replica had not noted.", n->n_missed},
+		{"annals_user_notes_ambiguous_total", "Changes that several users had asked for: none of them is named.",
+			n->n_ambiguous},
+	};
+	pthread_mutex_unlock(&n->lock);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		exposition_counter(out, rows[i].name, rows[i].help, (double)rows[i].value);
+	}
+}

@@ -1,0 +1,54 @@
+/* Who made a change: a table of notes, each a digest and the name of the user who asked for what has that digest.
+ *
+ * A change is recorded after it was written, by somebody who sees the object and not the request. A note joins the two: the digest
+ * is that of the object's state (or of its deletion), so it names exactly one state of one object. A note lasts for minutes. The
+ * table is bounded: of too many notes the oldest go, and with them a name, never a change. Where two users asked for the same, nobody
+ * is named.
+ *
+ * Besides, it says which notes may go to the store, where other replicas find them: so many a second, and none for a while after the
+ * store has failed. Any thread. Times are monotonic milliseconds. */
+#ifndef SERVER_NOTES_USER_NOTES_H
+#define SERVER_NOTES_USER_NOTES_H
+
+#include "api/model/digest.h"
+#include "base/buf.h"
+
+struct user_notes;
+
+enum {
+	USER_NOTES_TTL_S = 300,
+	USER_NOTES_NAME_MAX = 512,  /* bytes; the change of a user with a longer name has no name */
+	USER_NOTES_MAX = 8192,      /* notes in memory: 8 MiB at most, with names of USER_NOTES_NAME_MAX */
+	USER_NOTES_STORE_RATE = 50, /* to the store, notes a second, by each replica */
+	USER_NOTES_STORE_BURST = 500,
+	USER_NOTES_STORE_REST_MS = 5000, /* without the store once it has failed */
+	USER_NOTES_STORE_PATIENCE_MS = 300, /* with a lease, and with a write: a user's write waits meanwhile */
+};
+
+struct user_notes *user_notes_new(void);
+struct user_notes *user_notes_free(struct user_notes *n);
+
+/* digest: as digest_of() writes it; others, and long names, are not noted. A note that is there lasts anew. */
+void user_notes_add(struct user_notes *n, struct str digest, struct str user, int64_t now_ms);
+/* It did not come to be. */
+void user_notes_remove(struct user_notes *n, struct str digest, struct str user);
+
+/* Users found so far, of whom there may be only one: at first {NULL, 0}, false. */
+struct user_found {
+	struct str user;
+	bool is_ambiguous;
+};
+void user_found_add(struct user_found *f, struct str user, struct arena *a);
+void user_notes_find(struct user_notes *n, struct str digest, int64_t now_ms, struct arena *a, struct user_found *f);
+struct str user_found_name(const struct user_found *f); /* empty: nobody is known for certain */
+
+/* May a note go to the store now? Counts it. */
+bool user_notes_may_store(struct user_notes *n, int64_t now_ms);
+void user_notes_store_failed(struct user_notes *n, int64_t now_ms);
+
+void user_notes_write_metrics(struct user_notes *n, struct buf *out);
+
+/* What a note of a deletion is found by; of a state it is digest_of() the state. */
+void user_notes_deletion(char out[DIGEST_SIZE], struct str uid, struct arena *a);
+
+#endif
