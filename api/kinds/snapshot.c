@@ -1,6 +1,7 @@
 /* Snapshot: asks for a controller's state to be kept in its history (seed 000). It is answered, with what became of it in status, and never stored
  * itself (server/verbs/snapshot.c). */
 #include "api/model/members.h"
+#include "api/rules/change.h"
 #include "api/rules/where.h"
 
 #include "api/rules/validate.h"
@@ -18,7 +19,8 @@ static const struct type type_snapshot_spec = {
 				"Whose state it is: becomes the controller of the revision, so controller must be true.", NULL,
 				NULL},
 			{"labels", &type_string_map, 0, "Labels of the revision, where one is made.", NULL, NULL},
-			{"data", &type_raw, FIELD_ALWAYS | FIELD_MANDATORY, "The state: any JSON object.", NULL, NULL},
+			{"data", &type_raw, FIELD_ALWAYS,
+				"The state: any JSON object. Mandatory unless the change is a deletion.", NULL, NULL},
 			{"namePrefix", &type_string, 0,
 				"What the name of a new revision begins with; the digest of data follows. By default the "
 				"owner's "
@@ -27,6 +29,10 @@ static const struct type type_snapshot_spec = {
 				NULL, NULL},
 			{"historyLimit", &type_int32, FIELD_ALWAYS,
 				"How many revisions that nothing needs are kept besides the current one.", NULL, "10"},
+			{"change", &type_change_request, FIELD_KEEP_EMPTY,
+				"The change that led to the state. Mandatory where the owner is a History, which then tells "
+				"of it; the History is written in the same transaction.",
+				NULL, NULL},
 			{0},
 		},
 };
@@ -44,6 +50,19 @@ static const struct type type_snapshot_revision = {
 		},
 };
 
+static const struct type type_snapshot_history = {
+	.kind = TYPE_OBJECT,
+	.definition = "dev.annals.v1.SnapshotHistory",
+	.go_type = "v1.SnapshotHistory",
+	.doc = "The History that tells of the change.",
+	.fields =
+		(const struct field[]){
+			{"name", &type_string, FIELD_ALWAYS, "Its name.", NULL, NULL},
+			{"resourceVersion", &type_string, FIELD_ALWAYS, "Its resourceVersion now.", NULL, NULL},
+			{0},
+		},
+};
+
 static const struct type type_snapshot_status = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.SnapshotStatus",
@@ -55,10 +74,11 @@ static const struct type type_snapshot_status = {
 				"Unchanged: the newest revision holds that state; RolledBack: an older one does, and is the "
 				"newest "
 				"now; "
-				"Created: a revision was made.",
+				"Created: a revision was made; Deleted: of a deletion the History alone tells.",
 				NULL, NULL},
 			{"revision", &type_snapshot_revision, 0, "Which revision holds the state.", NULL, NULL},
 			{"trimmed", &type_string_list, 0, "The revisions that were removed, the oldest first.", NULL, NULL},
+			{"history", &type_snapshot_history, 0, "The History, where there was a change.", NULL, NULL},
 			{0},
 		},
 };
@@ -87,6 +107,35 @@ static void check_owner(struct field_errors *errors, const struct where *at, con
 	}
 	if (!controller || !controller->boolean) {
 		refuse_invalid(errors, WHERE(at, "controller"), controller, "must be true: it is whose history this is");
+	}
+}
+
+static bool is_history(const struct json *owner)
+{
+	return str_is(member_text(owner, "kind"), "History") &&
+		str_starts(member_text(owner, "apiVersion"), STR("annals.dev/"));
+}
+
+/* What a History says of its revisions is never wrong: so none comes without its knowledge. */
+static void check_change_of(struct field_errors *errors, const struct where *at, const struct json *spec)
+{
+	const struct json *change = json_gets(spec, "change"), *owner = json_gets(spec, "owner");
+
+	if (change) {
+		check_change(errors, WHERE(at, "change"), change);
+		if (!is_history(owner)) {
+			refuse_text(errors, WHERE(WHERE(at, "owner"), "kind"), member_text(owner, "kind"),
+				"must be a History of annals.dev/v1, which tells of the change");
+		}
+	} else if (is_history(owner)) {
+		refuse_absent(errors, WHERE(at, "change"), "the state of a History comes with the change that led to it");
+	}
+}
+
+static void check_no_data(struct field_errors *errors, const struct where *at, const struct json *data)
+{
+	if (data && data->kind != JSON_NULL) {
+		refuse_forbidden(errors, at, "there is no state of an object that was deleted");
 	}
 }
 
@@ -125,7 +174,9 @@ static void validate(const struct object *o, struct field_errors *errors)
 
 	check_owner(errors, WHERE(&at, "owner"), json_gets(spec, "owner"));
 	check_labels(errors, WHERE(&at, "labels"), json_gets(spec, "labels"));
-	check_data(errors, WHERE(&at, "data"), json_gets(spec, "data"));
+	check_change_of(errors, &at, spec);
+	bool is_deletion = change_is_deletion(json_gets(spec, "change"));
+	(is_deletion ? check_no_data : check_data)(errors, WHERE(&at, "data"), json_gets(spec, "data"));
 	check_prefix(errors, WHERE(&at, "namePrefix"), member_text(spec, "namePrefix"));
 	check_not_negative(errors, WHERE(&at, "historyLimit"), json_gets(spec, "historyLimit"));
 }

@@ -114,6 +114,16 @@ static void check_lists(struct field_errors *e, const struct where *at, const st
 	}
 }
 
+static void check_version(struct field_errors *e, const struct where *at, struct str version)
+{
+	uint64_t number;
+
+	check_present(e, at, version);
+	if (version.n > 0 && !str_to_uint64(version, &number)) {
+		refuse_text(e, at, version, "must be an unsigned integer");
+	}
+}
+
 bool change_is_deletion(const struct json *change)
 {
 	return str_is(member_text(change, "type"), "Deleted");
@@ -135,5 +145,5 @@ void check_change(struct field_errors *e, const struct where *at, const struct j
 		check_present(e, WHERE(at, "uid"), member_text(change, "uid"));
 		check_present(e, WHERE(at, "apiVersion"), member_text(change, "apiVersion"));
 	}
-	check_present(e, WHERE(at, "historyResourceVersion"), member_text(change, "historyResourceVersion"));
+	check_version(e, WHERE(at, "historyResourceVersion"), member_text(change, "historyResourceVersion"));
 }

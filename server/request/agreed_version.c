@@ -18,10 +18,9 @@ int agreed_version_refuse(struct request *q, struct str why)
 	return 1;
 }
 
-int agreed_version_take(struct request *q, struct agreement_ticket *ret, void (*again)(struct request *q))
+int agreed_version_take(struct request *q, const struct kind *k, struct agreement_ticket *ret, void (*again)(struct request *q))
 {
 	struct agreement *a = q->server->options.agreement;
-	const struct kind *k = q->route.kind;
 	_cleanup_(buf_done) struct buf why;
 
 	buf_init(&why, 4096);
@@ -35,7 +34,7 @@ int agreed_version_take(struct request *q, struct agreement_ticket *ret, void (*
 	}
 	/* Who has waited in vain is told so. */
 	if (may == AGREEMENT_NOT_YET && q->versions.result == STORAGE_OK) {
-		request_wait_versions(q, again);
+		request_wait_versions(q, k, again);
 	} else {
 		agreed_version_refuse(q, buf_str(&why));
 		reply_status(q);

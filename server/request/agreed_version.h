@@ -5,9 +5,10 @@
 
 #include "server/request/request.h"
 
-/* For an object of the request's kind to be written: the version and guard into *ret. 0; or 1: the request waits, and `again` will be called; or it has
+/* For an object of that kind to be written: the version and guard into *ret. 0; or 1: the request waits, and `again` will be called; or it has
  * been answered. */
-int agreed_version_take(struct request *q, struct agreement_ticket *ret, void (*again)(struct request *q));
+int agreed_version_take(
+	struct request *q, const struct kind *k, struct agreement_ticket *ret, void (*again)(struct request *q));
 /* The version that objects of the request's kind are written in now; NULL: not to be said yet. */
 const struct door *agreed_version_now(const struct request *q);
 /* Of a ticket: has the transaction to be guarded by it? */

@@ -86,10 +86,10 @@ static void request_versions_done(struct agreement_wait *w)
 	http_wake(container_of(w, struct request, versions)->x);
 }
 
-void request_wait_versions(struct request *q, void (*next)(struct request *q))
+void request_wait_versions(struct request *q, const struct kind *k, void (*next)(struct request *q))
 {
 	q->versions = (struct agreement_wait){
-		.done = request_versions_done, .kind = q->route.kind, .timeout_ms = request_time_left(q, STORAGE_TIMEOUT_MS)};
+		.done = request_versions_done, .kind = k, .timeout_ms = request_time_left(q, STORAGE_TIMEOUT_MS)};
 	request_began_waiting(q, next);
 	agreement_wait(q->server->options.agreement, &q->versions);
 }

@@ -15,7 +15,7 @@ void request_wait_turn(struct request *q, void (*next)(struct request *q));
 /* A lease for something that expires. Result: q->lease. */
 void request_wait_lease(struct request *q, struct leases *leases, void (*next)(struct request *q));
 /* Until the request's kind may be written. Result: q->versions. */
-void request_wait_versions(struct request *q, void (*next)(struct request *q));
+void request_wait_versions(struct request *q, const struct kind *k, void (*next)(struct request *q));
 /* The 503 or 504 for a wait or transaction that failed. is_write: the outcome may be unknown, and the answer says so. */
 void request_storage_failed(struct request *q, enum storage_result r, const char *message, bool is_write);
 /* What waiting leaves behind, when the request runs again. */

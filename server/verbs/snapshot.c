@@ -4,9 +4,13 @@
  * transactions have trimmed. */
 #include "server/verbs/snapshot.h"
 
+#include "api/apply/managed.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
+#include "api/rules/change.h"
+#include "server/request/agreed_version.h"
 #include "server/request/respond.h"
+#include "server/verbs/snapshot_change.h"
 #include "server/verbs/snapshot_history.h"
 #include "server/write/write_history.h"
 #include "server/write/write_references.h"
@@ -26,8 +30,14 @@ struct snapshot {
 	struct write_rules rules;
 	struct object *sent;
 	const struct door *door; /* of snapshots: the request's is that of the revision while it is written */
-	const struct kind *revisions;
+	struct snapshot_kind {
+		const struct kind *kind;
+		const struct door *door;
+	} revisions, histories;
 	struct json *data, *labels;
+	const struct json *change; /* NULL: there is none, and no History tells of the state */
+	struct object *telling;    /* the History, as it is */
+	struct str user;           /* who made the change, where that is certain; or empty */
 	struct owner_reference owner;
 	struct str digest, prefix;
 	size_t limit;
@@ -42,6 +52,19 @@ struct snapshot {
 bool snapshot_is(const struct kind *k)
 {
 	return strcmp(k->kind, "Snapshot") == 0;
+}
+
+/* Then there is no state. */
+static bool is_deletion(const struct snapshot *s)
+{
+	return change_is_deletion(s->change);
+}
+
+/* What the engine reads and writes: the rules, the key and the stored version are of that kind. */
+static void turn_to(struct request *q, const struct snapshot_kind *k)
+{
+	q->route.kind = k->kind;
+	q->route.door = k->door;
 }
 
 /* ---- the name of a new revision ---- */
@@ -64,7 +87,7 @@ static int find_name(struct request *q, const struct snapshot *s, struct str *re
 		struct str end = cut_digest(s, digest);
 		struct str name = arena_printf(q->a, STR_FMT STR_FMT, STR_ARG(s->prefix), STR_ARG(end));
 		_cleanup_(cached_unrefp) struct cached *taken =
-			cache_get(q->server->options.cache, s->revisions, request_ns(q), name);
+			cache_get(q->server->options.cache, s->revisions.kind, request_ns(q), name);
 		if (!taken) {
 			*ret = name;
 			return 0;
@@ -99,9 +122,9 @@ static struct object *new_revision(struct request *q, const struct snapshot *s, 
 	json_add(q->a, whole, STR("metadata"), metadata);
 	json_add(q->a, whole, STR("data"), s->data);
 	json_add(q->a, whole, STR("revision"), number_node(q, s));
-	json_add(q->a, whole, STR("kind"), json_string(q->a, str_of(s->revisions->kind)));
+	json_add(q->a, whole, STR("kind"), json_string(q->a, str_of(s->revisions.kind->kind)));
 	json_add(q->a, whole, STR("apiVersion"), json_string(q->a, door_api_version(q->route.door, q->a)));
-	if (object_decode(&o, s->revisions, q->route.door, whole, NULL, q->a, NULL, &reason)) {
+	if (object_decode(&o, s->revisions.kind, q->route.door, whole, NULL, q->a, NULL, &reason)) {
 		status_internal(&q->st, "the revision cannot be made: " STR_FMT, STR_ARG(reason));
 	}
 	return o;
@@ -147,7 +170,7 @@ static enum decision decide_trim(struct request *q, struct snapshot *s)
 static int plan(struct request *q, struct snapshot *s)
 {
 	arena_clear(&s->scratch);
-	if (snapshot_history_read(&s->history, q, s->revisions, s->owner.uid, s->limit, &s->scratch)) {
+	if (snapshot_history_read(&s->history, q, s->revisions.kind, s->owner.uid, s->limit, &s->scratch)) {
 		return 1;
 	}
 	int r = snapshot_plan(&s->plan, s->history.past, s->history.n, s->digest, s->limit, &s->scratch);
@@ -162,25 +185,148 @@ static int plan(struct request *q, struct snapshot *s)
 	return r != 0;
 }
 
-static enum decision snapshot_decide(struct request *q, struct write *w)
-{
-	struct snapshot *s = container_of(w, struct snapshot, write);
+/* ---- the History ---- */
 
+static int refuse_history(struct request *q, const struct snapshot *s, const char *why)
+{
+	status_conflict(&q->st, str_of(s->histories.kind->doors[0].group), str_of(s->histories.kind->resource), s->owner.name,
+		"%s", why);
+	return 1;
+}
+
+/* It is written as if by way of its status. */
+static int authorize_history(struct request *q, const struct snapshot *s)
+{
+	const struct authz_attributes what = {
+		.user = q->user,
+		.verb = str_of(verb_name(VERB_UPDATE)),
+		.is_resource = true,
+		.group = str_of(s->histories.door->group),
+		.version = str_of(s->histories.door->version),
+		.resource = str_of(s->histories.kind->resource),
+		.subresource = STR("status"),
+		.ns = request_ns(q),
+		.name = s->owner.name,
+	};
+
+	return authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
+}
+
+static int find_history(struct request *q, struct snapshot *s)
+{
+	const struct kind *k = s->histories.kind;
+	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, k, request_ns(q), s->owner.name);
+
+	if (!o && !agreed_version_check_readable(q, k)) {
+		status_not_found(&q->st, str_of(k->doors[0].group), str_of(k->resource), s->owner.name);
+	}
+	if (o && cached_object(&s->telling, o, q->a)) {
+		status_internal(&q->st, "the stored object " STR_FMT " cannot be read", STR_ARG(s->owner.name));
+	}
+	return q->st.code != 0;
+}
+
+/* The History as the client saw it, and not on its way out. */
+static int read_history(struct request *q, struct snapshot *s)
+{
+	uint64_t version = 0;
+
+	if (authorize_history(q, s) || find_history(q, s)) {
+		return 1;
+	}
+	str_to_uint64(member_text(s->change, "historyResourceVersion"), &version);
+	if (!str_eq(s->telling->meta.uid, s->owner.uid)) {
+		return refuse_history(q, s, "there is another one of that name than the owner with that uid");
+	}
+	if (meta_is_deleting(&s->telling->meta)) {
+		return refuse_history(q, s, "it is being deleted; try again when it is gone");
+	}
+	if ((uint64_t)s->telling->mod_revision != version) {
+		return refuse_history(
+			q, s, "the object has been modified; please apply your changes to the latest version and try again");
+	}
+	return 0;
+}
+
+/* What it is to be; NULL with q->st. Of the state: the revision that holds it is decided on, and named. */
+static struct object *told_history(struct request *q, const struct snapshot *s)
+{
+	const struct snapshot_plan *p = &s->plan;
+	const struct snapshot_held held = {
+		.name = p->target ? p->target->name : s->write.name,
+		.digest = s->digest,
+		.number = p->number,
+		.revisions = (int64_t)(s->history.n + (p->result == SNAPSHOT_CREATED) - s->n_trims),
+	};
+	struct object *o = object_copy(s->telling, q->a);
+	struct json *status =
+		snapshot_change_status(s->histories.kind, json_gets(o->fields, "status"), s->change, &held, s->user, q->a);
+
+	if (!status) {
+		status_internal(&q->st, "the status of the stored object " STR_FMT " cannot be read", STR_ARG(s->owner.name));
+		return NULL;
+	}
+	json_set(q->a, o->fields, STR("status"), status);
+	managed_update(o, s->telling, s->histories.door, STR("status"), s->rules.manager, request_now(q), q->a);
+	return o;
+}
+
+/* Nothing else is written, but for what is trimmed. */
+static enum decision decide_tell(struct request *q, struct snapshot *s)
+{
+	struct write *w = &s->write;
+
+	turn_to(q, &s->histories);
+	write_aim(q, w, s->owner.name, NULL);
+	w->present = s->telling;
+	w->object = told_history(q, s);
+	return w->object ? DECIDE_PUT : DECIDE_REFUSE;
+}
+
+static enum decision tell_beside(struct request *q, struct snapshot *s, enum decision d)
+{
+	if (!s->change || d != DECIDE_PUT) {
+		return d;
+	}
+	s->write.beside.object = told_history(q, s);
+	return s->write.beside.object ? DECIDE_PUT : DECIDE_REFUSE;
+}
+
+static enum decision decide_state(struct request *q, struct snapshot *s)
+{
 	if (plan(q, s)) {
 		return DECIDE_REFUSE;
 	}
 	s->only_trims = s->plan.n_trimmed > TRIM_MAX && !q->is_dry_run;
 	s->n_trims = s->only_trims ? TRIM_MAX : s->plan.n_trimmed;
-	if (s->only_trims || (s->plan.result == SNAPSHOT_UNCHANGED && s->n_trims > 0 && !q->is_dry_run)) {
+	if (s->only_trims) {
+		return decide_trim(q, s);
+	}
+	if (s->plan.result == SNAPSHOT_UNCHANGED && s->change) {
+		return decide_tell(q, s);
+	}
+	if (s->plan.result == SNAPSHOT_UNCHANGED && s->n_trims > 0 && !q->is_dry_run) {
 		return decide_trim(q, s);
 	}
 	if (s->plan.result == SNAPSHOT_CREATED) {
-		return decide_create(q, s);
+		return tell_beside(q, s, decide_create(q, s));
 	}
 	if (aim_at(q, s, s->plan.target)) {
 		return DECIDE_REFUSE;
 	}
-	return s->plan.result == SNAPSHOT_UNCHANGED ? DECIDE_KEEP : decide_roll_back(q, s);
+	return s->plan.result == SNAPSHOT_UNCHANGED ? DECIDE_KEEP : tell_beside(q, s, decide_roll_back(q, s));
+}
+
+static enum decision snapshot_decide(struct request *q, struct write *w)
+{
+	struct snapshot *s = container_of(w, struct snapshot, write);
+
+	turn_to(q, &s->revisions);
+	s->n_trims = 0;
+	if (s->change && read_history(q, s)) {
+		return DECIDE_REFUSE;
+	}
+	return is_deletion(s) ? decide_tell(q, s) : decide_state(q, s);
 }
 
 /* ---- the transaction ---- */
@@ -224,19 +370,28 @@ static void add_removal(struct request *q, const struct snapshot *s, struct stor
 	t->n_success += HISTORY_REMOVALS;
 }
 
+/* The engine guards and writes that one. */
+static bool is_aim(const struct request *q, const struct snapshot *s, const struct snapshot_past *past)
+{
+	return q->route.kind == s->revisions.kind && str_eq(past->name, s->write.name);
+}
+
 static void snapshot_extend(struct request *q, struct write *w, struct storage_txn *t)
 {
 	const struct snapshot *s = container_of(w, struct snapshot, write);
 	size_t n_trims = q->is_dry_run ? 0 : s->n_trims;
 
+	if (is_deletion(s)) {
+		return;
+	}
 	guard_history(q, s, t);
-	if (s->plan.target && !str_eq(s->plan.target->name, w->name)) {
+	if (s->plan.target && !is_aim(q, s, s->plan.target)) {
 		guard_present(q, t, s->plan.target->ctx);
 	}
 	for (size_t i = 0; i < n_trims; i++) {
 		const struct snapshot_past *past = s->plan.trimmed[i];
-		add_guard(t, references_none_since(q, s->revisions, past->name, s->history.revision));
-		if (!str_eq(past->name, w->name)) {
+		add_guard(t, references_none_since(q, s->revisions.kind, past->name, s->history.revision));
+		if (!is_aim(q, s, past)) {
 			guard_present(q, t, past->ctx);
 			add_removal(q, s, t, past);
 		}
@@ -252,17 +407,40 @@ static void note_trimmed(struct request *q, struct snapshot *s)
 	}
 }
 
-static struct json *status_of(struct request *q, const struct snapshot *s)
+static struct json *revision_of(struct request *q, const struct snapshot *s)
 {
-	struct json *status = json_object(q->a), *revision = json_object(q->a);
+	struct json *revision = json_object(q->a);
 	struct str name = s->plan.target ? s->plan.target->name : s->write.name;
 
 	json_add(q->a, revision, STR("name"), json_string(q->a, name));
 	json_add(q->a, revision, STR("revision"), number_node(q, s));
-	json_add(q->a, status, STR("result"), json_string(q->a, str_of(snapshot_result_name(s->plan.result))));
-	json_add(q->a, status, STR("revision"), revision);
+	return revision;
+}
+
+static struct json *history_of(struct request *q, const struct snapshot *s)
+{
+	struct json *history = json_object(q->a);
+	int64_t revision = s->write.revision ? s->write.revision : s->telling->mod_revision;
+
+	json_add(q->a, history, STR("name"), json_string(q->a, s->owner.name));
+	json_add(q->a, history, STR("resourceVersion"), json_string(q->a, arena_printf(q->a, "%lld", (long long)revision)));
+	return history;
+}
+
+static struct json *status_of(struct request *q, const struct snapshot *s)
+{
+	struct json *status = json_object(q->a);
+	const char *result = is_deletion(s) ? "Deleted" : snapshot_result_name(s->plan.result);
+
+	json_add(q->a, status, STR("result"), json_string(q->a, str_of(result)));
+	if (!is_deletion(s)) {
+		json_add(q->a, status, STR("revision"), revision_of(q, s));
+	}
 	if (s->trimmed->n > 0) {
 		json_add(q->a, status, STR("trimmed"), s->trimmed);
+	}
+	if (s->change) {
+		json_add(q->a, status, STR("history"), history_of(q, s));
 	}
 	return status;
 }
@@ -318,10 +496,13 @@ static void snapshot_read(struct request *q, struct snapshot *s)
 	s->prefix = prefix.n > 0 ? prefix : arena_printf(q->a, STR_FMT "-", STR_ARG(s->owner.name));
 	s->data = json_gets(spec, "data");
 	s->labels = json_gets(spec, "labels");
+	s->change = json_gets(spec, "change");
 	json_to_int64(json_gets(spec, "historyLimit"), &limit);
 	s->limit = (size_t)limit;
-	digest_of(digest, s->data, q->a);
-	s->digest = arena_dup(q->a, str_of(digest));
+	if (!is_deletion(s)) {
+		digest_of(digest, s->data, q->a);
+		s->digest = arena_dup(q->a, str_of(digest));
+	}
 }
 
 static void snapshot_start(struct request *q, struct snapshot *s)
@@ -329,6 +510,16 @@ static void snapshot_start(struct request *q, struct snapshot *s)
 	s->write = (struct write){
 		.name = STR(""), .decide = snapshot_decide, .finish = snapshot_finish, .extend = snapshot_extend};
 	write_run(q, &s->write);
+}
+
+/* At the same door as snapshots. */
+static struct snapshot_kind find_kind(struct request *q, const char *resource)
+{
+	struct snapshot_kind k;
+
+	k.kind =
+		kind_by_resource(q->route.group, q->route.version, str_of(resource), q->server->options.is_standalone, &k.door);
+	return k;
 }
 
 void snapshot_answer(struct request *q, struct object *sent, struct str manager)
@@ -345,9 +536,8 @@ void snapshot_answer(struct request *q, struct object *sent, struct str manager)
 	}
 	s->sent = sent;
 	s->door = q->route.door;
-	s->revisions = kind_by_resource(
-		q->route.group, q->route.version, STR("controllerrevisions"), q->server->options.is_standalone, &q->route.door);
-	q->route.kind = s->revisions;
+	s->revisions = find_kind(q, "controllerrevisions");
+	s->histories = find_kind(q, "histories");
 	s->rules.manager = manager;
 	s->trimmed = json_array(q->a);
 	arena_init(&s->scratch, (size_t)64 << 20);

@@ -240,13 +240,45 @@ static void write_wait_fresh(struct request *q, struct write *w)
 
 /* ---- the transaction ---- */
 
+static struct str beside_key(struct request *q, const struct object *o)
+{
+	const struct kind *k = o->kind;
+
+	return key_object(
+		q->a, q->server->options.prefix, str_of(k->doors[0].group), str_of(k->resource), o->meta.ns, o->meta.name);
+}
+
+static size_t beside_guards(struct request *q, const struct write *w, struct storage_compare *out)
+{
+	const struct write_beside *b = &w->beside;
+	size_t n = 0;
+
+	if (b->object) {
+		out[n++] = storage_compare_mod(beside_key(q, b->object), b->object->mod_revision);
+	}
+	if (b->object && agreed_version_is_guarded(&b->ticket)) {
+		out[n++] = agreement_guard(&b->ticket);
+	}
+	return n;
+}
+
+static size_t beside_steps(struct request *q, const struct write *w, struct storage_step *out)
+{
+	const struct write_beside *b = &w->beside;
+
+	if (b->object) {
+		out[0] = (struct storage_step){.kind = STEP_PUT, .key = beside_key(q, b->object), .value = b->stored};
+	}
+	return b->object != NULL;
+}
+
 static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 {
 	bool refers = q->route.kind->references || w->loses_protection, is_history = q->route.kind->history;
 	size_t n_extended = w->extend ? WRITE_OPERATIONS_MAX : 0;
 	size_t max_compares =
-		3u + (refers ? REFERENCES_COMPARES_MAX : 0u) + (is_history ? HISTORY_COMPARES_MAX : 0u) + n_extended;
-	size_t max_success = 1u + (refers ? REFERENCES_STEPS_MAX : 0u) + (is_history ? HISTORY_STEPS_MAX : 0u) + n_extended;
+		5u + (refers ? REFERENCES_COMPARES_MAX : 0u) + (is_history ? HISTORY_COMPARES_MAX : 0u) + n_extended;
+	size_t max_success = 2u + (refers ? REFERENCES_STEPS_MAX : 0u) + (is_history ? HISTORY_STEPS_MAX : 0u) + n_extended;
 	struct storage_compare *compares = arena_array(q->a, struct storage_compare, max_compares);
 	struct storage_step *success = arena_array(q->a, struct storage_step, max_success);
 	size_t n_compares = 0, n_success = 0;
@@ -267,6 +299,8 @@ static void write_build_txn(struct request *q, struct write *w, int64_t lease)
 	}
 	n_compares += history_guards(q, w, compares + n_compares);
 	n_success += history_steps(q, w, success + n_success);
+	n_compares += beside_guards(q, w, compares + n_compares);
+	n_success += beside_steps(q, w, success + n_success);
 	w->failure[0] = (struct storage_step){.kind = STEP_GET, .key = w->key};
 	w->ticket_look = 1 + history_looks(q, w, w->failure + 1);
 	w->failure[w->ticket_look] = (struct storage_step){.kind = STEP_GET, .key = w->ticket.key, .keys_only = true};
@@ -335,7 +369,7 @@ static void write_doubt_ticket(struct request *q, const struct write *w)
 static void write_again(struct request *q, struct write *w)
 {
 	/* Another object may be what changed: the cache must see at least what the transaction saw. */
-	bool guards_others = w->guards_namespace || w->loses_protection || w->needed || w->extend;
+	bool guards_others = w->guards_namespace || w->loses_protection || w->needed || w->extend || w->beside.object;
 
 	write_doubt_ticket(q, w);
 	int r = (!w->extend && write_refuse_found(q, w)) || write_take_present(q, w);
@@ -528,6 +562,24 @@ static bool write_encode(struct request *q, struct write *w)
 	return true;
 }
 
+/* 0; or 1: the request waits, or has been answered. */
+static int beside_prepare(struct request *q, struct write_beside *b)
+{
+	_cleanup_(buf_done) struct buf out;
+
+	buf_init(&out, STORED_CEILING);
+	if (agreed_version_take(q, b->object->kind, &b->ticket, write_decide)) {
+		return 1;
+	}
+	if (!object_encode_stored(&out, b->object, b->ticket.version)) {
+		status_set(&q->st, 413, REASON_REQUEST_ENTITY_TOO_LARGE, "the object is too large to be stored");
+		write_refuse(q);
+		return 1;
+	}
+	b->stored = arena_dup(q->a, buf_str(&out));
+	return 0;
+}
+
 /* ---- what is to stay as it is ---- */
 
 /* The cache has taken resourceVersion in. */
@@ -574,13 +626,16 @@ static void write_carry_out(struct request *q, struct write *w)
 	w->ticket = (struct agreement_ticket){0}; /* a removal stores nothing */
 	w->stored = STR("");
 	if (w->decision == DECIDE_PUT) {
-		if (agreed_version_take(q, &w->ticket, write_decide)) {
+		if (agreed_version_take(q, q->route.kind, &w->ticket, write_decide)) {
 			return;
 		}
 		if (!write_encode(q, w)) {
 			write_refuse(q);
 			return;
 		}
+	}
+	if (w->beside.object && beside_prepare(q, &w->beside)) {
+		return;
 	}
 	if (w->decision == DECIDE_PUT && q->route.kind->expires) {
 		if (write_weigh(q, w->stored.n)) {
@@ -602,6 +657,7 @@ static void write_decide_once(struct request *q, struct write *w)
 	w->object = NULL;
 	w->guards_namespace = false;
 	q->n_warnings = w->n_warnings;
+	w->beside = (struct write_beside){0};
 	w->decision = w->decide(q, w);
 	if (w->decision != DECIDE_REFUSE && !questions_is_noted(&q->questions) && references_check(q, w)) {
 		w->decision = DECIDE_REFUSE;

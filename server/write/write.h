@@ -27,6 +27,15 @@ enum decision {
 	DECIDE_REMOVE,       /* remove the key; w->object is what the answer shows (or NULL) */
 };
 
+/* An object of another kind in the same namespace, which is there and is written in the same transaction, as it was seen: what is written beside it says
+ * something of it. No rules of updates are asked: whoever writes it knows them. */
+struct write_beside {
+	const struct object *object; /* NULL: there is none. With the mod revision that it is to have still */
+	/* private */
+	struct agreement_ticket ticket;
+	struct str stored;
+};
+
 /* Memory of a write, which goes before the request does: while it waits for its turn or for etcd, what is large is let go of. */
 enum write_arena {
 	WRITE_PARSED,   /* what was read of the body */
@@ -48,6 +57,7 @@ struct write {
 	struct str name;                       /* of the object: key and look-ups */
 	struct object *present;                /* NULL: not there */
 	struct object *object;                 /* what decide made */
+	struct write_beside beside;            /* of decide, too */
 	bool is_fresh;                         /* present was read after the request began */
 	bool is_forgotten;                     /* what was read of the body is gone: decide is to read it again */
 	bool is_packed, has_beyond;            /* object is gone, and of present only uid and mod_revision are left */

@@ -1,0 +1,118 @@
+/* The History tells what was seen, in the order in which it was seen. It keeps what it said before of a deleted object, so
+ * that this can be made again. */
+#include "server/verbs/snapshot_change.h"
+
+#include "api/model/members.h"
+#include "api/rules/change.h"
+
+/* ---- one change ---- */
+
+static struct json *entry_of(const struct json *change, const struct snapshot_held *held, struct str user, struct arena *a)
+{
+	static const char *const kept[] = {"type", "time", "managers", "cause", "paths", "morePaths", "resourceVersion"};
+	struct json *entry = json_object(a);
+
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
+		struct json *value = json_gets(change, kept[i]);
+		if (value) {
+			json_add(a, entry, str_of(kept[i]), value);
+		}
+	}
+	if (!change_is_deletion(change)) {
+		json_add(a, entry, STR("revision"), json_string(a, held->name));
+		json_add(a, entry, STR("number"), json_int(a, held->number));
+	}
+	json_add_text(a, entry, STR("user"), user);
+	return entry;
+}
+
+/* ---- all that are kept ---- */
+
+static size_t size_of(const struct json *change)
+{
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, (size_t)1 << 20);
+	json_encode(&text, change);
+	return text.n;
+}
+
+/* From which on the old ones stay, with the new one behind them. */
+static uint32_t first_kept(const struct json *old, const struct json *entry)
+{
+	uint32_t n = old ? old->n : 0, from = n;
+	size_t bytes = size_of(entry) + 2; /* brackets */
+
+	while (from > 0 && n - from + 1 < CHANGES_MAX) {
+		bytes += size_of(old->items[from - 1]) + 1; /* a comma */
+		if (bytes > CHANGES_BYTES_MAX) {
+			break;
+		}
+		from--;
+	}
+	return from;
+}
+
+static struct json *changes_with(const struct json *old, struct json *entry, struct arena *a)
+{
+	struct json *changes = json_array(a);
+
+	for (uint32_t i = first_kept(old, entry); old && i < old->n; i++) {
+		json_append(a, changes, old->items[i]);
+	}
+	json_append(a, changes, entry);
+	return changes;
+}
+
+/* ---- the status ---- */
+
+static void set_member(struct json *status, const char *name, struct json *value, struct arena *a)
+{
+	if (value) {
+		json_set(a, status, str_of(name), value);
+	} else {
+		json_remove(status, str_of(name));
+	}
+}
+
+static void note_state(struct json *status, const struct json *change, const struct snapshot_held *held, struct arena *a)
+{
+	static const char *const of_change[] = {"uid", "apiVersion", "ignore"};
+	struct json *revision = json_object(a);
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_change); i++) {
+		set_member(status, of_change[i], json_gets(change, of_change[i]), a);
+	}
+	json_add(a, revision, STR("name"), json_string(a, held->name));
+	json_add(a, revision, STR("revision"), json_int(a, held->number));
+	set_member(status, "deletionTime", NULL, a);
+	set_member(status, "digest", json_string(a, held->digest), a);
+	set_member(status, "revision", revision, a);
+	set_member(status, "revisions", json_int(a, held->revisions), a);
+}
+
+/* In the order of the schema. */
+static struct json *normalized(const struct kind *histories, const struct json *status, struct arena *a)
+{
+	struct json *normal = NULL;
+	struct str error;
+
+	return schema_decode(&normal, type_field(histories->type, STR("status"))->type, status, a, NULL, &error) ? NULL
+														 : normal;
+}
+
+struct json *snapshot_change_status(const struct kind *histories, const struct json *status, const struct json *change,
+	const struct snapshot_held *held, struct str user, struct arena *a)
+{
+	struct json *next = status ? json_copy(a, status) : json_object(a);
+	int64_t total = member_int(status, "totalChanges");
+
+	if (change_is_deletion(change)) {
+		set_member(next, "deletionTime", json_gets(change, "time"), a);
+	} else {
+		note_state(next, change, held, a);
+	}
+	set_member(next, "totalChanges", json_int(a, total == INT64_MAX ? total : total + 1), a);
+	set_member(next, "changes", changes_with(json_gets(status, "changes"), entry_of(change, held, user, a), a), a);
+	return normalized(histories, next, a);
+}
