@@ -27,19 +27,6 @@ static void claiming_init(struct claiming *c, struct sync *y, const struct resou
 	};
 }
 
-/* As the server has it now: while nobody owned it the cache may have missed that it is being deleted. */
-static void keep_adopted(struct claiming *c, const struct json *body)
-{
-	const struct json *object = sync_keep(c->y, body);
-
-	if (object) {
-		c->kept[c->n_kept++] = object;
-	} else {
-		c->adoption.problem = STR("what was adopted is too big");
-		c->has_failed = true;
-	}
-}
-
 static void claim_one(struct claiming *c, struct item *item, bool matches)
 {
 	_cleanup_(answer_done) struct answer answer;
@@ -65,9 +52,8 @@ static void claim_one(struct claiming *c, struct item *item, bool matches)
 	}
 	if (claim == CLAIM_KEPT) {
 		c->kept[c->n_kept++] = item->object;
-	} else if (claim == CLAIM_ADOPTED && result == ADOPTION_DONE) {
-		keep_adopted(c, answer.body);
 	}
+	c->y->has_adopted = c->y->has_adopted || (claim == CLAIM_ADOPTED && result == ADOPTION_DONE);
 }
 
 static bool claiming_done(struct claiming *c)

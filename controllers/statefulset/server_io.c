@@ -98,7 +98,8 @@ static enum io_result change(struct sync *y, const struct target *t, unsigned ki
 
 /* ---- revisions ---- */
 
-const struct json *sync_keep(struct sync *y, const struct json *body)
+/* A copy that lives as long as the pass. */
+static const struct json *keep(struct sync *y, const struct json *body)
 {
 	_cleanup_(buf_done) struct buf text;
 	struct json *copy;
@@ -119,7 +120,7 @@ static const struct json *read_revision(struct sync *y, const struct json *wante
 		.name = member_text(json_gets(wanted, "metadata"), "name")};
 
 	answer_init(&answer);
-	return rest_get(client_of(y), &t, &answer) ? NULL : sync_keep(y, answer.body);
+	return rest_get(client_of(y), &t, &answer) ? NULL : keep(y, answer.body);
 }
 
 static enum io_result create_revision(void *ctx, const struct json *object, const struct json **ret, struct str *problem)

@@ -56,6 +56,7 @@ struct sync {
 	struct item **pods, **revisions; /* its own and the namespace's orphans */
 	size_t n_pods, n_revisions;
 	struct list claims; /* references to claims that the pass looks at */
+	bool has_adopted;   /* what the cache does not know of yet */
 };
 
 /* What a pass asks of the server (server_io.c). ctx: the sync. */
@@ -65,8 +66,6 @@ void server_io_done(struct sync *y);
 void sync_note_write(struct sync *y, unsigned kind, struct str name, int error, const struct answer *answer);
 /* Have the caches all of the set's objects whose writes were not answered, as the server has them? Asks it, where there are any (abreast.c). */
 bool sync_is_abreast(struct sync *y);
-/* A copy of an answer's body that lives as long as the pass. NULL: it is too big. */
-const struct json *sync_keep(struct sync *y, const struct json *body);
 
 /* Adopts and releases (claiming.c), and hands what is the set's to the pass. False: the sync ends, to be repeated. */
 bool sync_claim_revisions(struct sync *y);

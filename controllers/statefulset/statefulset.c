@@ -158,7 +158,11 @@ static bool run_pass(struct sync *y)
 	y->n_revisions = family_of(&s->revisions, uid, ns, &y->revisions);
 	y->n_pods = family_of(&s->pods, uid, ns, &y->pods);
 	bool is_done = false;
-	if (sync_claim_revisions(y) && sync_claim_pods(y)) {
+	bool is_claimed = sync_claim_revisions(y) && sync_claim_pods(y);
+	if (is_claimed && y->has_adopted) {
+		/* While nobody owned it the cache may have missed what became of it: it may be going. All is looked at together, as of one moment. */
+		p->has_more = is_done = true;
+	} else if (is_claimed) {
 		p->replaced = recall_replaced(s, uid);
 		p->set.limit = history_limit(p->set.limit, s->env->settings->statefulset_history_limit);
 		count(&s->counters, PASSES);

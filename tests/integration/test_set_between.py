@@ -182,7 +182,7 @@ def test_a_write_whose_answer_is_lost_is_awaited_like_any_other(room, between, w
     room.settle()
 
 
-# seeds: R24 H25
+# seeds: R24 H32
 def test_a_revision_that_it_has_deleted_is_no_reason_to_delete_another(room, between):
     """The event of the deletion is held back, and an older revision is needed no more: one beyond the limit is one."""
     room.carrier = PODTEMPLATES
@@ -207,8 +207,8 @@ def test_a_revision_that_it_has_deleted_is_no_reason_to_delete_another(room, bet
 
 # seeds: R16 U28
 def test_an_orphan_that_is_going_is_no_ready_predecessor(room, between):
-    """It does not know that the orphan has been deleted until it adopts it."""
-    Controller(between.config)
+    """It does not know that the orphan has been deleted when it adopts it."""
+    controller = Controller(between.config)
     room.make("other", replicas=0)
     room.settle("other")
     labels = {"app": "web", "statefulset.kubernetes.io/pod-name": "web-0", "apps.kubernetes.io/pod-index": "0"}
@@ -219,11 +219,14 @@ def test_an_orphan_that_is_going_is_no_ready_predecessor(room, between):
     room.settle("other")
     between.hold("pods")
     room.delete("pods", "web-0")
+    before = skips(controller)
     web = room.make(replicas=2)
-    room.until(room.is_observed, "the first pass")
-    assert controller_of(room.one("pods", "web-0")) == web["metadata"]["uid"]
+    room.until(lambda: controller_of(room.one("pods", "web-0")) == web["metadata"]["uid"], "it is adopted")
+    room.until(lambda: skips(controller) > before or room.is_observed(), "the first pass")
     assert "web-1" not in room.pods()
     between.let_go("pods")
+    room.until(room.is_observed, "it knows")
+    assert "web-1" not in room.pods()
     room.change("pods", "web-0", {"metadata": {"finalizers": None}})
     room.settle()
 
