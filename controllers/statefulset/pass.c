@@ -685,6 +685,15 @@ static const struct member *first_unhealthy(const struct pass *p)
 	return NULL;
 }
 
+/* Upstream counts it until it is seen to be going. Without a partition that count chooses revisions: where a Parallel set is scaled and updated at
+ * once, and both pods are gone before the next pass, the second one would come back in the old revision, to be replaced once more. */
+static void uncount_condemned(struct pass *p, const struct member *m, enum step step)
+{
+	if (step == STEP_ACTED && !p->set.follows_seed) {
+		p->status.current -= is_made_from(m, p->current);
+	}
+}
+
 static enum step scale_down(struct pass *p)
 {
 	const struct member *unhealthy = first_unhealthy(p);
@@ -702,6 +711,7 @@ static enum step scale_down(struct pass *p)
 			return STEP_WAIT;
 		}
 		enum step step = m->is_terminating ? STEP_ON : delete_pod(p, m);
+		uncount_condemned(p, m, step);
 		if (step == STEP_FAILED || !p->set.is_parallel) {
 			return step;
 		}

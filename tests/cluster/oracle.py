@@ -307,10 +307,11 @@ def template(app, image, annotations=None, env=None):
 
 class Step:
     """words: what it is, for people; do(stage) returns something to compare, the status of the answer mostly.
-    is_race: it makes several changes, between which the controller acts, or does not."""
+    is_race: it makes several changes, between which the controller acts, or does not.
+    may_detour: pods may come back in the old revision first, and restart once more (docs/deviations.md)."""
 
-    def __init__(self, words, do, is_race=False):
-        self.words, self.do, self.is_race, self.then_kill = words, do, is_race, False
+    def __init__(self, words, do, is_race=False, may_detour=False):
+        self.words, self.do, self.is_race, self.may_detour, self.then_kill = words, do, is_race, may_detour, False
 
     def __repr__(self):
         return self.words + (", and the controller is killed" if self.then_kill else "")
@@ -358,7 +359,8 @@ class Maker:
             spec["revisionHistoryLimit"] = r.randint(0, 3)
         if r.random() < 0.15:
             spec["ordinals"] = {"start": r.randint(1, 3)}
-        self.specs[name] = {"replicas": spec["replicas"], "start": spec.get("ordinals", {}).get("start", 0), "image": spec["template"]["spec"]["containers"][0]["image"]}
+        self.specs[name] = {"replicas": spec["replicas"], "start": spec.get("ordinals", {}).get("start", 0),
+                            "is_parallel": spec["podManagementPolicy"] == "Parallel", "image": spec["template"]["spec"]["containers"][0]["image"]}
         return {"metadata": {"name": name}, "spec": spec}
 
     def step_create(self, name):
@@ -386,7 +388,9 @@ class Maker:
     def step_image_and_scale(self, name):
         replicas, image = self.random.randint(0, 5), self.random.choice(IMAGES)
         self.specs[name].update(replicas=replicas, image=image)
-        return self.patch(name, f"image {image} and scale to {replicas}", {"replicas": replicas, "template": {"spec": {"containers": [{"name": "c", "image": image}]}}})
+        step = self.patch(name, f"image {image} and scale to {replicas}", {"replicas": replicas, "template": {"spec": {"containers": [{"name": "c", "image": image}]}}})
+        step.may_detour = self.specs[name]["is_parallel"]
+        return step
 
     def step_partition(self, name):
         partition = self.random.choice([0, 0, 1, 2, 3, 9])
@@ -438,7 +442,8 @@ class Maker:
     def step_mend_pods(self, name):
         def mend(stage):
             pods = sorted(pod for pod in stage.all("pods") if pod.startswith(name + "-"))
-            return [(pod, stage.patch("pods", pod, {"metadata": {"annotations": {ORDER + "ready": None, ORDER + "phase": None}}}).status) for pod in pods]
+            for pod in pods:  # one after the other: a pod that the controller deletes meanwhile may be gone
+                stage.patch("pods", pod, {"metadata": {"annotations": {ORDER + "ready": None, ORDER + "phase": None}}})
 
         return Step(f"mend the pods of {name}", mend, is_race=True)
 
@@ -538,7 +543,8 @@ class Run:
         if step.then_kill:
             stage.plane.restart_controller()
         stage.rest()
-        return {"answer": result, **stage.shown(step.is_race)}
+        shown = {"answer": result, **stage.shown(step.is_race)}
+        return {**shown, "sequence": None} if step.may_detour else shown
 
     def _both(self, call, stages):
         """Side by side."""

@@ -852,6 +852,28 @@ static void test_parallel__makes_and_takes_away_all_at_once(void **state _unused
 	set_world_done(&w);
 }
 
+/* Without a partition the status says which revision a pod comes back in: what is scaled away is not counted there. */
+static void test_parallel__scaled_and_updated_at_once_brings_no_pod_back_in_the_old_revision(void **state _unused_)
+{
+	struct set_world w;
+
+	set_world_init(&w, &carrier_controllerrevisions);
+	w.replicas = 4;
+	w.partition = -1;
+	w.is_parallel = true;
+	w.follows_seed = false;
+	set_settle(&w);
+	set_image(&w, "b");
+	w.replicas = 3;
+	assert_true(set_pass(&w));
+	assert_int_equal(w.n_deleted, 2);
+	assert_int_equal(w.status.current, 2);
+	set_kubelet(&w); /* both are gone at once */
+	assert_true(set_pass(&w));
+	assert_str(set_images(&w), "a a b!");
+	set_world_done(&w);
+}
+
 /* seeds: D5 */
 static void test_parallel__asks_a_server_that_refuses_in_growing_batches(void **state _unused_)
 {
@@ -1167,6 +1189,7 @@ int main(void)
 		TEST(test_pod_that_has_changed_since_it_was_read__is_left_to_the_next_pass),
 		TEST(test_broken_pods_of_their_own_revision__are_left_to_become_ready),
 		TEST(test_parallel__makes_and_takes_away_all_at_once),
+		TEST(test_parallel__scaled_and_updated_at_once_brings_no_pod_back_in_the_old_revision),
 		TEST(test_parallel__asks_a_server_that_refuses_in_growing_batches),
 		TEST(test_parallel__fails_where_a_pod_failed_before_the_limit_of_a_pass),
 		TEST(test_on_delete__leaves_it_to_the_user_which_pods_are_new),
