@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 const struct kubectl_command *const kubectl_commands[] = {
-	&kubectl_history, &kubectl_show, &kubectl_diff, &kubectl_undo, &kubectl_who_uses, NULL};
+	&kubectl_log, &kubectl_history, &kubectl_show, &kubectl_diff, &kubectl_undo, &kubectl_restore, &kubectl_who_uses, NULL};
 
 const struct kubectl_command *kubectl_find_command(struct str name)
 {
@@ -152,7 +152,7 @@ static int run(const struct command *command _unused_, int argc, char **argv)
 const struct command command_kubectl = {
 	.name = "kubectl",
 	.usage = "COMMAND [TYPE/NAME] [flags]",
-	.summary = "the kubectl plugin (kubectl annals): history, show, diff, undo, who-uses",
+	.summary = "the kubectl plugin (kubectl annals): log, history, show, diff, undo, restore, who-uses",
 	.description = "",
 	.run = run,
 };

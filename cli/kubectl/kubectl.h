@@ -49,7 +49,8 @@ struct kubectl_command {
 	int (*run)(struct kubectl *k);
 };
 
-extern const struct kubectl_command kubectl_diff, kubectl_history, kubectl_show, kubectl_undo, kubectl_who_uses;
+extern const struct kubectl_command kubectl_diff, kubectl_history, kubectl_log, kubectl_restore, kubectl_show, kubectl_undo,
+	kubectl_who_uses;
 /* All of them, in the order of the overview; ends with NULL. */
 extern const struct kubectl_command *const kubectl_commands[];
 const struct kubectl_command *kubectl_find_command(struct str name); /* or NULL */

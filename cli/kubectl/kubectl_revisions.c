@@ -382,6 +382,18 @@ struct revision *revisions_before(const struct kubectl *k, const struct revision
 	return found;
 }
 
+/* One that came again has a higher number since, but changes still tell of the one it had. */
+static struct revision *find_of_changes(const struct revisions *r, int64_t number)
+{
+	const struct json *changes = json_gets(json_gets(r->history, "status"), "changes"), *change;
+	for (uint32_t i = 0; (change = list_item(changes, i)); i++) {
+		if (member_int(change, "number") == number) {
+			return revisions_by_name(r, member_text(change, "revision"));
+		}
+	}
+	return NULL;
+}
+
 struct revision *revisions_find(struct kubectl *k, const struct revisions *r, int64_t number)
 {
 	for (size_t i = r->n; i > 0; i--) {
@@ -389,6 +401,9 @@ struct revision *revisions_find(struct kubectl *k, const struct revisions *r, in
 			return &r->v[i - 1];
 		}
 	}
-	kubectl_fail(k, "unable to find revision %lld of " STR_FMT, (long long)number, STR_ARG(kubectl_name(k)));
-	return NULL;
+	struct revision *found = find_of_changes(r, number);
+	if (!found) {
+		kubectl_fail(k, "unable to find revision %lld of " STR_FMT, (long long)number, STR_ARG(kubectl_name(k)));
+	}
+	return found;
 }

@@ -8,7 +8,7 @@
 #include "api/model/members.h"
 #include "cli/kubectl/undo_patch.h"
 
-enum { TRIES = 10 }; /* a controller in the midst of an update writes the status now and then */
+enum { TRIES = 16 }; /* a controller in the midst of an update writes the status now and then */
 
 /* ---- which revision ---- */
 
@@ -157,16 +157,18 @@ static int undo(struct kubectl *k, const struct revisions *revisions, bool *ret_
 
 static int run(struct kubectl *k)
 {
-	struct str uid = {NULL, 0};
-	bool has_changed = true;
+	struct undo_progress progress = {.has_changed = true};
 	int r = -1;
-	k->wants_own = true;
-	for (int i = 0; i < TRIES && r && has_changed; i++) {
+	for (int i = 0; i < TRIES && r && progress.has_changed; i++) {
 		struct revisions revisions;
-		has_changed = false;
+		progress.has_changed = false;
 		r = revisions_list(k, &revisions);
-		r = r ? r : undo_check_uid(k, &uid);
-		r = r ? r : undo(k, &revisions, &has_changed);
+		if (!r && revisions.history) {
+			r = undo_recorded(k, &revisions, &progress);
+		} else if (!r) {
+			r = undo_check_uid(k, &progress.uid);
+			r = r ? r : undo(k, &revisions, &progress.has_changed);
+		}
 		revisions_done(&revisions);
 	}
 	return r;
@@ -176,11 +178,16 @@ const struct kubectl_command kubectl_undo = {
 	.name = "undo",
 	.usage = "TYPE/NAME [--to-revision=N] [--dry-run=server|client] [--yes] [flags]",
 	.summary = "makes an object as one of its revisions says",
-	.description = "Patches an object with the data of one of its revisions: by strategic merge patch or, where the\n"
-		       "server takes none (custom resources), by merge patch. Its controller then makes that state the\n"
-		       "newest revision. While a StatefulSet is being updated, it goes back to where the update comes\n"
-		       "from (status.currentRevision).",
-	.flags = "to-revision,dry-run,yes,y",
+	.description = "Where a Recorder has recorded the object, undo puts exactly the recorded parts back, by default as\n"
+		       "they were before the last change. What the Recorder ignores stays as it is, and so do values that\n"
+		       "were redacted; where there is none in their place, undo refuses and names them.\n\n"
+		       "Else, and with --own, it patches the object with the data of one of its own revisions: by\n"
+		       "strategic merge patch or, where the server takes none (custom resources), by merge patch. Its\n"
+		       "controller then makes that state the newest revision. While a StatefulSet is being updated, it\n"
+		       "goes back to where the update comes from (status.currentRevision).\n\n"
+		       "The difference is shown on standard error, on a terminal and in a dry run. On a terminal undo asks\n"
+		       "before it writes; without one, or with --yes, it does not.",
+	.flags = "to-revision,dry-run,own,yes,y,skip-redacted",
 	.outputs = "text,json,yaml,name",
 	.run = run,
 };

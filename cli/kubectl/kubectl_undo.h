@@ -4,6 +4,8 @@
 
 #include "cli/kubectl/kubectl.h"
 
+#define UNDO_MANAGER "kubectl-annals"
+
 bool undo_is_dry(const struct kubectl *k, const char *where);
 /* Whether the difference is shown: to somebody who may answer or look, and in a dry run. */
 bool undo_shows(const struct kubectl *k);
@@ -16,8 +18,27 @@ int undo_send(struct kubectl *k, const char *type, const struct json *patch, str
 /* What became of it; what would be sent. */
 void undo_tell(struct kubectl *k, const struct revision *r, const struct answer *a);
 void undo_tell_only(struct kubectl *k, const struct revision *r, const struct json *patch);
-void undo_tell_skipped(struct kubectl *k, const struct revision *r);
+/* It already is as the revision says. */
+void undo_tell_as_it_is(struct kubectl *k, const struct revision *r);
+/* -o json, yaml or name: true. */
+bool undo_tell_in_form(struct kubectl *k, const struct json *value);
 /* Of k->object, which has been got once more: it is the one of before, whose uid is kept there. 0 or -1. */
 int undo_check_uid(struct kubectl *k, struct str *uid);
+
+/* ---- of recorded states ---- */
+
+struct undo_progress {
+	struct str uid;
+	bool has_changed; /* try again */
+	unsigned n_behind;
+};
+int undo_recorded(struct kubectl *k, const struct revisions *all, struct undo_progress *progress);
+/* Each 0 or -1. The state is more than a digest; the server has its version, which k->target becomes. */
+int undo_check_state(struct kubectl *k, const struct revision *r);
+int undo_use_version(struct kubectl *k, const struct revision *r);
+/* Pointers to values that were redacted: refused, unless they may be left out. */
+int undo_check_missing(struct kubectl *k, const struct json *missing, const struct revision *r);
+/* Leaves out of the state, and names, owners that point nowhere; live (or NULL) has those that need no look. */
+int undo_drop_lost_owners(struct kubectl *k, const struct json **state, const struct json *live);
 
 #endif

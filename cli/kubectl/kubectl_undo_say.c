@@ -9,8 +9,6 @@
 
 enum { PATCH_MAX = 16 << 20 };
 
-#define MANAGER "kubectl-annals"
-
 bool undo_is_dry(const struct kubectl *k, const char *where)
 {
 	return strcmp(k->dry_run, where) == 0;
@@ -65,7 +63,7 @@ int undo_send(struct kubectl *k, const char *type, const struct json *patch, str
 	buf_init(&path, 64 * 1024);
 	buf_init(&body, PATCH_MAX);
 	target_path(&path, &k->target);
-	query_add(&path, "fieldManager", STR(MANAGER));
+	query_add(&path, "fieldManager", STR(UNDO_MANAGER));
 	query_add(&path, "dryRun", undo_is_dry(k, "server") ? STR("All") : STR(""));
 	buf_addc(&path, '\0');
 	json_encode(&body, patch);
@@ -78,13 +76,13 @@ static bool is_as_before(struct kubectl *k, const struct answer *a)
 	return str_eq(answer_version(a), member_text(json_gets(k->object, "metadata"), "resourceVersion"));
 }
 
-void undo_tell_skipped(struct kubectl *k, const struct revision *r)
+static void tell_skipped(struct kubectl *k, const struct revision *r)
 {
 	buf_printf(&k->out, STR_FMT " skipped rollback (it already is as revision %lld says)\n", STR_ARG(kubectl_name(k)),
 		(long long)r->number);
 }
 
-static bool tell_in_form(struct kubectl *k, const struct json *value)
+bool undo_tell_in_form(struct kubectl *k, const struct json *value)
 {
 	if (kubectl_wants(k, "name")) {
 		buf_printf(&k->out, STR_FMT "\n", STR_ARG(kubectl_name(k)));
@@ -93,13 +91,20 @@ static bool tell_in_form(struct kubectl *k, const struct json *value)
 	return kubectl_print(k, value);
 }
 
+void undo_tell_as_it_is(struct kubectl *k, const struct revision *r)
+{
+	if (!undo_tell_in_form(k, k->object)) {
+		tell_skipped(k, r);
+	}
+}
+
 void undo_tell(struct kubectl *k, const struct revision *r, const struct answer *a)
 {
-	if (tell_in_form(k, a->body)) {
+	if (undo_tell_in_form(k, a->body)) {
 		return;
 	}
 	if (!undo_is_dry(k, "server") && is_as_before(k, a)) {
-		undo_tell_skipped(k, r);
+		tell_skipped(k, r);
 		return;
 	}
 	buf_printf(&k->out, STR_FMT " rolled back to revision %lld%s\n", STR_ARG(kubectl_name(k)), (long long)r->number,
@@ -109,7 +114,7 @@ void undo_tell(struct kubectl *k, const struct revision *r, const struct answer 
 /* Nobody is asked. */
 void undo_tell_only(struct kubectl *k, const struct revision *r, const struct json *patch)
 {
-	if (!tell_in_form(k, patch)) {
+	if (!undo_tell_in_form(k, patch)) {
 		buf_printf(&k->out, STR_FMT " rolled back to revision %lld (client dry run)\n", STR_ARG(kubectl_name(k)),
 			(long long)r->number);
 	}

@@ -138,6 +138,12 @@ def test_undo__takes_custom_resources_back(cluster):
     assert "skipped rollback" in cluster.kubectl("annals", "undo", "bt/b", "--to-revision=2").stdout
 
 
+def test_commands_of_recorders__say_that_there_are_none(cluster):
+    for command in (["log"], ["log", "-w"], ["restore", "configmap/x"]):
+        done = cluster.kubectl("annals", *command)
+        assert done.returncode == 1 and "the server has no annals.dev: annals, which records what is changed, is not installed there" in done.stderr, done
+
+
 def test_history__needs_revisions(cluster):
     create(cluster, "/api/v1/namespaces/default/configmaps", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain"}})
     done = cluster.kubectl("annals", "history", "configmap/plain")

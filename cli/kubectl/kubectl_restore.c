@@ -1,0 +1,110 @@
+/* A History outlives its object; its last state is what there is to make the object again from. */
+#include "api/model/members.h"
+#include "cli/kubectl/kubectl_undo.h"
+#include "cli/kubectl/put_back.h"
+
+enum { BODY_MAX = 16 << 20 };
+
+/* Not there: 0. */
+static int check_absent(struct kubectl *k)
+{
+	int error = rest_get(k->client, &k->target, &k->answer);
+	if (error == REST_STATUS && k->answer.code == 404) {
+		return 0;
+	}
+	if (error) {
+		return kubectl_refused(k, error, &k->answer);
+	}
+	struct str name = kubectl_name(k);
+	return kubectl_fail(k, STR_FMT " exists; kubectl annals undo " STR_FMT " goes back to one of its revisions",
+		STR_ARG(name), STR_ARG(name));
+}
+
+static int send(struct kubectl *k, const struct json *object, struct answer *ret)
+{
+	_cleanup_(buf_done) struct buf path, body;
+	struct target all = k->target;
+	all.name = STR("");
+	buf_init(&path, 64 * 1024);
+	buf_init(&body, BODY_MAX);
+	target_path(&path, &all);
+	query_add(&path, "fieldManager", STR(UNDO_MANAGER));
+	query_add(&path, "dryRun", undo_is_dry(k, "server") ? STR("All") : STR(""));
+	buf_addc(&path, '\0');
+	json_encode(&body, object);
+	return rest_do(k->client, &(struct rest_call){.method = "POST", .path = path.p, .body = buf_str(&body)}, ret);
+}
+
+static void tell(struct kubectl *k, const struct revision *r, const struct json *object)
+{
+	if (undo_tell_in_form(k, object)) {
+		return;
+	}
+	bool is_dry = !undo_is_dry(k, "none");
+	buf_printf(&k->out, STR_FMT " restored from revision %lld%s%s%s\n", STR_ARG(kubectl_name(k)), (long long)r->number,
+		is_dry ? " (" : "", is_dry ? k->dry_run : "", is_dry ? " dry run)" : "");
+}
+
+static int make(struct kubectl *k, const struct revision *r, const struct json *object)
+{
+	struct answer answer;
+	if (undo_is_dry(k, "client")) {
+		tell(k, r, object);
+		return 0;
+	}
+	answer_init(&answer);
+	int error = send(k, object, &answer);
+	if (error) {
+		kubectl_refused(k, error, &answer);
+	} else {
+		tell(k, r, answer.body);
+	}
+	answer_done(&answer);
+	return error ? -1 : 0;
+}
+
+static int restore(struct kubectl *k, const struct revisions *all)
+{
+	struct revision *r = k->revision >= 0 ? revisions_find(k, all, k->revision) : revisions_today(k, all);
+	if (!r) {
+		return all->n ? -1 : kubectl_fail(k, STR_FMT " has no revisions", STR_ARG(kubectl_name(k)));
+	}
+	if (revision_load(k, all, r) || undo_check_state(k, r) || undo_use_version(k, r) || check_absent(k)) {
+		return -1;
+	}
+	const struct json *recorded = r->data;
+	if (undo_drop_lost_owners(k, &recorded, NULL)) {
+		return -1;
+	}
+	struct put_back p = {.recorded = recorded, .arena = &k->arena};
+	put_back(&p);
+	return undo_check_missing(k, p.missing, r) ? -1 : make(k, r, p.object);
+}
+
+static int run(struct kubectl *k)
+{
+	struct revisions revisions;
+	if (histories_check(k)) {
+		return -1;
+	}
+	int r = revisions_list(k, &revisions);
+	if (!revisions.history && (!r || k->answer.code == 404)) {
+		r = kubectl_fail(k, "nothing was recorded of " STR_FMT, STR_ARG(kubectl_name(k)));
+	}
+	r = r ? r : restore(k, &revisions);
+	revisions_done(&revisions);
+	return r;
+}
+
+const struct kubectl_command kubectl_restore = {
+	.name = "restore",
+	.usage = "TYPE/NAME [--revision=N] [--dry-run=server|client] [flags]",
+	.summary = "makes a deleted object again",
+	.description = "Makes a deleted object again as a Recorder recorded it last, or as in another revision. Owners that\n"
+		       "are gone, or were made again themselves, are left out and named: with them the object would be\n"
+		       "deleted once more. Of values that were redacted only digests are known: restore refuses, and names\n"
+		       "them, unless --skip-redacted leaves them out.",
+	.flags = "revision,dry-run,skip-redacted",
+	.outputs = "text,json,yaml,name",
+	.run = run,
+};

@@ -1,0 +1,273 @@
+/* Going back to a recorded state: a patch from the object as it is to what put_back() makes of it,
+ * for the very version that was read. So what was written meanwhile is never lost: then all of it
+ * is looked at again. */
+#include "api/model/members.h"
+#include "api/patch/diff.h"
+#include "api/record/state.h"
+#include "base/yaml.h"
+#include "cli/kubectl/kubectl_undo.h"
+#include "cli/kubectl/line_diff.h"
+#include "cli/kubectl/put_back.h"
+
+enum {
+	TEXT_MAX = 64 << 20,
+	PATHS_SHOWN = 20,
+	RECORDER_TRIES = 15, /* a change may be on its way into the History */
+	RECORDER_PAUSE_MS = 200,
+};
+
+static struct str listed(struct kubectl *k, const struct json *pointers)
+{
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, 64 * 1024);
+	for (uint32_t i = 0; i < pointers->n && i < PATHS_SHOWN; i++) {
+		buf_printf(&text, "%s" STR_FMT, i ? ", " : "", STR_ARG(json_text(pointers->items[i])));
+	}
+	if (pointers->n > PATHS_SHOWN) {
+		buf_printf(&text, " and %u more", pointers->n - PATHS_SHOWN);
+	}
+	return arena_dup(&k->arena, buf_str(&text));
+}
+
+int undo_check_state(struct kubectl *k, const struct revision *r)
+{
+	const struct json *omitted = json_get(r->data, STATE_OMITTED);
+	if (!state_is_omitted(r->data)) {
+		return 0;
+	}
+	return kubectl_fail(k,
+		"revision %lld holds no state, only a digest: with %lld bytes the object was bigger than its Recorder's "
+		"maxObjectBytes",
+		(long long)r->number, (long long)member_int(omitted, "bytes"));
+}
+
+/* The object's type as the state has it: versions differ in their members. */
+int undo_use_version(struct kubectl *k, const struct revision *r)
+{
+	struct str version = member_text(r->data, "apiVersion"), kind = member_text(r->data, "kind");
+	const struct api_resource *type = discovery_find_kind(&k->discovery, version, kind);
+	if (!type) {
+		return kubectl_fail(k, "revision %lld is of version " STR_FMT ", which the server does not have",
+			(long long)r->number, STR_ARG(version));
+	}
+	k->type = type;
+	k->target.resource = &type->resource;
+	return 0;
+}
+
+static int get_live(struct kubectl *k, const struct revision *r)
+{
+	if (undo_use_version(k, r)) {
+		return -1;
+	}
+	if (kubectl_get(k) == 0) {
+		return 0;
+	}
+	if (k->answer.code == 404) {
+		struct str name = kubectl_name(k);
+		return kubectl_fail(k, STR_FMT " does not exist; kubectl annals restore " STR_FMT " makes it again",
+			STR_ARG(name), STR_ARG(name));
+	}
+	return -1;
+}
+
+/* What of the object was recorded, or would be; with nothing redacted. */
+static int compare(struct kubectl *k, const struct revisions *all, const struct json *recorded, struct put_back *ret)
+{
+	struct state_rules rules = {.shows_secrets = true, .max_bytes = INT64_MAX};
+	const struct json *ignore = json_gets(json_gets(all->history, "status"), "ignore");
+	if (!pointer_patterns_read(&rules.ignore, ignore, &k->arena)) {
+		return kubectl_fail(k, "status.ignore of its History cannot be read");
+	}
+	*ret = (struct put_back){.live = k->object, .recorded = recorded, .arena = &k->arena};
+	ret->state = state_of(k->object, &rules, &k->arena);
+	put_back(ret);
+	return 0;
+}
+
+/* ---- which revision ---- */
+
+/* Is the object as its newest revision says? Only then the one before is what it was before. */
+static int is_recorded(struct kubectl *k, const struct revisions *all, bool *ret_is)
+{
+	struct revision *today = revisions_today(k, all);
+	struct put_back p;
+	if (!today || revision_load(k, all, today) || get_live(k, today) || compare(k, all, today->data, &p)) {
+		return -1;
+	}
+	*ret_is = state_is_omitted(today->data) || json_equal(p.object, k->object);
+	return 0;
+}
+
+static struct revision *choose(struct kubectl *k, const struct revisions *all, bool *ret_is_behind)
+{
+	bool is_newest = false;
+	if (k->to_revision >= 0) {
+		return revisions_find(k, all, k->to_revision);
+	}
+	struct revision *before = revisions_before(k, all);
+	if (!before) {
+		kubectl_fail(k, "no revision before the newest of " STR_FMT, STR_ARG(kubectl_name(k)));
+		return NULL;
+	}
+	if (is_recorded(k, all, &is_newest)) {
+		return NULL;
+	}
+	*ret_is_behind = !is_newest;
+	if (!is_newest) {
+		long long newest = (long long)revisions_today(k, all)->number;
+		kubectl_fail(k,
+			STR_FMT " has been changed since revision %lld was recorded; --to-revision=%lld takes that back",
+			STR_ARG(kubectl_name(k)), newest, newest);
+	}
+	return is_newest ? before : NULL;
+}
+
+/* ---- going back to it ---- */
+
+static int check(struct kubectl *k, const struct put_back *p, const struct revision *r)
+{
+	struct str name = kubectl_name(k);
+	if (p->unclear->n) {
+		return kubectl_fail(k,
+			"revision %lld has lists of which parts were ignored, and whose items nothing tells apart: " STR_FMT,
+			(long long)r->number, STR_ARG(listed(k, p->unclear)));
+	}
+	if (undo_check_missing(k, p->missing, r)) {
+		return -1;
+	}
+	if (p->kept->n) {
+		kubectl_note(k, "values that were redacted stay as they are in " STR_FMT ": " STR_FMT, STR_ARG(name),
+			STR_ARG(listed(k, p->kept)));
+	}
+	return 0;
+}
+
+int undo_check_missing(struct kubectl *k, const struct json *missing, const struct revision *r)
+{
+	if (!missing->n) {
+		return 0;
+	}
+	if (!k->skips_redacted) {
+		return kubectl_fail(k,
+			"revision %lld has values that were redacted, and they are nowhere else: " STR_FMT
+			"; --skip-redacted leaves them out",
+			(long long)r->number, STR_ARG(listed(k, missing)));
+	}
+	kubectl_note(k, "values that were redacted are left out: " STR_FMT, STR_ARG(listed(k, missing)));
+	return 0;
+}
+
+static bool is_secret(const struct kubectl *k)
+{
+	return k->type->resource.group.n == 0 && str_is(k->type->kind, "Secret");
+}
+
+static void write_diff(struct kubectl *k, const struct put_back *p, const struct revision *r, struct buf *out)
+{
+	struct str name = kubectl_name(k);
+	struct json *both[] = {p->shown, json_copy(&k->arena, p->recorded)};
+	struct str names[] = {arena_printf(&k->arena, STR_FMT " now", STR_ARG(name)),
+		arena_printf(&k->arena, STR_FMT " revision %lld (" STR_FMT ")", STR_ARG(name), (long long)r->number,
+			STR_ARG(r->name))};
+	struct buf texts[2];
+	if (is_secret(k)) {
+		put_back_mask_secret(&both[0], &both[1], &k->arena);
+	}
+	for (size_t i = 0; i < 2; i++) {
+		buf_init(&texts[i], TEXT_MAX);
+		yaml_from_json_visible(&texts[i], both[i]);
+	}
+	line_diff(out, buf_str(&texts[0]), buf_str(&texts[1]), names[0].p, names[1].p);
+	buf_done(&texts[0]);
+	buf_done(&texts[1]);
+}
+
+static struct json *replacing(struct kubectl *k, const char *path, struct str value)
+{
+	struct json *operation = json_object(&k->arena);
+	json_add_text(&k->arena, operation, STR("op"), STR("replace"));
+	json_add_text(&k->arena, operation, STR("path"), str_of(path));
+	json_add_text(&k->arena, operation, STR("value"), value);
+	return operation;
+}
+
+/* A merge patch cannot say what is null; a JSON patch can. Either is for this version of this object. */
+static struct json *patch_of(struct kubectl *k, const struct json *wanted, const char **ret_type)
+{
+	struct json *merge = diff_merge(k->object, wanted, &k->arena);
+	const struct json *meta = json_gets(k->object, "metadata");
+	*ret_type = merge ? PATCH_MERGE : PATCH_JSON;
+	if (merge) {
+		return undo_guarded(k, merge);
+	}
+	struct json *patch = json_copy(&k->arena, diff_json(k->object, wanted, &k->arena));
+	json_insert(&k->arena, patch, 0, replacing(k, "/metadata/uid", member_text(meta, "uid")));
+	json_insert(&k->arena, patch, 0, replacing(k, "/metadata/resourceVersion", member_text(meta, "resourceVersion")));
+	return patch;
+}
+
+static int send(struct kubectl *k, const struct revision *r, const char *type, const struct json *patch, bool *ret_has_changed)
+{
+	struct answer answer;
+	answer_init(&answer);
+	int error = undo_send(k, type, patch, &answer);
+	*ret_has_changed = error == REST_STATUS && answer_is(&answer, 409, "Conflict");
+	if (error) {
+		kubectl_refused(k, error, &answer);
+	} else {
+		undo_tell(k, r, &answer);
+	}
+	answer_done(&answer);
+	return error ? -1 : 0;
+}
+
+static int go_back(struct kubectl *k, const struct put_back *p, const struct revision *r, bool *ret_has_changed)
+{
+	_cleanup_(buf_done) struct buf lines;
+	const char *type;
+	buf_init(&lines, OUTPUT_MAX);
+	if (json_equal(p->object, k->object)) {
+		undo_tell_as_it_is(k, r);
+		return 0;
+	}
+	if (undo_shows(k)) {
+		write_diff(k, p, r, &lines);
+	}
+	if (!undo_ask(k, &lines, r)) {
+		return 0;
+	}
+	struct json *patch = patch_of(k, p->object, &type);
+	if (undo_is_dry(k, "client")) {
+		undo_tell_only(k, r, patch);
+		return 0;
+	}
+	return send(k, r, type, patch, ret_has_changed);
+}
+
+static int undo_once(
+	struct kubectl *k, const struct revisions *all, struct str *uid, bool *ret_has_changed, bool *ret_is_behind)
+{
+	struct put_back p;
+	struct revision *r = choose(k, all, ret_is_behind);
+	if (!r || revision_load(k, all, r) || undo_check_state(k, r) || get_live(k, r) || undo_check_uid(k, uid)) {
+		return -1;
+	}
+	const struct json *recorded = r->data;
+	if (undo_drop_lost_owners(k, &recorded, k->object) || compare(k, all, recorded, &p) || check(k, &p, r)) {
+		return -1;
+	}
+	return go_back(k, &p, r, ret_has_changed);
+}
+
+/* Behind: the Recorder may be about to record what was changed. */
+int undo_recorded(struct kubectl *k, const struct revisions *all, struct undo_progress *progress)
+{
+	bool is_behind = false;
+	int r = undo_once(k, all, &progress->uid, &progress->has_changed, &is_behind);
+	if (r && is_behind && progress->n_behind++ < RECORDER_TRIES) {
+		client_sleep(k->client, RECORDER_PAUSE_MS);
+		progress->has_changed = true;
+	}
+	return r;
+}

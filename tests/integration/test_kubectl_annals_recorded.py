@@ -1,0 +1,322 @@
+"""kubectl annals and what a Recorder has recorded: any kind's revisions; undo puts back exactly what was recorded, restore makes what was deleted."""
+
+import json
+import os
+import pty
+import subprocess
+
+import pytest
+import yaml
+
+import processes
+from gate import Gate
+from recorded import V1, Recorded, redacted, state_of
+
+
+@pytest.fixture
+def plugin(annals, namespace):
+    def run(command, *arguments, status=0, **env):
+        done = processes.run([processes.BIN, "kubectl", command, *arguments, "-n", namespace], env={**annals.kubectl_env(), **env})
+        assert done.returncode == status, done
+        return done
+
+    return run
+
+
+@pytest.fixture
+def settings(annals, namespace):
+    """Red, green, blue."""
+    it = Recorded(annals, namespace, "ConfigMap", "settings", managers=["kubectl"])
+    it.make(data={"color": "red", "size": "1"}, metadata={"labels": {"app": "x"}})
+    it.patch({"data": {"color": "green"}}, paths=["/data/color"])
+    it.patch({"data": {"color": "blue", "size": None}}, paths=["/data/color", "/data/size"], cause="a colder one")
+    return it
+
+
+def rows(text, n=5):
+    return [line.split(None, n) for line in text.splitlines()]
+
+
+# ---- looking ----
+
+
+def test_history__is_that_of_the_recorder(plugin, settings):
+    table = rows(plugin("history", "cm/settings").stdout)
+    assert table[0] == ["REVISION", "NAME", "AGE", "CURRENT", "BY", "CHANGE"]
+    assert [[row[0], row[3], row[4], row[5]] for row in table[1:]] == [
+        ["1", "no", "kubectl", "Created"], ["2", "no", "kubectl", "Changed /data/color"], ["3", "yes", "kubectl", "Changed /data/color, /data/size"]]
+    wide = plugin("history", "cm/settings", "-o", "wide").stdout.splitlines()
+    assert wide[0].endswith("CHANGE-CAUSE") and wide[3].endswith("a colder one")
+    items = json.loads(plugin("history", "cm/settings", "-o", "json").stdout)["items"]
+    assert [item["data"]["data"]["color"] for item in items] == ["red", "green", "blue"]
+    settings.delete()
+    assert [row[3] for row in rows(plugin("history", "cm/settings").stdout)[1:]] == ["no", "no", "deleted"]
+
+
+def test_history__of_the_objects_own_where_asked_for(plugin, settings, annals, namespace):
+    own = settings.get()
+    made = annals.post(f"{V1}/namespaces/{namespace}/controllerrevisions", {
+        "metadata": {"name": "own-1", "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "settings", "uid": own["metadata"]["uid"],
+                                                           "controller": True}]}, "revision": 1, "data": {"data": {"color": "black"}}})
+    assert made.status == 201, made
+    assert plugin("history", "cm/settings", "--own", "-o", "name").stdout == "controllerrevision.annals.dev/own-1\n"
+    assert yaml.safe_load(plugin("show", "cm/settings", "--own").stdout) == {"data": {"color": "black"}}
+    assert plugin("undo", "cm/settings", "--own", "--to-revision=1").returncode == 0
+    assert settings.get()["data"]["color"] == "black"
+
+
+def test_show__is_the_recorded_state(plugin, settings):
+    assert yaml.safe_load(plugin("show", "cm/settings").stdout) == state_of(settings.get())
+    first = json.loads(plugin("show", "cm/settings", "--revision=1", "-o", "json").stdout)
+    assert first["data"] == {"color": "red", "size": "1"} and "uid" not in first["metadata"]
+
+
+def test_diff__of_any_two(plugin, settings):
+    assert "-  color: green\n-  size: \"1\"\n+  color: blue\n" in plugin("diff", "cm/settings").stdout
+    patch = json.loads(plugin("diff", "cm/settings", "--revision=3", "--to=1", "-o", "patch").stdout)
+    assert patch == {"data": {"color": "red", "size": "1"}}
+
+
+def test_revisions__are_found_by_the_numbers_they_had(plugin, settings):
+    """What comes again is numbered anew; log still tells the old number."""
+    settings.patch({"data": {"color": "green", "size": "1"}})
+    assert [row[0] for row in rows(plugin("history", "cm/settings").stdout)[1:]] == ["1", "3", "4"]
+    assert plugin("show", "cm/settings", "--revision=2").stdout == plugin("show", "cm/settings", "--revision=4").stdout
+    assert "unable to find revision 7" in plugin("show", "cm/settings", "--revision=7", status=1).stderr
+
+
+# ---- undo ----
+
+
+def test_undo__goes_back_to_what_was_before(plugin, settings):
+    dry = plugin("undo", "cm/settings", "--dry-run=server")
+    assert dry.stdout == "configmap/settings rolled back to revision 2 (server dry run)\n"
+    assert "--- configmap/settings now\n+++ configmap/settings revision 2 (" in dry.stderr and "-  color: blue\n+  color: green\n+  size: \"1\"" in dry.stderr
+    assert settings.get()["data"] == {"color": "blue"}
+    done = plugin("undo", "cm/settings")
+    assert done.stdout == "configmap/settings rolled back to revision 2\n" and not done.stderr
+    assert settings.get()["data"] == {"color": "green", "size": "1"}
+    settings.take()
+    assert plugin("undo", "cm/settings").stdout == "configmap/settings rolled back to revision 3\n", "and again takes that back"
+    assert settings.get()["data"] == {"color": "blue"}
+
+
+def test_undo__puts_back_the_recorded_parts_alone(plugin, settings):
+    """Members that came go; what is no state stays."""
+    settings.alter({"metadata": {"annotations": {"kubernetes.io/change-cause": "why", "new": "1"}, "labels": {"app": "y", "more": "z"},
+                                 "finalizers": ["example.org/keep"]}, "binaryData": {"b": "aGk="}, "immutable": False})
+    settings.take()
+    assert plugin("undo", "cm/settings", "--to-revision=1", "-o", "name").stdout == "configmap/settings\n"
+    now = settings.get()
+    assert state_of(now) == yaml.safe_load(plugin("show", "cm/settings", "--revision=1").stdout)
+    assert now["metadata"]["annotations"] == {"kubernetes.io/change-cause": "why"} and now["metadata"]["finalizers"] == ["example.org/keep"]
+    assert "skipped rollback (it already is as revision 1 says)" in plugin("undo", "cm/settings", "--to-revision=1").stdout
+    settings.alter({"metadata": {"finalizers": None}})
+
+
+def test_undo__as_a_client_says_what_it_would_send(plugin, settings):
+    patch = json.loads(plugin("undo", "cm/settings", "--dry-run=client", "-o", "json").stdout)
+    meta = settings.get()["metadata"]
+    assert patch == {"data": {"color": "green", "size": "1"}, "metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}}
+
+
+def test_undo__leaves_what_is_ignored(plugin, annals, namespace):
+    web = Recorded(annals, namespace, "Service", "web", ignore=["/metadata/annotations/a", "/spec/ports/*/targetPort", "/spec/sessionAffinity"])
+
+    def take(type="Changed"):
+        state = state_of(web.get())
+        for port in state["spec"]["ports"]:
+            port.pop("targetPort")
+        del state["spec"]["sessionAffinity"]
+        state["metadata"].pop("annotations", None)
+        web.take(type, state=state)
+
+    made = annals.post(web.collection, {"metadata": {"name": "web"}, "spec": {"selector": {"a": "b"}, "ports": [
+        {"name": "a", "port": 1, "targetPort": 11}, {"name": "b", "port": 2, "targetPort": 22}]}})
+    assert made.status == 201, made
+    take("Created")
+    web.alter({"metadata": {"annotations": {"a": "1"}}, "spec": {"sessionAffinity": "ClientIP", "ports": [
+        {"name": "b", "port": 3, "targetPort": 33}, {"name": "c", "port": 4, "targetPort": 44}]}})
+    take()
+    assert plugin("undo", "service/web").returncode == 0
+    now = web.get()
+    assert [(port["name"], port["port"], port["targetPort"]) for port in now["spec"]["ports"]] == [("a", 1, 1), ("b", 2, 33)]
+    assert now["spec"]["sessionAffinity"] == "ClientIP" and now["metadata"]["annotations"] == {"a": "1"}
+
+
+def test_undo__leaves_what_was_redacted(plugin, annals, namespace):
+    it = Recorded(annals, namespace, "Secret", "s")
+    values = {"user": "dXNlcg==", "password": "b25l"}
+
+    def take(type="Changed"):
+        state = state_of(it.get())
+        state["data"] = {name: redacted(value) for name, value in state["data"].items()}
+        it.take(type, state=state)
+
+    assert annals.post(it.collection, {"metadata": {"name": "s", "labels": {"a": "1"}}, "data": values}).status == 201
+    take("Created")
+    it.alter({"metadata": {"labels": {"a": "2"}}, "data": {"password": "dHdv", "more": "eA=="}})
+    take()
+    done = plugin("undo", "secret/s", "--dry-run=server")
+    assert "/data/password" in done.stderr and "stay as they are" in done.stderr and "eA==" not in done.stderr and "dHdv" not in done.stderr
+    assert '-  more: "*** (before)"' in done.stderr.replace("'", '"') and "password: '***'" in done.stderr.replace('"', "'"), done.stderr
+    assert plugin("undo", "secret/s").returncode == 0
+    now = it.get()
+    assert now["data"] == {"user": "dXNlcg==", "password": "dHdv"} and now["metadata"]["labels"] == {"a": "1"}
+    take()
+    it.alter({"data": {"password": None}})
+    take()
+    refused = plugin("undo", "secret/s", status=1).stderr
+    assert "redacted" in refused and "/data/password" in refused and "--skip-redacted" in refused
+    assert it.get()["data"] == {"user": "dXNlcg=="}
+    it.alter({"metadata": {"labels": {"a": "3"}}})
+    take()
+    assert plugin("undo", "secret/s", "--to-revision=1", "--skip-redacted").returncode == 0
+    assert it.get()["data"] == {"user": "dXNlcg=="} and it.get()["metadata"]["labels"] == {"a": "1"}
+
+
+def test_undo__refuses_a_digest(plugin, settings):
+    state = state_of(settings.get())
+    del state["data"]
+    settings.alter({"data": {"size": "2"}})
+    settings.take(state={**state, "annals.dev/omitted": {"digest": "d", "bytes": 300000}})
+    settings.patch({"data": {"size": "3"}})
+    assert "only a digest: with 300000 bytes" in plugin("undo", "cm/settings", status=1).stderr
+    assert settings.get()["data"]["size"] == "3"
+
+
+def test_undo__of_what_was_not_recorded(plugin, settings):
+    """What was changed behind the recorder's back would be lost by going to the state before its last one."""
+    settings.alter({"data": {"color": "white"}})
+    done = plugin("undo", "cm/settings", status=1)
+    assert "has been changed since revision 3 was recorded; --to-revision=3 takes that back" in done.stderr
+    assert plugin("undo", "cm/settings", "--to-revision=3").returncode == 0
+    assert settings.get()["data"] == {"color": "blue"}
+
+
+def test_undo__loses_nothing_that_is_written_meanwhile(folder, serve, etcd, certificates):
+    server = serve(etcd().endpoint)
+    processes.retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+    it = Recorded(server, "default", "ConfigMap", "a")
+    it.make(data={"x": "1"})
+    it.patch({"data": {"x": "2"}})
+    gate = Gate(server.client, certificates)
+    try:
+        held = gate.hold("PATCH", "/configmaps/a")
+        config = processes.write_kubeconfig(folder / "kubeconfig", gate.url, certificates)
+        undo = processes.Process([processes.BIN, "kubectl", "undo", "cm/a", "--kubeconfig", config])
+        held.await_arrival()
+        it.patch({"data": {"y": "new"}})
+        held.release()
+        assert undo.wait() == 0, undo.stderr.text
+        assert "rolled back to revision 2" in undo.stdout.text and it.get()["data"] == {"x": "2"}, "the last change is another one now"
+        it.take()
+        it.alter({"data": {"x": "3"}})
+        held = gate.hold("GET", "/configmaps/a")
+        undo = processes.Process([processes.BIN, "kubectl", "undo", "cm/a", "--kubeconfig", config])
+        held.await_arrival()
+        it.take()
+        held.release()
+        assert undo.wait() == 0, undo.stderr.text
+        assert it.get()["data"] == {"x": "2"}, "the change was being recorded"
+    finally:
+        gate.close()
+
+
+def test_undo__leaves_out_owners_that_are_gone(plugin, settings, annals, namespace):
+    owner = annals.post(settings.collection, {"metadata": {"name": "owner"}}).json
+
+    def reference(name, uid):
+        return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
+
+    there, another, gone = reference("owner", owner["metadata"]["uid"]), reference("owner", "u-before"), reference("none", "u-gone")
+    state = state_of(settings.get())
+    settings.take(state={**state, "metadata": {**state["metadata"], "ownerReferences": [there, another, gone]}})
+    settings.alter({"data": {"size": "9"}})
+    settings.take()
+    done = plugin("undo", "cm/settings")
+    assert "its owner ConfigMap none (uid u-gone) is gone" in done.stderr and "(uid u-before) is gone" in done.stderr
+    assert settings.get()["metadata"]["ownerReferences"] == [there] and settings.get()["data"] == {"color": "blue"}
+
+
+def test_undo__asks_on_a_terminal(settings, annals, namespace):
+    for answer, color in ((b"n\n", "blue"), (b"y\n", "green")):
+        ours, theirs = pty.openpty()
+        child = subprocess.Popen([processes.BIN, "kubectl", "undo", "cm/settings", "-n", namespace], stdin=theirs, stdout=theirs, stderr=theirs,
+                                 env={**annals.kubectl_env(), "TERM": "xterm"})
+        os.close(theirs)
+        os.write(ours, answer)
+        seen = b""
+        try:
+            while piece := os.read(ours, 65536):
+                seen += piece
+        except OSError:
+            pass  # its end
+        os.close(ours)
+        assert child.wait(timeout=processes.PATIENCE) == 0, seen
+        assert b"\x1b[31m-  color: blue" in seen and b"Go on? [y/N]" in seen
+        assert settings.get()["data"]["color"] == color
+
+
+# ---- restore ----
+
+
+def test_restore__makes_a_deleted_object_again(plugin, settings):
+    exists = plugin("restore", "cm/settings", status=1).stderr
+    assert "configmap/settings exists; kubectl annals undo" in exists
+    before = state_of(settings.get())
+    settings.delete()
+    gone = plugin("undo", "cm/settings", status=1).stderr
+    assert "does not exist; kubectl annals restore configmap/settings" in gone
+    assert plugin("restore", "cm/settings", "--dry-run=server").stdout == "configmap/settings restored from revision 3 (server dry run)\n"
+    shown = yaml.safe_load(plugin("restore", "cm/settings", "--dry-run=client", "--revision=1", "-o", "yaml").stdout)
+    assert shown["data"] == {"color": "red", "size": "1"} and settings.server.get(settings.path).status == 404
+    assert plugin("restore", "cm/settings").stdout == "configmap/settings restored from revision 3\n"
+    assert state_of(settings.get()) == before
+    settings.take("Created")
+    settings.delete()
+    assert plugin("restore", "cm/settings", "--revision=1", "-o", "name").stdout == "configmap/settings\n"
+    assert settings.get()["data"] == {"color": "red", "size": "1"}
+
+
+def test_restore__leaves_out_owners_that_are_gone(plugin, settings, namespace, annals):
+    owner = annals.post(settings.collection, {"metadata": {"name": "owner"}}).json
+    there = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    state = state_of(settings.get())
+    settings.take(state={**state, "metadata": {**state["metadata"], "ownerReferences": [{**there, "uid": "u-before", "controller": True}, there]}})
+    settings.delete()
+    done = plugin("restore", "cm/settings")
+    assert done.stderr == "its owner ConfigMap owner (uid u-before) is gone, and is left out\n"
+    assert settings.get()["metadata"]["ownerReferences"] == [there]
+
+
+def test_restore__does_not_make_up_what_was_redacted(plugin, settings):
+    state = state_of(settings.get())
+    settings.take(state={**state, "data": {"color": redacted("blue"), "plain": "x"}})
+    settings.delete()
+    refused = plugin("restore", "cm/settings", status=1).stderr
+    assert "redacted" in refused and "/data/color" in refused and "/data/plain" not in refused
+    assert settings.server.get(settings.path).status == 404
+    done = plugin("restore", "cm/settings", "--skip-redacted")
+    assert "left out: /data/color" in done.stderr and settings.get()["data"] == {"plain": "x"}
+
+
+def test_restore__needs_a_record(plugin, annals, namespace):
+    assert "nothing was recorded of configmap/none" in plugin("restore", "cm/none", status=1).stderr
+    made = annals.post(f"/api/v1/namespaces/{namespace}/configmaps", {"metadata": {"name": "plain"}})
+    assert made.status == 201
+    assert "nothing was recorded of configmap/plain" in plugin("restore", "cm/plain", status=1).stderr
+
+
+def test_cluster_scoped_objects__have_histories_too(plugin, annals, namespace):
+    node = Recorded(annals, namespace, "Node", f"node-{namespace}", is_namespaced=False)
+    try:
+        node.make(metadata={"labels": {"a": "1"}})
+        node.patch({"metadata": {"labels": {"a": "2"}}})
+        assert plugin("undo", f"node/{node.name}").stdout == f"node/{node.name} rolled back to revision 1\n"
+        assert node.get()["metadata"]["labels"]["a"] == "1"
+        node.take()
+        node.delete()
+        assert plugin("restore", f"node/{node.name}").returncode == 0 and node.get()["metadata"]["labels"]["a"] == "1"
+    finally:
+        annals.delete(node.path)
