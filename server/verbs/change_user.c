@@ -34,6 +34,11 @@ void change_user_find(struct request *q, struct change_user *u, struct str diges
 	struct str notes = key_user_notes(q->a, q->server->options.prefix);
 	struct str first = arena_printf(q->a, STR_FMT STR_FMT ".", STR_ARG(notes), STR_ARG(digest));
 
+	if (digest.n != DIGEST_SIZE - 1) { /* none of ours: nobody has noted it */
+		u->name = STR("");
+		u->next(q, u);
+		return;
+	}
 	u->state = q->state;
 	u->found = (struct user_found){0};
 	user_notes_find(q->server->user_notes, digest, clock_mono_ms(), http_arena(q->x), &u->found);
@@ -45,8 +50,10 @@ void change_user_find(struct request *q, struct change_user *u, struct str diges
 
 void change_user_find_deletion(struct request *q, struct change_user *u, struct str uid)
 {
-	char digest[DIGEST_SIZE];
+	char digest[DIGEST_SIZE] = "";
 
-	user_notes_deletion(digest, uid, q->a);
+	if (uid.n > 0) {
+		user_notes_deletion(digest, uid, q->a);
+	}
 	change_user_find(q, u, arena_dup(q->a, str_of(digest)));
 }

@@ -10,6 +10,8 @@
 #include "api/rules/change.h"
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
+#include "server/request/wait.h"
+#include "server/verbs/change_user.h"
 #include "server/verbs/snapshot_change.h"
 #include "server/verbs/snapshot_history.h"
 #include "server/write/write_history.h"
@@ -23,6 +25,7 @@ enum {
 	DIGEST_LENGTH_MIN = 10, /* of a name: with less there would be collisions every day */
 	/* Guards and steps of one transaction are at most 128: three steps for each that is trimmed, and some for the revision itself. */
 	TRIM_MAX = 40,
+	WAIT_FOR_HISTORY_MS = 2000, /* until the cache has the version of it that a client has seen */
 };
 
 struct snapshot {
@@ -37,7 +40,7 @@ struct snapshot {
 	struct json *data, *labels;
 	const struct json *change; /* NULL: there is none, and no History tells of the state */
 	struct object *telling;    /* the History, as it is */
-	struct str user;           /* who made the change, where that is certain; or empty */
+	struct change_user user;   /* who made the change */
 	struct owner_reference owner;
 	struct str digest, prefix;
 	size_t limit;
@@ -260,7 +263,7 @@ static struct object *told_history(struct request *q, const struct snapshot *s)
 	};
 	struct object *o = object_copy(s->telling, q->a);
 	struct json *status =
-		snapshot_change_status(s->histories.kind, json_gets(o->fields, "status"), s->change, &held, s->user, q->a);
+		snapshot_change_status(s->histories.kind, json_gets(o->fields, "status"), s->change, &held, s->user.name, q->a);
 
 	if (!status) {
 		status_internal(&q->st, "the status of the stored object " STR_FMT " cannot be read", STR_ARG(s->owner.name));
@@ -512,6 +515,54 @@ static void snapshot_start(struct request *q, struct snapshot *s)
 	write_run(q, &s->write);
 }
 
+/* ---- who made the change ---- */
+
+static void user_found(struct request *q, struct change_user *u)
+{
+	snapshot_start(q, container_of(u, struct snapshot, user));
+}
+
+static int64_t history_version(const struct snapshot *s)
+{
+	int64_t version = 0;
+
+	str_to_int64(member_text(s->change, "historyResourceVersion"), &version);
+	return version;
+}
+
+/* Which object was deleted says the History, in the version that the change was decided on: an older one may mean one that was
+ * deleted before. */
+static void find_who_deleted(struct request *q)
+{
+	struct snapshot *s = container_of((struct write *)q->state, struct snapshot, write);
+	_cleanup_(cached_unrefp) struct cached *history =
+		cache_get(q->server->options.cache, s->histories.kind, request_ns(q), s->owner.name);
+	struct str uid = STR("");
+	struct object *o;
+
+	if (history && history->revision == history_version(s) && cached_object(&o, history, q->a) == 0) {
+		uid = arena_dup(q->a, member_text(json_gets(o->fields, "status"), "uid"));
+	}
+	change_user_find_deletion(q, &s->user, uid);
+}
+
+static void snapshot_find_user(struct request *q, struct snapshot *s)
+{
+	struct str digest = member_text(s->change, "writeDigest");
+
+	s->user.next = user_found;
+	if (is_deletion(s) && request_is_cache_ready(q)) {
+		q->state = &s->write;
+		request_wait_revision(q, history_version(s), WAIT_FOR_HISTORY_MS, find_who_deleted);
+	} else if (is_deletion(s)) {
+		return; /* answered */
+	} else if (digest.n > 0) {
+		change_user_find(q, &s->user, digest);
+	} else {
+		snapshot_start(q, s);
+	}
+}
+
 /* At the same door as snapshots. */
 static struct snapshot_kind find_kind(struct request *q, const char *resource)
 {
@@ -543,5 +594,5 @@ void snapshot_answer(struct request *q, struct object *sent, struct str manager)
 	arena_init(&s->scratch, (size_t)64 << 20);
 	request_on_cleanup(q, snapshot_cleanup, s);
 	snapshot_read(q, s);
-	snapshot_start(q, s);
+	snapshot_find_user(q, s);
 }

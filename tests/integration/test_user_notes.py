@@ -2,6 +2,7 @@
 
 import base64
 import concurrent.futures
+import itertools
 import json
 import signal
 import time
@@ -14,6 +15,7 @@ from metrics import Metrics
 NOTES = "/annals/user-notes/"
 RECORDER = {"apiVersion": "annals.dev/v1", "kind": "Recorder", "metadata": {"name": "all"},
             "spec": {"resources": [{"groups": ["*"], "resources": ["*"]}]}}
+HISTORIES = "/apis/annals.dev/v1/namespaces/default/histories"
 HOOK = "/apis/annals.dev/v1/recorders/all/admission"
 
 
@@ -174,3 +176,172 @@ def test_what_webhooks_are_asked_is_discovered(server):
     resources = {one["name"]: one for one in server.get("/apis/annals.dev/v1").json["resources"]}
     assert resources["recorders/admission"] == {"name": "recorders/admission", "singularName": "", "namespaced": False, "group": "admission.k8s.io",
                                                 "version": "v1", "kind": "AdmissionReview", "verbs": ["create"]}
+
+
+# ---- who made a change ----
+
+
+@pytest.fixture
+def digest(server):
+    """The digest of a state, as the server has it: that of a revision with the state as data."""
+    def of(state):
+        path = "/apis/annals.dev/v1/namespaces/default/controllerrevisions"
+        body = {"apiVersion": "annals.dev/v1", "kind": "ControllerRevision", "metadata": {"generateName": "digest-"}, "revision": 1, "data": state}
+        return server.post(path, body).json["metadata"]["annotations"]["annals.dev/digest"]
+
+    return of
+
+
+class Told:
+    """A History of a ConfigMap, and a recorder that has seen it change."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self, server, uid="1"):
+        self.name, self.uid, self.version = f"configmap.one-{next(self.numbers)}", uid, None
+        made = server.post(HISTORIES, {"metadata": {"name": self.name}, "spec": {"subject": {
+            "group": "", "kind": "ConfigMap", "namespace": "default", "name": self.name}}})
+        assert made.status == 201, made
+        self.owner = {"apiVersion": "annals.dev/v1", "kind": "History", "name": self.name, "uid": made.json["metadata"]["uid"], "controller": True}
+        self.version = made.json["metadata"]["resourceVersion"]
+
+    def change(self, server, type, data=None, digest=None, **more):
+        """The user that the History names; None: nobody."""
+        said = {"type": type, "time": "2026-01-02T03:04:05Z", "historyResourceVersion": self.version, **more}
+        said |= {} if type == "Deleted" else {"uid": self.uid, "apiVersion": "v1", **({"writeDigest": digest} if digest else {})}
+        answer = server.post("/apis/annals.dev/v1/namespaces/default/snapshots",
+                             {"spec": {"owner": self.owner, "change": said, **({"data": data} if data else {})}})
+        assert answer.status == 201, answer
+        self.version = answer.json["status"]["history"]["resourceVersion"]
+        return server.get(f"{HISTORIES}/{self.name}").json["status"]["changes"][-1].get("user")
+
+
+def state(data):
+    """Of config(data)."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "one", "namespace": "default"}, "data": data}
+
+
+def test_change_has_the_user_who_asked_for_it(server, digest):
+    """The server says who: of that very state, and not what a client says."""
+    ask(server, review("alice", config({"a": "1"})))
+    ask(server, review("bob", config({"a": "2"}), old=config({"a": "1"})))
+    ask(server, review("carol", old=config({"a": "2"})))
+    told = Told(server)
+    assert told.change(server, "Created", {"a": "1"}, digest(state({"a": "1"}))) == "alice"
+    assert told.change(server, "Changed", {"a": "2"}, digest(state({"a": "2"}))) == "bob"
+    assert told.change(server, "Changed", {"a": "3"}, digest(state({"a": "3"})), user="mallory") is None
+    assert told.change(server, "Changed", {"a": "1"}) is None
+    assert told.change(server, "Changed", {"a": "2"}, "of no form") is None
+    assert told.change(server, "Deleted") == "carol"
+    assert noted(server, "found_total") == 3
+
+
+def test_two_users_of_one_state_are_not_told_apart(server, digest):
+    for user in ("alice", "bob"):
+        ask(server, review(user, config({"a": "1"})))
+        ask(server, review(user, old=config({"a": "1"})))
+    told = Told(server)
+    assert told.change(server, "Created", {"a": "1"}, digest(state({"a": "1"}))) is None
+    assert told.change(server, "Deleted") is None
+
+
+def test_deletion_of_another_object_of_that_name_has_another_user(server, digest):
+    ask(server, review("alice", old=config({"a": "1"}, uid="first")))
+    told = Told(server, uid="second")
+    assert told.change(server, "Created", {"a": "1"}) is None
+    assert told.change(server, "Deleted") is None
+
+
+def test_each_replica_finds_what_any_has_noted(server, serve, store, digest):
+    other = serve(store.endpoint)
+    ask_for_all(server, review("alice", config({"a": "1"})))
+    assert Told(other).change(other, "Created", {"a": "1"}, digest(state({"a": "1"}))) == "alice"
+    ask_for_all(other, review("bob", config({"a": "1"})))
+    told = Told(server)
+    assert told.change(server, "Created", {"a": "1"}, digest(state({"a": "1"}))) is None
+    ask_for_all(server, review("carol", old=config({"a": "1"})))
+    assert told.change(other, "Deleted") == "carol"
+
+
+def test_notes_outlive_their_server(server, serve, store, digest):
+    ask_for_all(server, review("alice", config({"a": "1"})))
+    wanted = digest(state({"a": "1"}))
+    server.stop()
+    other = serve(store.endpoint)
+    assert Told(other).change(other, "Created", {"a": "1"}, wanted) == "alice"
+
+
+def test_note_that_has_expired_names_nobody(server, serve, store, digest):
+    """Its lease is over: etcd has removed it, and another replica never heard of it."""
+    ask_for_all(server, review("alice", config({"a": "1"})))
+    key, = notes(store)
+    lease = json.loads(store.ctl("get", key, "-w", "json"))["kvs"][0]["lease"]
+    store.ctl("lease", "revoke", f"{lease:x}")
+    other = serve(store.endpoint)
+    assert Told(other).change(other, "Created", {"a": "1"}, digest(state({"a": "1"}))) is None
+
+
+# ---- standalone: the server sees who writes ----
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+
+
+def served_state(server, name):
+    """What a recorder makes of the object."""
+    shown = server.get(f"{CONFIGMAPS}/{name}").json
+    metadata = {key: value for key, value in shown["metadata"].items() if key in ("name", "namespace", "labels", "annotations", "ownerReferences")}
+    return {**shown, "metadata": metadata}
+
+
+def test_server_notes_who_writes(server, certificates, digest, folder, serve, store):
+    policy = folder / "policy"
+    policy.write_text("".join(json.dumps({"apiVersion": "abac.authorization.kubernetes.io/v1beta1", "kind": "Policy", "spec": {
+        "user": user, "namespace": "*", "resource": "*", "apiGroup": "*"}}) + "\n" for user in ("alice", "bob")))
+    own = serve(store.endpoint, f"--authorization-policy-file={policy}")
+    processes.retry_until(lambda: own.get("/apis/annals.dev/v1/recorders?resourceVersion=0").json["items"], "the Recorder is known")
+    alice, bob = (processes.Client(own.url, certificates.ca, *certificates.client(user)) for user in ("alice", "bob"))
+
+    made = alice.post(CONFIGMAPS, {"metadata": {"name": "one"}, "data": {"a": "1"}})
+    assert made.status == 201, made
+    told = Told(own, uid=made.json["metadata"]["uid"])
+    assert told.change(own, "Created", {"a": "1"}, digest(served_state(own, "one"))) == "alice"
+    assert bob.patch(f"{CONFIGMAPS}/one", {"data": {"a": "2"}}).status == 200
+    assert alice.patch(f"{CONFIGMAPS}/one", {"metadata": {"annotations": {"kubernetes.io/change-cause": "why"}}}).status == 200
+    state_now = {**served_state(own, "one")}
+    state_now["metadata"].pop("annotations")
+    assert told.change(own, "Changed", {"a": "2"}, digest(state_now)) == "bob"
+    assert alice.delete(f"{CONFIGMAPS}/one?dryRun=All").status == 200
+    assert bob.delete(f"{CONFIGMAPS}/one").status == 200
+    assert told.change(own, "Deleted") == "bob"
+
+
+def test_write_that_was_refused_is_no_note(server, certificates):
+    before = noted(server)
+    assert server.post(CONFIGMAPS, {"metadata": {"name": "Not A Name"}}).status == 422
+    assert server.post(f"{CONFIGMAPS}?dryRun=All", {"metadata": {"name": "dry"}}).status == 201
+    assert server.post("/apis/annals.dev/v1/namespaces/default/providers", {"metadata": {"name": "p"}, "spec": {"data": {}}}).status == 201
+    assert noted(server) == before
+    assert server.post(CONFIGMAPS, {"metadata": {"name": "one"}}).status == 201
+    assert noted(server) == before + 1
+
+
+def test_whoever_takes_the_last_finalizer_off_has_not_deleted_it(server, certificates, digest, serve, store, folder):
+    made = server.post(CONFIGMAPS, {"metadata": {"name": "held", "finalizers": ["example.com/hold"]}, "data": {"a": "1"}})
+    told = Told(server, uid=made.json["metadata"]["uid"])
+    assert told.change(server, "Created", {"a": "1"}, digest(served_state(server, "held"))) == "admin"
+    assert server.delete(f"{CONFIGMAPS}/held").status == 200
+    before = noted(server)
+    assert server.patch(f"{CONFIGMAPS}/held", {"metadata": {"finalizers": None}}).status == 200
+    assert noted(server) == before
+    assert told.change(server, "Deleted") == "admin"
+
+
+def test_without_a_recorder_of_the_kind_nothing_is_noted(serve, store):
+    own = serve(store.endpoint)
+    only = {**RECORDER, "spec": {"resources": [{"groups": [""], "resources": ["services"]}, {"groups": ["apps"], "resources": ["*"]}]}}
+    assert own.post("/apis/annals.dev/v1/recorders", only).status == 201
+    processes.retry_until(lambda: own.get("/apis/annals.dev/v1/recorders?resourceVersion=0").json["items"], "the Recorder is known")
+    assert own.post(CONFIGMAPS, {"metadata": {"name": "one"}}).status == 201
+    assert noted(own) == 0
+    assert own.post("/api/v1/namespaces/default/services", {"metadata": {"name": "one"}, "spec": {"ports": [{"port": 80}]}}).status == 201
+    assert noted(own) == 1
