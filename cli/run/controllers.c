@@ -34,7 +34,7 @@ static int check_flags(void *flags, struct buf *err)
 {
 	struct controllers_flags *f = flags;
 
-	if (!f->kubeconfig) {
+	if (!f->kubeconfig && !client_config_is_in_pod()) {
 		return refuse(err, "give --kubeconfig: where the API server is, and who we are there");
 	}
 	/* client-go's rules; with less a leader could not step down in time. */
@@ -57,7 +57,7 @@ static int parse_flags(const struct command *command, struct controllers_flags *
 {
 	struct option options[12 + CONTROL_FLAGS_MAX] = {
 		{"kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
-			"The API server's address and our credentials; its current context.", 0, 0},
+			"The API server's address and our credentials; its current context. Within a pod: as its service account by default.", 0, 0},
 		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
 			"MaxUnavailableStatefulSet=true|false (default false).", 0, 0},
 		{"leader-elect", OPTION_BOOL, &f->is_elected, NULL,
@@ -101,7 +101,8 @@ static int start_runner(const struct controllers_flags *f, const char *identity,
 		.renew_ms = f->renew_ms,
 		.retry_ms = f->retry_ms,
 	};
-	int r = client_config_load(&config, f->kubeconfig, NULL, err);
+	int r = f->kubeconfig ? client_config_load(&config, f->kubeconfig, NULL, err)
+			      : client_config_load_pod(&config, POD_FOLDER, err);
 	if (!r) {
 		r = runner_new(ret,
 			&(struct runner_options){

@@ -26,7 +26,8 @@ VALUES = {
     "cert-manager": ["certificates.source=cert-manager"],
     "small": ["certificates.source=cert-manager", "etcd.replicas=1", "replicas=1", "networkPolicy=false", "priorityClassName="],
     "own-etcd": ["certificates.ca=x", "etcd.bundled=false", "etcd.endpoints={https://a:2379,https://b:2379}", "etcd.clientSecretName=mine"],
-    "placed": ["certificates.ca=x", "nodeSelector.disk=fast", "tolerations[0].operator=Exists", "podAnnotations.a=b", "etcd.storageClassName=fast",
+    "recorder": ["certificates.ca=x", "recorder.enabled=true", "recorder.replicas=1", "networkPolicy=false"],
+    "placed": ["recorder.enabled=true", "certificates.ca=x", "nodeSelector.disk=fast", "tolerations[0].operator=Exists", "podAnnotations.a=b", "etcd.storageClassName=fast",
                "extraArgs={-v=4}", "extraVolumes[0].name=v", "extraVolumes[0].emptyDir.medium=Memory", "extraVolumeMounts[0].name=v",
                "extraVolumeMounts[0].mountPath=/v", "imagePullSecrets[0].name=p", "fullnameOverride=annals-a"],
 }
@@ -106,11 +107,11 @@ def test_chart_refuses_values_that_cannot_work(values, complaint):
 @pytest.mark.parametrize("source", ["kustomize", "helm"])
 def test_pods_are_restricted(cluster, source):
     """The namespace enforces the strictest of Pod Security's levels: kube-apiserver takes their pods."""
-    made = objects(kustomize("annals-certs-etcd") if source == "kustomize" else template("certificates.ca=x"))
-    for workload in (made["Deployment", "annals"], made["StatefulSet", "annals-etcd"]):
+    made = objects(kustomize("annals-certs-etcd-recorder") if source == "kustomize" else template("certificates.ca=x", "recorder.enabled=true"))
+    for workload in (made["Deployment", "annals"], made["Deployment", "annals-recorder"], made["StatefulSet", "annals-etcd"]):
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod", "namespace": NAMESPACE}, "spec": dict(workload["spec"]["template"]["spec"])}
         claims = workload["spec"].get("volumeClaimTemplates", [])
-        pod["spec"]["volumes"] = pod["spec"]["volumes"] + [{"name": claim["metadata"]["name"], "emptyDir": {}} for claim in claims]
+        pod["spec"]["volumes"] = pod["spec"].get("volumes", []) + [{"name": claim["metadata"]["name"], "emptyDir": {}} for claim in claims]
         assert_valid(cluster, yaml.safe_dump(pod))
 
 
@@ -128,13 +129,38 @@ def essence(made, servers):
     return made
 
 
-def test_chart_and_kustomize_say_the_same():
-    chart, base = objects(template("certificates.source=cert-manager")), objects(kustomize("cert-manager-etcd"))
+@pytest.mark.parametrize("overlay, values", [("cert-manager-etcd", []), ("cert-manager-etcd-recorder", ["recorder.enabled=true"])])
+def test_chart_and_kustomize_say_the_same(overlay, values):
+    chart, base = objects(template("certificates.source=cert-manager", *values)), objects(kustomize(overlay))
     config, = (one for (kind, _), one in base.items() if kind == "ConfigMap")
     base = {key: one for key, one in base.items() if key[0] not in ("Namespace", "ConfigMap")}
     assert set(base) == set(chart)
     for key, one in chart.items():
         assert essence(one, "") == essence(base[key], config["data"]["ETCD_SERVERS"]), key
+
+
+def test_what_is_recorded_may_be_read_and_its_users_are_known():
+    """The Recorder, the rights and the webhook name the same. kube-apiserver asks no webhook about webhook configurations."""
+    recorder, = objects((DEPLOY / "recorders" / "workloads.yaml").read_text()).values()
+    made = objects(kustomize("annals-certs-etcd-recorder"))
+    named = {(group, resource) for rule in recorder["spec"]["resources"] for group in rule["groups"] for resource in rule["resources"]}
+    role = made["ClusterRole", "annals-recorder-workloads"]
+    assert made["ClusterRole", "annals-recorder-reads"]["aggregationRule"]["clusterRoleSelectors"][0]["matchLabels"].items() <= role["metadata"]["labels"].items()
+    readable = {(group, resource) for rule in role["rules"] for group in rule["apiGroups"] for resource in rule["resources"]}
+    assert readable - named == {("", "namespaces")} and named <= readable
+    hook, = made["ValidatingWebhookConfiguration", "annals-recorder"]["webhooks"]
+    asked = {(group, resource) for rule in hook["rules"] for group in rule["apiGroups"] for resource in rule["resources"]}
+    assert named - asked == {("admissionregistration.k8s.io", f"{kind}webhookconfigurations") for kind in ("mutating", "validating")}
+    assert asked <= named and f"/recorders/{recorder['metadata']['name']}/admission" in hook["clientConfig"]["service"]["path"]
+
+
+def test_webhook_asks_about_the_versions_that_are_watched(cluster):
+    """The preferred ones: the state of another version is another state."""
+    preferred = {group["name"]: group["preferredVersion"]["version"] for group in cluster.kube.get("/apis").json["groups"]}
+    hook, = objects(kustomize("annals-certs-etcd-recorder"))["ValidatingWebhookConfiguration", "annals-recorder"]["webhooks"]
+    for rule in hook["rules"]:
+        group, = rule["apiGroups"]
+        assert rule["apiVersions"] == [preferred.get(group, "v1")], group
 
 
 def test_annals_certs_and_cert_manager_make_the_same_apiservices(folder):
@@ -237,7 +263,7 @@ def aggregated_roles(installed, cluster):
 
 @pytest.mark.parametrize("role, may_write", [("view", False), ("edit", True), ("admin", True)])
 def test_users_of_the_cluster_may_what_their_role_says(cluster, installed, aggregated_roles, role, may_write):
-    """Each resource that is served, by each verb that it has. What is no namespace's is for cluster-admin to change."""
+    """Each resource that is served, by each verb that it has. What is no namespace's is for cluster-admin to change, and so is history."""
     namespace, user = cluster.make_namespace(), f"{role}-of-annals"
     cluster.bind(user, ("ClusterRole", role), {"kind": "User", "name": user}, namespace=namespace)
     cluster.wait_available(ANNALS.kind)
@@ -253,7 +279,7 @@ def test_users_of_the_cluster_may_what_their_role_says(cluster, installed, aggre
     processes.retry_until(lambda: all(may(verb, resources[0]) for verb in expected), "kube-apiserver has heard of roles and binding")
     for resource in resources:
         for verb in resource["verbs"]:
-            may_change = may_write and resource["namespaced"]
+            may_change = may_write and resource["namespaced"] and not resource["name"].startswith("histories")
             assert may(verb, resource) == (may_change or verb in ("get", "list", "watch")), (resource["name"], verb)
 
 

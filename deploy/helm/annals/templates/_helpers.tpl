@@ -27,6 +27,11 @@ app.kubernetes.io/name: annals-etcd
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
+{{- define "annals.recorderSelector" -}}
+app.kubernetes.io/name: annals-recorder
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
 {{- define "annals.servingSecret" -}}
 {{- default (printf "%s-serving" (include "annals.fullname" .)) .Values.certificates.servingSecretName -}}
 {{- end -}}
