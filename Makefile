@@ -27,7 +27,7 @@ help:
 	@echo 'make clean          removes the build folders'
 
 build: $(BUILD)/build.ninja
-	ninja -C $(BUILD) annals kubectl-annals
+	ninja -C $(BUILD) annals kubectl-annals kubectl_complete-annals
 
 run:
 	tools/install-deps.sh build run

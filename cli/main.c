@@ -53,18 +53,22 @@ static bool is_help(const char *name)
 	return strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0;
 }
 
-/* kubectl finds plugins by their names: kubectl-annals is this program under another one. */
-static bool is_plugin(const char *path)
+/* kubectl finds plugins, and what completes their command lines, by their names: both are this program under another one. */
+static const struct command *find_plugin(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	return strcmp(slash ? slash + 1 : path, "kubectl-annals") == 0;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	if (strcmp(name, "kubectl-annals") == 0) {
+		return &command_kubectl;
+	}
+	return strcmp(name, "kubectl_complete-annals") == 0 ? &command_kubectl_complete : NULL;
 }
 
 int main(int argc, char **argv)
 {
 	mem_init();
-	if (argc > 0 && is_plugin(argv[0])) {
-		return command_kubectl.run(&command_kubectl, argc, argv);
+	const struct command *plugin = argc > 0 ? find_plugin(argv[0]) : NULL;
+	if (plugin) {
+		return plugin->run(plugin, argc, argv);
 	}
 	if (argc < 2) {
 		print_overview(stderr);

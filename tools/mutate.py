@@ -197,7 +197,7 @@ class Copy:
     def make(self, tests):
         targets = {build_target(t) for t in tests}
         if None in targets:
-            targets = (targets - {None}) | {"annals", "kubectl-annals"} | self.process_targets()
+            targets = (targets - {None}) | {"annals", "kubectl-annals", "kubectl_complete-annals"} | self.process_targets()
         jobs = os.environ.get("NINJA_JOBS", "2")
         return run(["ninja", "-C", str(self.build), "-j", jobs, *sorted(targets)], self.folder, BUILD_SECONDS)
 

@@ -30,7 +30,7 @@ struct command {
 };
 
 extern const struct command command_up, command_serve, command_controllers, command_certs, command_doctor, command_fsck,
-	command_kubectl, command_version;
+	command_kubectl, command_kubectl_complete, command_version;
 
 /* Reads flags; positional arguments are refused. Then check, unless it is NULL, says in err which of them do not go together. -1: go on; else what to
  * end with, everything having been said. */

@@ -1,0 +1,331 @@
+/* kubectl asks kubectl_complete-annals how a command line may go on: its arguments are the words behind
+ * "kubectl annals", the last one unfinished. The answer is a line for each possibility, perhaps with a
+ * tab and what it means, and at last ":" and a number, cobra's directive to the shell. */
+#include "api/model/members.h"
+#include "cli/common/command.h"
+#include "cli/kubectl/complete_plan.h"
+#include "cli/kubectl/kubectl.h"
+
+/* cobra's ShellCompDirective. */
+enum { DIRECTIVE_FILES = 0, DIRECTIVE_ERROR = 1, DIRECTIVE_NO_SPACE = 2, DIRECTIVE_NO_FILES = 4 };
+
+enum { NAMES_MAX = 1000 };
+
+struct completing {
+	struct kubectl k;
+	const struct kubectl_command *command;
+	struct option flags[KUBECTL_FLAGS_MAX]; /* the command's */
+	struct complete_plan plan;
+	int directive;
+};
+
+static void offer(struct completing *c, struct str text, struct str meaning)
+{
+	if (str_starts(text, c->plan.prefix)) {
+		buf_printf(&c->k.out, STR_FMT "%s" STR_FMT "\n", STR_ARG(text), meaning.n ? "\t" : "", STR_ARG(meaning));
+	}
+}
+
+static void offer_each(struct completing *c, const char *names)
+{
+	struct str rest = str_of(names), name;
+	while (rest.n > 0) {
+		str_cut(rest, ',', &name, &rest);
+		offer(c, name, STR(""));
+	}
+}
+
+static int offer_commands(struct completing *c)
+{
+	for (size_t i = 0; kubectl_commands[i]; i++) {
+		offer(c, str_of(kubectl_commands[i]->name), str_of(kubectl_commands[i]->summary));
+	}
+	return 0;
+}
+
+static int offer_flags(struct completing *c)
+{
+	for (const struct option *o = c->flags; o->name; o++) {
+		struct str name = arena_printf(&c->k.arena, "%s%s", o->name[1] ? "--" : "-", o->name);
+		offer(c, name, str_of(o->help));
+	}
+	return 0;
+}
+
+/* ---- types ---- */
+
+/* Is this what its plural alone means? */
+static bool is_first(const struct discovery *d, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		const struct api_resource *r = &d->resources[i];
+		if ((r->verbs & API_GET) && r->is_preferred && str_eq(r->resource.plural, d->resources[at].resource.plural)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool is_taken_by(const struct kubectl_command *c, const struct api_resource *r)
+{
+	bool is_used = str_is(r->resource.plural, "providers") || str_is(r->resource.plural, "controllerrevisions");
+	return (r->verbs & API_GET) && r->is_preferred && (c != &kubectl_who_uses || is_used);
+}
+
+/* One that is alone is followed by its names. */
+static int offer_types(struct completing *c)
+{
+	const struct discovery *d = &c->k.discovery;
+	struct str only = {NULL, 0};
+	size_t n = 0;
+	if (kubectl_connect(&c->k)) {
+		return -1;
+	}
+	for (size_t i = 0; i < d->n; i++) {
+		const struct resource *r = &d->resources[i].resource;
+		struct str name = is_first(d, i)
+			? r->plural
+			: arena_printf(&c->k.arena, STR_FMT "." STR_FMT, STR_ARG(r->plural), STR_ARG(r->group));
+		if (is_taken_by(c->command, &d->resources[i])) {
+			offer(c, name, STR(""));
+			only = str_starts(name, c->plan.prefix) && n++ == 0 ? name : only;
+		}
+	}
+	if (n == 1) {
+		buf_clear(&c->k.out);
+		offer(c, arena_printf(&c->k.arena, STR_FMT "/", STR_ARG(only)), STR(""));
+		c->directive |= DIRECTIVE_NO_SPACE;
+	}
+	return 0;
+}
+
+/* ---- names ---- */
+
+struct names {
+	struct completing *c;
+	struct str v[NAMES_MAX];
+	size_t n;
+	bool is_of_history;
+};
+
+static bool note_name(void *ctx, const struct json *object)
+{
+	struct names *names = ctx;
+	const struct json *subject = json_gets(json_gets(object, "spec"), "subject");
+	struct str name = member_text(names->is_of_history ? subject : json_gets(object, "metadata"), "name");
+	if (names->n < NAMES_MAX && str_starts(name, names->c->plan.prefix)) {
+		names->v[names->n++] = arena_dup(&names->c->k.arena, name);
+	}
+	return names->n < NAMES_MAX;
+}
+
+static void add_existing(struct names *names, const struct resource *resource, struct str namespace)
+{
+	struct answer answer;
+	const struct target all = {resource, namespace, STR(""), NULL};
+	answer_init(&answer);
+	rest_each(names->c->k.client, &all, true, note_name, names, &answer);
+	answer_done(&answer);
+}
+
+/* A page of them is enough to choose from. */
+static void add_deleted(struct names *names)
+{
+	struct kubectl *k = &names->c->k;
+	const struct target all = {&histories, k->type->is_namespaced ? str_of(k->ns) : STR(""), STR(""), NULL};
+	struct list_options options = {.limit = LIST_PAGE};
+	struct answer answer;
+	if (!discovery_find_resource(&k->discovery, &histories)) {
+		return;
+	}
+	answer_init(&answer);
+	k->target.name = STR(""); /* all of that type */
+	options.field_selector = arena_printf(&k->arena, STR_FMT ",status.deleted=true", STR_ARG(histories_selector(k)));
+	names->is_of_history = true;
+	if (rest_list(k->client, &all, &options, &answer) == 0) {
+		const struct json *item;
+		for (uint32_t i = 0; (item = list_item(json_gets(answer.body, "items"), i)); i++) {
+			note_name(names, item);
+		}
+	}
+	answer_done(&answer);
+}
+
+static void offer_sorted(struct names *names)
+{
+	struct completing *c = names->c;
+	struct str type = c->plan.type;
+	str_sort(names->v, names->n);
+	for (size_t i = 0; i < names->n; i++) {
+		bool is_double = i > 0 && str_eq(names->v[i - 1], names->v[i]);
+		if (!is_double) {
+			buf_printf(&c->k.out, STR_FMT "%s" STR_FMT "\n", c->plan.is_joined ? (int)type.n : 0, type.p,
+				c->plan.is_joined ? "/" : "", STR_ARG(names->v[i]));
+		}
+	}
+}
+
+static bool looks_at_deleted(const struct kubectl_command *c)
+{
+	return c != &kubectl_undo && c != &kubectl_who_uses;
+}
+
+static int offer_names(struct completing *c)
+{
+	struct kubectl *k = &c->k;
+	if (kubectl_connect(k) || kubectl_find(k, arena_printf(&k->arena, STR_FMT "/x", STR_ARG(c->plan.type)), WORDS_OBJECT)) {
+		return -1;
+	}
+	struct names *names = mem_new(struct names);
+	names->c = c;
+	if (c->command != &kubectl_restore) {
+		add_existing(names, k->target.resource, k->target.namespace);
+	}
+	if (looks_at_deleted(c->command)) {
+		add_deleted(names);
+	}
+	offer_sorted(names);
+	mem_free(names);
+	return 0;
+}
+
+/* ---- values of flags ---- */
+
+static int offer_namespaces(struct completing *c)
+{
+	static const struct resource namespaces = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
+	if (kubectl_connect(&c->k)) {
+		return -1;
+	}
+	struct names *names = mem_new(struct names);
+	names->c = c;
+	add_existing(names, &namespaces, STR(""));
+	c->plan.is_joined = false;
+	offer_sorted(names);
+	mem_free(names);
+	return 0;
+}
+
+static int offer_revisions(struct completing *c)
+{
+	struct kubectl *k = &c->k;
+	struct str name = arena_printf(&k->arena, STR_FMT "/" STR_FMT, STR_ARG(c->plan.type), STR_ARG(c->plan.name));
+	struct revisions all;
+	if (kubectl_connect(k) || kubectl_find(k, name, WORDS_OBJECT)) {
+		return -1;
+	}
+	int r = revisions_list(k, &all);
+	for (size_t i = 0; !r && i < all.n; i++) {
+		offer(c, arena_printf(&k->arena, "%lld", (long long)all.v[i].number), all.v[i].name);
+	}
+	revisions_done(&all);
+	return r;
+}
+
+static int offer_outputs(struct completing *c)
+{
+	offer_each(c, c->command->outputs);
+	return 0;
+}
+
+static int offer_dry_runs(struct completing *c)
+{
+	offer_each(c, "none,server,client");
+	return 0;
+}
+
+static int leave_to_files(struct completing *c)
+{
+	c->directive = DIRECTIVE_FILES;
+	return 0;
+}
+
+static const struct {
+	const char *flag;
+	int (*offer)(struct completing *c);
+} values[] = {
+	{"namespace", offer_namespaces},
+	{"n", offer_namespaces},
+	{"output", offer_outputs},
+	{"o", offer_outputs},
+	{"dry-run", offer_dry_runs},
+	{"revision", offer_revisions},
+	{"to", offer_revisions},
+	{"to-revision", offer_revisions},
+	{"kubeconfig", leave_to_files},
+	{"certificate-authority", leave_to_files},
+};
+
+static int offer_values(struct completing *c)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+		if (strcmp(values[i].flag, c->plan.flag->name) == 0) {
+			return values[i].offer(c);
+		}
+	}
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int offer_nothing(struct completing *c _unused_)
+{
+	return 0;
+}
+
+static int (*const offers[])(struct completing *c) = {
+	[COMPLETE_NOTHING] = offer_nothing,
+	[COMPLETE_COMMANDS] = offer_commands,
+	[COMPLETE_FLAGS] = offer_flags,
+	[COMPLETE_VALUES] = offer_values,
+	[COMPLETE_TYPES] = offer_types,
+	[COMPLETE_NAMES] = offer_names,
+};
+
+/* Where the server is and which namespace is meant, flags before the last word may say; one that is wrong is for the command to refuse. */
+static void read_flags(struct completing *c, int n, char **words)
+{
+	int n_words;
+	_cleanup_(mem_freep) char **copy = mem_array((size_t)n + 1, sizeof(*copy));
+	for (int i = 0; i < n; i++) {
+		copy[i] = strcmp(words[i], "--help") == 0 ? words[0] : words[i]; /* it would be printed */
+	}
+	options_parse(c->flags, n, copy, &n_words, &c->k.err);
+	buf_clear(&c->k.err);
+}
+
+static void plan(struct completing *c, int n, char **words)
+{
+	c->command = kubectl_find_command(str_of(words[0]));
+	if (n > 1 && !c->command) {
+		return;
+	}
+	kubectl_flags(&c->k, c->command, c->flags);
+	complete_plan_make(&c->plan, c->flags, words, (size_t)n);
+	read_flags(c, n - 1, words);
+}
+
+static int run(const struct command *command _unused_, int argc, char **argv)
+{
+	struct completing c = {.directive = DIRECTIVE_NO_FILES};
+	kubectl_init(&c.k);
+	if (argc > 1) {
+		plan(&c, argc - 1, argv + 1);
+	}
+	if (offers[c.plan.what](&c)) {
+		buf_clear(&c.k.out);
+		c.directive = DIRECTIVE_ERROR;
+	}
+	command_print(stdout, buf_str(&c.k.out));
+	printf(":%d\n", c.directive);
+	kubectl_done(&c.k);
+	return EXIT_OK;
+}
+
+const struct command command_kubectl_complete = {
+	.name = "kubectl_complete",
+	.usage = "WORD...",
+	.summary = "how a command line of the kubectl plugin may go on",
+	.description = "",
+	.run = run,
+};
