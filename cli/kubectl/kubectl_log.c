@@ -187,7 +187,7 @@ static bool take_and_print(void *ctx, const struct json *history)
 {
 	struct printer *p = ctx;
 	log_entries_take(&p->entries, history);
-	/* Until the first list is complete, nothing is in order. */
+	/* Until a list is complete, nothing is in order. */
 	return !p->is_listed || p->entries.n == 0 || print_now(p);
 }
 
@@ -195,6 +195,12 @@ static void forget(void *ctx, const struct json *history)
 {
 	struct printer *p = ctx;
 	log_entries_forget(&p->entries, history);
+}
+
+static void on_listing(void *ctx)
+{
+	struct printer *p = ctx;
+	p->is_listed = false;
 }
 
 static bool on_listed(void *ctx)
@@ -229,6 +235,7 @@ static int look(struct printer *p)
 		.field_selector = selector_of(k),
 		.on_object = k->is_following ? take_and_print : take,
 		.on_gone = forget,
+		.on_listing = on_listing,
 		.on_listed = on_listed,
 		.ctx = p,
 	};

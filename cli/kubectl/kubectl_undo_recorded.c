@@ -71,7 +71,7 @@ static int get_live(struct kubectl *k, const struct revision *r)
 	return -1;
 }
 
-/* What of the object was recorded, or would be; with nothing redacted. */
+/* What of the object was recorded, or would be; with nothing redacted. What is ignored today may be in a revision of before. */
 static int compare(struct kubectl *k, const struct revisions *all, const struct json *recorded, struct put_back *ret)
 {
 	struct state_rules rules = {.shows_secrets = true, .max_bytes = INT64_MAX};
@@ -79,7 +79,8 @@ static int compare(struct kubectl *k, const struct revisions *all, const struct 
 	if (!pointer_patterns_read(&rules.ignore, ignore, &k->arena)) {
 		return kubectl_fail(k, "status.ignore of its History cannot be read");
 	}
-	*ret = (struct put_back){.live = k->object, .recorded = recorded, .arena = &k->arena};
+	*ret = (struct put_back){.live = k->object, .arena = &k->arena};
+	ret->recorded = state_of(recorded, &rules, &k->arena);
 	ret->state = state_of(k->object, &rules, &k->arena);
 	put_back(ret);
 	return 0;

@@ -217,6 +217,7 @@ static int follow(struct kubectl *k, struct stream *s)
 {
 	const struct kubectl_watch *w = s->watch;
 	struct str version;
+	w->on_listing(w->ctx);
 	if (kubectl_list(k, w, &version)) {
 		return -1;
 	}
@@ -234,6 +235,7 @@ static int follow(struct kubectl *k, struct stream *s)
 		case GOES_ON:
 			break;
 		}
+		w->on_listing(w->ctx);
 		if (list_again(k, w, &version)) {
 			return -1;
 		}

@@ -10,7 +10,9 @@ struct kubectl_watch {
 	/* An object, as it was listed, or is by an event; it may come again as it is. False: enough. */
 	bool (*on_object)(void *ctx, const struct json *object);
 	void (*on_gone)(void *ctx, const struct json *object);
-	/* A list is complete; then events come one by one. False: enough. */
+	/* All of them will be listed, again if need be. */
+	void (*on_listing)(void *ctx);
+	/* That list is complete; then events come one by one. False: enough. */
 	bool (*on_listed)(void *ctx);
 	void *ctx;
 };

@@ -144,6 +144,14 @@ def test_undo__leaves_what_is_ignored(plugin, annals, namespace):
     assert now["spec"]["sessionAffinity"] == "ClientIP" and now["metadata"]["annotations"] == {"a": "1"}
 
 
+def test_undo__leaves_what_is_ignored_only_now(plugin, settings):
+    settings.alter({"data": {"size": "5"}})
+    state = state_of(settings.get())
+    settings.take(state={**state, "data": {"color": "blue"}}, ignore=["/data/size"])
+    assert plugin("undo", "cm/settings", "--to-revision=1").returncode == 0
+    assert settings.get()["data"] == {"color": "red", "size": "5"}, "revision 1 had another size"
+
+
 def test_undo__leaves_what_was_redacted(plugin, annals, namespace):
     it = Recorded(annals, namespace, "Secret", "s")
     values = {"user": "dXNlcg==", "password": "b25l"}
