@@ -34,6 +34,16 @@ struct informer_handlers {
 	void (*on_problem)(void *ctx, bool is_over, struct str text);
 }; /* any may be NULL */
 
+/* Objects as they come, for who keeps less of them than an informer does. There is no store then, and a list is not
+ * gathered: what has been shown of one that breaks off is shown again. Of the handlers, on_synced and on_problem are
+ * called. On the client's thread, too. */
+struct informer_stream {
+	void (*on_begin)(void *ctx); /* a list begins, perhaps anew */
+	/* The object goes when this returns. is_listed: of the list that has begun. */
+	void (*on_object)(void *ctx, const struct json *object, bool is_gone, bool is_listed);
+	void (*on_end)(void *ctx); /* all there is has been shown since on_begin() */
+};
+
 /* All text is copied. */
 struct informer_options {
 	struct client *client;
@@ -46,6 +56,7 @@ struct informer_options {
 	bool no_watch_list; /* begins with pages, also where a watch-list works */
 	int64_t retry_max_ms; /* of the back-off; 0: 30 s */
 	struct informer_handlers handlers;
+	const struct informer_stream *stream; /* not copied; NULL: a store is kept */
 	void *ctx;
 };
 

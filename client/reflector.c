@@ -102,10 +102,26 @@ struct item *reflector_make_item(struct reflector *r, const struct json *object)
 	return item_new(object->source, o->metadata_only ? item_managers : o->left_out);
 }
 
+bool reflector_show(struct reflector *r, const struct json *object, bool is_gone, bool is_listed)
+{
+	const struct json *metadata = json_gets(object, "metadata");
+	uint64_t version;
+
+	if (!json_text(json_gets(metadata, "name")).n ||
+		!str_to_uint64(json_text(json_gets(metadata, "resourceVersion")), &version)) {
+		return false;
+	}
+	r->options.stream->on_object(r->options.ctx, object, is_gone, is_listed);
+	return true;
+}
+
 /* Everything has come, as of that version. */
 void reflector_hand_over(struct reflector *r, uint64_t version)
 {
 	r->must_list = r->asks_latest = false;
+	if (r->options.stream) {
+		r->options.stream->on_end(r->options.ctx);
+	}
 	r->sink.on_all(r->sink.ctx, &r->fresh.items);
 	/* Last, here and below: who sees the version may rely on what handlers have made of it. */
 	atomic_store(&r->version, version);
@@ -164,9 +180,17 @@ static void ask_page(struct reflector *r)
 	send(r, r->options.metadata_only ? AS("PartialObjectMetadataList") : NULL, LIST_TIMEOUT_MS);
 }
 
-static void ask_list(struct reflector *r)
+static void begin_list(struct reflector *r)
 {
 	gathering_clear(&r->fresh);
+	if (r->options.stream) {
+		r->options.stream->on_begin(r->options.ctx);
+	}
+}
+
+static void ask_list(struct reflector *r)
+{
+	begin_list(r);
 	buf_clear(&r->token);
 	ask_page(r);
 }
@@ -191,7 +215,7 @@ static void ask_watch(struct reflector *r, enum reflector_state state)
 	if (state == REFLECTOR_WATCH_LIST) {
 		query_add(&r->path, "sendInitialEvents", STR("true"));
 		query_add(&r->path, "resourceVersionMatch", STR("NotOlderThan"));
-		gathering_clear(&r->fresh);
+		begin_list(r);
 		client_timer_set(r->options.client, &r->patience, REFLECTOR_PATIENCE_MS);
 	} else if (r->has_told || r->is_lost) {
 		client_timer_set(r->options.client, &r->settling, SHORT_MS);
@@ -340,16 +364,23 @@ static void on_refusal(struct reflector *r)
 	arena_done(&a);
 }
 
+static bool gather_item(struct reflector *r, const struct json *object)
+{
+	if (r->options.stream) {
+		return reflector_show(r, object, false, true);
+	}
+	struct item *item = reflector_make_item(r, object);
+	return item && gathering_add(&r->fresh, item);
+}
+
 static bool gather_items(struct reflector *r, const struct json *list)
 {
 	const struct json *items = json_gets(list, "items");
-	for (uint32_t i = 0; json_is(items, JSON_ARRAY) && i < items->n; i++) {
-		struct item *item = reflector_make_item(r, items->items[i]);
-		if (!item || !gathering_add(&r->fresh, item)) {
-			return false;
-		}
+	bool is_readable = true;
+	for (uint32_t i = 0; is_readable && json_is(items, JSON_ARRAY) && i < items->n; i++) {
+		is_readable = gather_item(r, items->items[i]);
 	}
-	return true;
+	return is_readable;
 }
 
 /* The list's version may not be older than what was seen: a server that ignores NotOlderThan is not believed. */

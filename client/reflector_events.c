@@ -57,6 +57,38 @@ static bool on_error_event(struct reflector *r, const struct json *status)
 	return false;
 }
 
+static bool tell_nameless(struct reflector *r)
+{
+	reflector_tell(r, STR("the server sent an object without name or resourceVersion"));
+	return false;
+}
+
+static bool tell_older(struct reflector *r)
+{
+	reflector_tell(r, STR("the server sent an event older than one before"));
+	return true;
+}
+
+static bool on_streamed(struct reflector *r, const struct json *object, bool is_gone)
+{
+	bool is_listed = r->state == REFLECTOR_WATCH_LIST;
+	uint64_t version = version_of(object);
+
+	if (is_listed) {
+		client_timer_set(r->options.client, &r->patience, REFLECTOR_PATIENCE_MS);
+	} else if (version && version < atomic_load(&r->version)) {
+		return tell_older(r);
+	}
+	if (!reflector_show(r, object, is_gone, is_listed)) {
+		return tell_nameless(r);
+	}
+	if (!is_listed) {
+		reflector_went_well(r);
+		atomic_store(&r->version, version);
+	}
+	return true;
+}
+
 static bool on_initial_event(struct reflector *r, struct item *item, bool is_gone)
 {
 	client_timer_set(r->options.client, &r->patience, REFLECTOR_PATIENCE_MS);
@@ -72,8 +104,7 @@ static bool on_later_event(struct reflector *r, struct item *item, bool is_gone)
 {
 	if (item->version < atomic_load(&r->version)) {
 		item_unref(item);
-		reflector_tell(r, STR("the server sent an event older than one before"));
-		return true;
+		return tell_older(r);
 	}
 	uint64_t version = item->version;
 	reflector_went_well(r);
@@ -84,10 +115,12 @@ static bool on_later_event(struct reflector *r, struct item *item, bool is_gone)
 
 static bool on_change(struct reflector *r, const struct json *object, bool is_gone)
 {
+	if (r->options.stream) {
+		return on_streamed(r, object, is_gone);
+	}
 	struct item *item = reflector_make_item(r, object);
 	if (!item) {
-		reflector_tell(r, STR("the server sent an object without name or resourceVersion"));
-		return false;
+		return tell_nameless(r);
 	}
 	return r->state == REFLECTOR_WATCH_LIST ? on_initial_event(r, item, is_gone) : on_later_event(r, item, is_gone);
 }

@@ -16,6 +16,8 @@ void reflector_went_well(struct reflector *r);
 /* Everything has come, as of that version. */
 void reflector_hand_over(struct reflector *r, uint64_t version);
 bool reflector_has_lost_history(struct reflector *r, int code, const struct json *status);
+/* To options.stream. False: it has no name or no version. */
+bool reflector_show(struct reflector *r, const struct json *object, bool is_gone, bool is_listed);
 struct item *reflector_make_item(struct reflector *r, const struct json *object);
 struct json *reflector_parse(struct arena *a, struct str text); /* NULL: no JSON */
 
