@@ -34,10 +34,10 @@ static const struct json *canonical(const struct json *state, struct arena *a)
 /* Of the pointer, as many whole segments as fit. */
 static struct str shown_pointer(struct str pointer)
 {
-	if (pointer.n <= CHANGE_PATH_MAX) {
+	if (pointer.n <= CHANGED_PATH_MAX) {
 		return pointer;
 	}
-	pointer.n = CHANGE_PATH_MAX + 1;
+	pointer.n = CHANGED_PATH_MAX + 1;
 	while (pointer.n > 0 && pointer.p[pointer.n - 1] != '/') {
 		pointer.n--;
 	}
@@ -52,7 +52,7 @@ static void note(struct comparison *c)
 	if (paths->n > 0 && str_eq(paths->v[paths->n - 1], path)) {
 		return;
 	}
-	if (paths->n == CHANGE_PATHS_SEEN_MAX) {
+	if (paths->n == CHANGED_PATHS_SEEN_MAX) {
 		paths->more++;
 		return;
 	}
@@ -138,7 +138,7 @@ void changed_paths(struct changed_paths *ret, const struct json *before, const s
 enum { KEYS_READ_MAX = 100000 };
 
 struct ownership {
-	const struct json *object;
+	const struct json *state;
 	struct arena *arena;
 	size_t keys_read;
 };
@@ -185,7 +185,7 @@ static const struct json *item_fields(
  * is a part? */
 static bool owns(struct ownership *o, const struct json *fields, struct str path)
 {
-	const struct json *value = o->object;
+	const struct json *value = o->state;
 	struct str segment;
 
 	while (json_is(fields, JSON_OBJECT) && fields->n > 0 && pointer_shift(&path, &segment, o->arena)) {
@@ -213,54 +213,46 @@ static bool is_of_status(const struct json *entry)
 	return str_is(member_text(entry, "subresource"), "status");
 }
 
-struct newest {
-	struct str *names;
-	size_t n;
-	struct str time;
-};
-
-static void newest_offer(struct newest *newest, const struct json *entry)
+static void authors_offer(struct change_authors *authors, const struct json *entry)
 {
 	struct str name = member_text(entry, "manager"), time = member_text(entry, "time");
 	/* Times are RFC 3339 in UTC with seconds: their texts are in their order. */
-	int order = str_cmp(time, newest->time);
+	int order = str_cmp(time, authors->time);
 
-	if (name.n == 0 || name.n > CHANGE_MANAGER_MAX || (newest->n > 0 && order < 0)) {
+	if (name.n == 0 || name.n > CHANGE_AUTHOR_MAX || (authors->n > 0 && order < 0)) {
 		return;
 	}
-	if (newest->n == 0 || order > 0) {
-		newest->n = 0;
-		newest->time = time;
+	if (authors->n == 0 || order > 0) {
+		authors->n = 0;
+		authors->time = time;
 	}
-	bool is_known = false;
-	for (size_t i = 0; !is_known && i < newest->n; i++) {
-		is_known = str_eq(newest->names[i], name);
+	bool is_named = false;
+	for (size_t i = 0; !is_named && i < authors->n; i++) {
+		is_named = str_eq(authors->names[i], name);
 	}
-	if (!is_known && newest->n < CHANGE_MANAGERS_MAX) {
-		newest->names[newest->n++] = name;
+	if (!is_named && authors->n < CHANGE_AUTHORS_MAX) {
+		authors->names[authors->n++] = name;
 	}
 }
 
-size_t change_managers(
-	struct str ret[CHANGE_MANAGERS_MAX], const struct json *object, const struct changed_paths *paths, struct arena *a)
+void change_authors(struct change_authors *ret, const struct json *managed_fields, const struct json *state,
+	const struct changed_paths *paths, struct arena *a)
 {
-	const struct json *entries = json_gets(json_gets(object, "metadata"), "managedFields");
-	struct ownership o = {.object = object, .arena = a};
-	struct newest owners = {.names = ret};
+	struct ownership o = {.state = state, .arena = a};
 	const struct json *entry;
 
-	for (uint32_t i = 0; (entry = list_item(entries, i)); i++) {
+	*ret = (struct change_authors){.n = 0};
+	for (uint32_t i = 0; (entry = list_item(managed_fields, i)); i++) {
 		if (owns_any(&o, entry, paths)) {
-			newest_offer(&owners, entry);
+			authors_offer(ret, entry);
 		}
 	}
-	bool is_anybody = owners.n == 0;
-	for (uint32_t i = 0; is_anybody && (entry = list_item(entries, i)); i++) {
+	ret->is_known = ret->n > 0;
+	for (uint32_t i = 0; !ret->is_known && (entry = list_item(managed_fields, i)); i++) {
 		if (!is_of_status(entry)) {
-			newest_offer(&owners, entry);
+			authors_offer(ret, entry);
 		}
 	}
-	return owners.n;
 }
 
 struct str change_cause(const struct json *object)

@@ -7,11 +7,11 @@
 /* A History lists the first paths of a change, and counts the others. More are looked at to find who made
  * the change. */
 enum {
-	CHANGE_PATHS_MAX = 32,
-	CHANGE_PATH_MAX = 256, /* bytes */
-	CHANGE_PATHS_SEEN_MAX = 256,
-	CHANGE_MANAGERS_MAX = 8,
-	CHANGE_MANAGER_MAX = 128, /* bytes, as of kube-apiserver */
+	CHANGED_PATHS_MAX = 32,
+	CHANGED_PATH_MAX = 256, /* bytes */
+	CHANGED_PATHS_SEEN_MAX = 256,
+	CHANGE_AUTHORS_MAX = 8,
+	CHANGE_AUTHOR_MAX = 128, /* bytes, as of kube-apiserver */
 	CHANGE_CAUSE_MAX = 1024,  /* bytes */
 };
 
@@ -20,7 +20,7 @@ enum {
  * their places, without those at both ends that stayed. Places of items are those after the change, or before it where they
  * went. */
 struct changed_paths {
-	struct str v[CHANGE_PATHS_SEEN_MAX];
+	struct str v[CHANGED_PATHS_SEEN_MAX];
 	size_t n;
 	uint64_t more; /* which were not kept */
 };
@@ -28,10 +28,18 @@ struct changed_paths {
 /* Empty for states whose digests are equal, and for those only. */
 void changed_paths(struct changed_paths *ret, const struct json *before, const struct json *after, struct arena *a);
 
-/* The managers in the object's metadata.managedFields who own one of the paths, and of them those with the newest
+/* Field managers. */
+struct change_authors {
+	struct str names[CHANGE_AUTHORS_MAX];
+	size_t n;
+	struct str time; /* when each of them wrote last, RFC 3339; empty: unknown */
+	bool is_known;   /* they own what was changed; else they wrote last, and nobody owns it */
+};
+
+/* Those in metadata.managedFields who own one of the paths in the new state, and of them those with the newest
  * time. Where none does, as when a field went: all with the newest time, but those of status. */
-size_t change_managers(
-	struct str ret[CHANGE_MANAGERS_MAX], const struct json *object, const struct changed_paths *paths, struct arena *a);
+void change_authors(struct change_authors *ret, const struct json *managed_fields, const struct json *state,
+	const struct changed_paths *paths, struct arena *a);
 
 /* The annotation kubernetes.io/change-cause, cut; empty where there is none. */
 struct str change_cause(const struct json *object);

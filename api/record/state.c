@@ -64,11 +64,11 @@ static bool is_void(const struct json *j)
 static struct json *redacted(struct shaping *s, struct json *value)
 {
 	unsigned char hash[SHA256_SIZE];
-	_cleanup_(buf_done) struct buf canonical, text;
 
 	if (is_void(value)) {
 		return value;
 	}
+	_cleanup_(buf_done) struct buf canonical, text;
 	buf_init(&canonical, STATE_TEXT_MAX);
 	buf_init(&text, STATE_REDACTED.n + REDACTED_DIGITS);
 	bool is_whole = digest_canonical(&canonical, value, s->arena);
@@ -153,7 +153,6 @@ static bool is_derived(struct str annotation)
 		"kubectl.kubernetes.io/last-applied-configuration", /* the object once more */
 		"kubernetes.io/change-cause",                       /* tells of a change */
 		"deployment.kubernetes.io/revision",                /* is counted by a controller */
-		"deprecated.daemonset.template.generation",         /* is counted by the server */
 	};
 	bool is_listed = false;
 	for (size_t i = 0; !is_listed && i < ARRAY_SIZE(derived); i++) {

@@ -71,8 +71,8 @@ static void test_paths__are_bounded_and_the_others_counted(void **state _unused_
 	}
 	buf_addc(&b, '}');
 	changes("{}", b.p);
-	assert_int_equal(paths.n, CHANGE_PATHS_SEEN_MAX);
-	assert_int_equal(paths.more, 1000 - CHANGE_PATHS_SEEN_MAX);
+	assert_int_equal(paths.n, CHANGED_PATHS_SEEN_MAX);
+	assert_int_equal(paths.more, 1000 - CHANGED_PATHS_SEEN_MAX);
 }
 
 /* Nested as deep as a request may be: neither the stack nor the time runs out. */
@@ -97,16 +97,17 @@ static void test_paths__of_deep_values_end_at_a_level(void **state _unused_)
 	"{\"manager\":\"" manager "\",\"operation\":\"Update\",\"time\":\"2026-01-01T00:00:0" time "Z\",\"fieldsV1\":" fields \
 	"}"
 
-static struct str managers(const char *object_format, const char *entries, const char *before, const char *after)
+static struct change_authors authors;
+
+static struct str managers(const char *state, const char *entries, const char *before, const char *after)
 {
-	struct str names[CHANGE_MANAGERS_MAX];
 	_cleanup_(buf_done) struct buf b;
 	buf_init(&b, 1 << 20);
 	changes(before, after);
-	struct str object = arena_printf(&arena, "{\"metadata\":{\"managedFields\":[%s]},%s", entries, object_format + 1);
-	size_t n = change_managers(names, parse(object.p), &paths, &arena);
-	for (size_t i = 0; i < n; i++) {
-		buf_printf(&b, "%s" STR_FMT, i ? " " : "", STR_ARG(names[i]));
+	struct str list = arena_printf(&arena, "[%s]", entries);
+	change_authors(&authors, parse(list.p), parse(state), &paths, &arena);
+	for (size_t i = 0; i < authors.n; i++) {
+		buf_printf(&b, "%s" STR_FMT, i ? " " : "", STR_ARG(authors.names[i]));
 	}
 	return arena_dup(&arena, buf_str(&b));
 }
@@ -174,6 +175,8 @@ static void test_managers__of_what_went_are_the_newest_but_those_of_status(void 
 					   "\"status\",\"fieldsV1\":{\"f:status\":{}}}";
 	assert_str(managers("{\"spec\":{\"m\":1}}", entries, "{\"spec\":{\"n\":1,\"m\":1}}", "{\"spec\":{\"m\":1}}"),
 		"editor also");
+	assert_false(authors.is_known);
+	assert_str(authors.time, "2026-01-01T00:00:02Z");
 	assert_str(managers("{\"spec\":{\"m\":1}}", "{}", "{\"n\":1}", "{}"), "");
 	assert_str(managers("{\"spec\":{\"m\":1}}", "1", "{\"n\":1}", "{}"), "");
 }
