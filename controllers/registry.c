@@ -12,6 +12,7 @@ const struct controller *const all_controllers[] = {
 	&dependent_controller,
 	&fake_kubelet,
 	&stateful_set_controller,
+	&recorder_controller,
 	NULL,
 };
 

@@ -43,6 +43,7 @@ struct controller {
 
 extern const struct controller namespace_controller, claim_protection_controller;
 extern const struct controller fake_kubelet;
+extern const struct controller recorder_controller;
 extern const struct controller provider_finalization_controller, dependent_controller, stateful_set_controller;
 
 /* All there are; NULL ends them. */

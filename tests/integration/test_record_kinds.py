@@ -3,6 +3,7 @@
 import base64
 import json
 
+import processes
 import pytest
 
 from objects import ANNALS, APPLY
@@ -19,6 +20,16 @@ def recorder(name, *rules, **spec):
 def history(name, kind="StatefulSet", group="apps", **subject):
     return {"apiVersion": ANNALS, "kind": "History", "metadata": {"name": name},
             "spec": {"subject": {"group": group, "kind": kind, "name": name, **subject}}}
+
+
+@pytest.fixture(scope="module")
+def annals(tmp_path_factory):
+    """Nothing is recorded: what is asked here is about what is stored."""
+    server = processes.Up(tmp_path_factory.mktemp("kinds") / "data", "--controllers=*,-recorder")
+    server.is_shared = True
+    yield server
+    assert server.stop() == 0
+    assert not server.troubles()
 
 
 @pytest.fixture

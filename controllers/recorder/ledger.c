@@ -1,0 +1,785 @@
+/* A hash table whose entries are one piece of memory each, with the names behind them: with the maps and items of an
+ * informer the same would take three times as much. */
+#include "controllers/recorder/ledger.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/sha256.h"
+
+#include <stdio.h>
+
+enum {
+	BUCKETS_FIRST = 1024,
+	KEY_MAX = 4096,
+	KINDS_MAX = 4096,
+	PROBLEM_MAX = 1024, /* what a Recorder's status may hold */
+	LOOK_BYTES = 64,
+};
+
+struct entry {
+	struct entry *next; /* in its bucket */
+	struct ledger_change *first, *last;
+	uint64_t version;         /* of the object's deletion */
+	uint64_t recorder;        /* whose it is */
+	uint64_t history_version; /* 0: there is none */
+	int64_t deleted_s;
+	struct ledger_print seen, kept;
+	uint32_t kind, list, history_list, revisions;
+	uint16_t ns_length, name_length;
+	bool is_seen;    /* it is there, and is recorded: `seen` holds */
+	bool is_written; /* `kept` holds */
+	bool is_busy;    /* its first change is with a worker */
+	char text[];     /* namespace, name */
+};
+
+struct ledger {
+	struct ledger_options options;
+	pthread_mutex_t lock; /* guards what follows */
+	struct ledger_kind **kinds;
+	size_t n_kinds;
+	struct entry **buckets;
+	size_t n_buckets, n, waiting, waiting_bytes;
+	uint64_t collapsed, changes;
+	uint32_t lists;
+	bool is_full;
+};
+
+/* ---- prints, and what is followed ---- */
+
+static void print_text(unsigned char out[16], struct str text)
+{
+	unsigned char hash[SHA256_SIZE];
+
+	sha256(text, hash);
+	memcpy(out, hash, 16);
+}
+
+void ledger_print_of(struct ledger_print *ret, struct str uid, struct str digest)
+{
+	print_text(ret->uid, uid);
+	print_text(ret->digest, digest);
+}
+
+static bool print_equal(const struct ledger_print *a, const struct ledger_print *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+struct followed *followed_unref(struct followed *f)
+{
+	if (f && atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) == 1) {
+		recordings_done(&f->recordings);
+		arena_done(&f->arena);
+		mem_free(f);
+	}
+	return NULL;
+}
+
+/* ---- changes ---- */
+
+struct ledger_change *ledger_change_new(enum ledger_sort sort, uint64_t version, struct str text)
+{
+	size_t bytes = sizeof(struct ledger_change) + text.n;
+	struct ledger_change *c = mem_alloc(bytes);
+
+	*c = (struct ledger_change){
+		.sort = sort,
+		.version = version,
+		.seen_s = clock_wall_s(),
+		.bytes = bytes,
+		.n = text.n,
+	};
+	if (text.n) {
+		memcpy(c->text, text.p, text.n);
+	}
+	return c;
+}
+
+struct ledger_change *ledger_change_free(struct ledger_change *c)
+{
+	if (c) {
+		recording_unref(c->recording);
+		mem_free(c);
+	}
+	return NULL;
+}
+
+/* ---- entries ---- */
+
+static struct str entry_ns(const struct entry *e)
+{
+	return (struct str){e->text, e->ns_length};
+}
+
+static struct str entry_name(const struct entry *e)
+{
+	return (struct str){e->text + e->ns_length, e->name_length};
+}
+
+static struct entry **bucket_of(const struct ledger *l, uint32_t kind, struct str ns, struct str name)
+{
+	uint64_t hash = str_hash(name) * 31 + str_hash(ns) * 7 + kind;
+
+	return &l->buckets[(hash ^ hash >> 32) & (l->n_buckets - 1)];
+}
+
+static struct entry *find(const struct ledger *l, const struct ledger_key *key)
+{
+	struct entry *e = *bucket_of(l, key->kind->index, key->ns, key->name);
+
+	while (e && !(e->kind == key->kind->index && str_eq(entry_name(e), key->name) && str_eq(entry_ns(e), key->ns))) {
+		e = e->next;
+	}
+	return e;
+}
+
+static void grow(struct ledger *l)
+{
+	struct entry **old = l->buckets;
+	size_t n = l->n_buckets;
+
+	l->n_buckets = n ? 2 * n : BUCKETS_FIRST;
+	l->buckets = mem_array(l->n_buckets, sizeof(struct entry *));
+	for (size_t i = 0; i < n; i++) {
+		for (struct entry *e = old[i], *next; e; e = next) {
+			struct entry **bucket = bucket_of(l, e->kind, entry_ns(e), entry_name(e));
+			next = e->next;
+			e->next = *bucket;
+			*bucket = e;
+		}
+	}
+	mem_free(old);
+}
+
+/* NULL: the ledger is full, or the names are longer than any that Kubernetes allows. */
+static struct entry *want(struct ledger *l, const struct ledger_key *key)
+{
+	struct entry *e = find(l, key);
+
+	if (e) {
+		return e;
+	}
+	if (l->n == l->options.max_objects || key->ns.n + key->name.n > KEY_MAX / 2) {
+		l->is_full = true;
+		return NULL;
+	}
+	if (l->n == l->n_buckets) {
+		grow(l);
+	}
+	e = mem_alloc(sizeof(*e) + key->ns.n + key->name.n);
+	*e = (struct entry){
+		.kind = key->kind->index,
+		.ns_length = (uint16_t)key->ns.n,
+		.name_length = (uint16_t)key->name.n,
+	};
+	if (key->ns.n) {
+		memcpy(e->text, key->ns.p, key->ns.n);
+	}
+	memcpy(e->text + key->ns.n, key->name.p, key->name.n);
+	struct entry **bucket = bucket_of(l, e->kind, key->ns, key->name);
+	e->next = *bucket;
+	*bucket = e;
+	l->n++;
+	return e;
+}
+
+static void drop_changes(struct ledger *l, struct entry *e)
+{
+	while (e->first) {
+		struct ledger_change *c = e->first;
+		e->first = c->next;
+		l->waiting--;
+		l->waiting_bytes -= c->bytes;
+		ledger_change_free(c);
+	}
+	e->last = NULL;
+}
+
+/* Of whom nothing more is known goes. */
+static void drop_if_idle(struct ledger *l, struct entry *e)
+{
+	if (e->is_seen || e->history_version || e->first || e->is_busy) {
+		return;
+	}
+	struct entry **at = bucket_of(l, e->kind, entry_ns(e), entry_name(e));
+	while (*at != e) {
+		at = &(*at)->next;
+	}
+	*at = e->next;
+	mem_free(e);
+	l->n--;
+}
+
+/* ---- the queue ---- */
+
+static void wake(struct ledger *l, const struct entry *e)
+{
+	char text[KEY_MAX];
+	int n = snprintf(text, sizeof(text), "%u/" STR_FMT "/" STR_FMT, e->kind, STR_ARG(entry_ns(e)), STR_ARG(entry_name(e)));
+
+	workqueue_add(l->options.queue, (struct str){text, (size_t)n});
+}
+
+static void append(struct ledger *l, struct entry *e, struct ledger_change *c)
+{
+	c->next = NULL;
+	if (e->last) {
+		e->last->next = c;
+	} else {
+		e->first = c;
+	}
+	e->last = c;
+	l->waiting++;
+	l->waiting_bytes += c->bytes;
+}
+
+/* A LOOK that waits will see whatever happened before it is carried out. */
+static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
+{
+	if (e->last && e->last->sort == LEDGER_LOOK) {
+		l->collapsed += c->sort != LEDGER_LOOK;
+		ledger_change_free(c);
+		return;
+	}
+	if (l->waiting_bytes + c->bytes > l->options.max_waiting && c->sort == LEDGER_STATE) {
+		l->collapsed++;
+		drop_changes(l, e);
+		ledger_change_free(c);
+		c = ledger_change_new(LEDGER_LOOK, 0, STR(""));
+	}
+	append(l, e, c);
+	if (!e->is_busy) {
+		wake(l, e);
+	}
+}
+
+static void queue_look(struct ledger *l, struct entry *e)
+{
+	queue(l, e, ledger_change_new(LEDGER_LOOK, 0, STR("")));
+}
+
+static bool is_kept(const struct entry *e, const struct ledger_print *print)
+{
+	return e->history_version && e->is_written && !e->deleted_s && print_equal(&e->kept, print);
+}
+
+/* What the History says is not what is there, and nothing is under way that would change it: somebody else wrote or
+ * deleted it. */
+static void compare(struct ledger *l, struct entry *e)
+{
+	if (e->is_seen && !e->first && !e->is_busy && !is_kept(e, &e->seen)) {
+		queue_look(l, e);
+	}
+}
+
+/* ---- its life ---- */
+
+struct ledger *ledger_new(const struct ledger_options *options)
+{
+	struct ledger *l = mem_new(struct ledger);
+
+	l->options = *options;
+	pthread_mutex_init(&l->lock, NULL);
+	grow(l);
+	return l;
+}
+
+static void kind_free(struct ledger_kind *k)
+{
+	followed_unref(k->followed);
+	mem_free(k->group);
+	mem_free(k->kind);
+	mem_free(k->last_error);
+	mem_free(k);
+}
+
+struct ledger *ledger_free(struct ledger *l)
+{
+	if (!l) {
+		return NULL;
+	}
+	for (size_t i = 0; i < l->n_buckets; i++) {
+		for (struct entry *e = l->buckets[i], *next; e; e = next) {
+			next = e->next;
+			drop_changes(l, e);
+			mem_free(e);
+		}
+	}
+	for (size_t i = 0; i < l->n_kinds; i++) {
+		kind_free(l->kinds[i]);
+	}
+	mem_free(l->kinds);
+	mem_free(l->buckets);
+	pthread_mutex_destroy(&l->lock);
+	mem_free(l);
+	return NULL;
+}
+
+static struct ledger_kind *new_kind(struct ledger *l, struct str group, struct str kind)
+{
+	struct ledger_kind *k = mem_new(struct ledger_kind);
+
+	k->index = (uint32_t)l->n_kinds;
+	k->group = mem_strndup(group.p ? group.p : "", group.n);
+	k->kind = mem_strndup(kind.p, kind.n);
+	l->kinds = mem_realloc_array(l->kinds, l->n_kinds + 1, sizeof(struct ledger_kind *));
+	l->kinds[l->n_kinds++] = k;
+	return k;
+}
+
+struct ledger_kind *ledger_kind(struct ledger *l, struct str group, struct str kind)
+{
+	struct ledger_kind *found = NULL;
+
+	pthread_mutex_lock(&l->lock);
+	for (size_t i = 0; !found && i < l->n_kinds; i++) {
+		found = str_is(group, l->kinds[i]->group) && str_is(kind, l->kinds[i]->kind) ? l->kinds[i] : NULL;
+	}
+	if (!found && l->n_kinds < KINDS_MAX && kind.n) {
+		found = new_kind(l, group, kind);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return found;
+}
+
+void ledger_set_followed(struct ledger *l, struct ledger_kind *k, struct followed *followed)
+{
+	pthread_mutex_lock(&l->lock);
+	struct followed *old = k->followed;
+	k->followed = followed;
+	l->changes++;
+	pthread_mutex_unlock(&l->lock);
+	followed_unref(old);
+}
+
+struct followed *ledger_followed(struct ledger *l, const struct ledger_kind *k)
+{
+	pthread_mutex_lock(&l->lock);
+	struct followed *f = k->followed;
+	if (f) {
+		atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+	}
+	pthread_mutex_unlock(&l->lock);
+	return f;
+}
+
+/* ---- what is seen ---- */
+
+uint32_t ledger_begin(struct ledger *l)
+{
+	pthread_mutex_lock(&l->lock);
+	uint32_t list = ++l->lists;
+	pthread_mutex_unlock(&l->lock);
+	return list;
+}
+
+static bool show(struct ledger *l, struct entry *e, const struct ledger_print *print, uint64_t recorder, uint32_t list)
+{
+	bool is_news = e->is_seen ? !print_equal(&e->seen, print) : e->first || e->is_busy || !is_kept(e, print);
+
+	l->changes += !e->is_seen || e->recorder != recorder;
+	e->is_seen = true;
+	e->seen = *print;
+	e->recorder = recorder;
+	e->list = list;
+	return is_news;
+}
+
+bool ledger_show(
+	struct ledger *l, const struct ledger_key *key, const struct ledger_print *print, uint64_t recorder, uint32_t list)
+{
+	pthread_mutex_lock(&l->lock);
+	struct entry *e = want(l, key);
+	bool is_news = e && show(l, e, print, recorder, list);
+	pthread_mutex_unlock(&l->lock);
+	return is_news;
+}
+
+void ledger_queue(struct ledger *l, const struct ledger_key *key, struct ledger_change *change)
+{
+	pthread_mutex_lock(&l->lock);
+	struct entry *e = find(l, key);
+	if (e) {
+		queue(l, e, take_ptr(change));
+	}
+	pthread_mutex_unlock(&l->lock);
+	ledger_change_free(change);
+}
+
+void ledger_pass_by(struct ledger *l, const struct ledger_key *key, uint32_t list)
+{
+	pthread_mutex_lock(&l->lock);
+	struct entry *e = find(l, key);
+	if (e) {
+		l->changes += e->is_seen;
+		e->is_seen = false;
+		e->list = list;
+		drop_if_idle(l, e);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void miss(struct ledger *l, struct entry *e, uint64_t version)
+{
+	l->changes += e->is_seen;
+	e->is_seen = false;
+	if (e->first || e->is_busy || (e->history_version && e->is_written && !e->deleted_s)) {
+		queue(l, e, ledger_change_new(LEDGER_GONE, version, STR("")));
+	}
+	drop_if_idle(l, e);
+}
+
+void ledger_miss(struct ledger *l, const struct ledger_key *key, uint64_t version)
+{
+	pthread_mutex_lock(&l->lock);
+	struct entry *e = find(l, key);
+	if (e) {
+		miss(l, e, version);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* each() may free the entry. */
+static void each_entry(struct ledger *l, void (*each)(struct ledger *l, struct entry *e, void *ctx), void *ctx)
+{
+	for (size_t i = 0; i < l->n_buckets; i++) {
+		for (struct entry *e = l->buckets[i], *next; e; e = next) {
+			next = e->next;
+			each(l, e, ctx);
+		}
+	}
+}
+
+struct ended_list {
+	uint32_t kind, list;
+};
+
+static void miss_if_not_shown(struct ledger *l, struct entry *e, void *ctx)
+{
+	const struct ended_list *ended = ctx;
+
+	if (e->kind == ended->kind && e->list != ended->list) {
+		miss(l, e, 0);
+	}
+}
+
+void ledger_end(struct ledger *l, const struct ledger_kind *kind, uint32_t list)
+{
+	struct ended_list ended = {kind->index, list};
+
+	pthread_mutex_lock(&l->lock);
+	each_entry(l, miss_if_not_shown, &ended);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void forget_object(struct ledger *l, struct entry *e, void *ctx)
+{
+	const struct ledger_kind *kind = ctx;
+
+	if (e->kind == kind->index) {
+		e->is_seen = false;
+		drop_if_idle(l, e);
+	}
+}
+
+void ledger_unfollow(struct ledger *l, struct ledger_kind *kind)
+{
+	ledger_set_followed(l, kind, NULL);
+	pthread_mutex_lock(&l->lock);
+	each_entry(l, forget_object, kind);
+	kind->last_error = mem_free(kind->last_error);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---- histories ---- */
+
+static void take_history(struct ledger *l, struct entry *e, const struct ledger_history *h)
+{
+	if (h->version < e->history_version) {
+		return; /* what a worker was told is newer */
+	}
+	e->history_version = h->version;
+	e->kept = h->print;
+	e->is_written = h->is_written;
+	e->deleted_s = h->deleted_s;
+	e->revisions = h->revisions;
+	l->changes++;
+}
+
+void ledger_show_history(struct ledger *l, const struct ledger_key *key, const struct ledger_history *history, uint32_t list)
+{
+	pthread_mutex_lock(&l->lock);
+	struct entry *e = want(l, key);
+	if (e) {
+		e->history_list = list;
+		take_history(l, e, history);
+		compare(l, e);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void miss_history(struct ledger *l, struct entry *e)
+{
+	e->history_version = 0;
+	e->is_written = false;
+	e->deleted_s = 0;
+	e->revisions = 0;
+	l->changes++;
+	compare(l, e);
+	drop_if_idle(l, e);
+}
+
+void ledger_miss_history(struct ledger *l, const struct ledger_key *key, uint64_t version)
+{
+	pthread_mutex_lock(&l->lock);
+	struct entry *e = find(l, key);
+	if (e && version >= e->history_version) {
+		miss_history(l, e);
+	}
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void miss_history_if_not_shown(struct ledger *l, struct entry *e, void *ctx)
+{
+	const uint32_t *list = ctx;
+
+	if (e->history_version && e->history_list != *list && !e->is_busy) {
+		miss_history(l, e);
+	}
+}
+
+void ledger_end_histories(struct ledger *l, uint32_t list)
+{
+	pthread_mutex_lock(&l->lock);
+	each_entry(l, miss_history_if_not_shown, &list);
+	pthread_mutex_unlock(&l->lock);
+}
+
+struct expiry {
+	int64_t now_s, next_s;
+};
+
+static void expire(struct ledger *l, struct entry *e, void *ctx)
+{
+	struct expiry *x = ctx;
+	const struct followed *f = l->kinds[e->kind]->followed;
+
+	if (!e->deleted_s || e->first || e->is_busy || !f || f->recordings.n == 0) {
+		return;
+	}
+	int64_t left_s = e->deleted_s + f->recordings.v[0]->keep_deleted_s - x->now_s;
+	if (left_s <= 0) {
+		queue(l, e, ledger_change_new(LEDGER_EXPIRE, 0, STR("")));
+	} else {
+		x->next_s = MIN(x->next_s, left_s);
+	}
+}
+
+int64_t ledger_expire(struct ledger *l, int64_t now_s, int64_t max_s)
+{
+	struct expiry x = {now_s, max_s};
+
+	pthread_mutex_lock(&l->lock);
+	each_entry(l, expire, &x);
+	pthread_mutex_unlock(&l->lock);
+	return x.next_s;
+}
+
+/* ---- writing ---- */
+
+static struct ledger_kind *kind_of_key(const struct ledger *l, struct str index)
+{
+	uint64_t i;
+
+	return str_to_uint64(index, &i) && i < l->n_kinds ? l->kinds[i] : NULL;
+}
+
+static struct ledger_change *take_first(struct ledger *l, struct entry *e)
+{
+	struct ledger_change *c = e->first;
+
+	e->first = c->next;
+	e->last = e->first ? e->last : NULL;
+	l->waiting--;
+	l->waiting_bytes -= c->bytes;
+	c->next = NULL;
+	return c;
+}
+
+bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
+{
+	struct str index, rest;
+	struct entry *e = NULL;
+
+	pthread_mutex_lock(&l->lock);
+	if (str_cut(key, '/', &index, &rest) && (ret->kind = kind_of_key(l, index)) &&
+		str_cut(rest, '/', &ret->ns, &ret->name)) {
+		e = find(l, &(struct ledger_key){ret->kind, ret->ns, ret->name});
+	}
+	bool has_work = e && e->first && !e->is_busy;
+	if (has_work) {
+		ret->change = take_first(l, e);
+		e->is_busy = true;
+	}
+	pthread_mutex_unlock(&l->lock);
+	return has_work;
+}
+
+/* Back to the front, unless what came meanwhile makes up for it. */
+static void put_back(struct ledger *l, struct entry *e, struct ledger_change *c)
+{
+	if (e->first && (e->first->sort == LEDGER_LOOK || c->sort == LEDGER_LOOK)) {
+		if (c->sort == LEDGER_LOOK) {
+			drop_changes(l, e);
+			append(l, e, c);
+		} else {
+			ledger_change_free(c);
+		}
+		return;
+	}
+	c->next = e->first;
+	e->first = c;
+	e->last = e->last ? e->last : c;
+	l->waiting++;
+	l->waiting_bytes += c->bytes;
+}
+
+static void note_problem(struct ledger *l, struct ledger_kind *k, struct str problem)
+{
+	l->changes++;
+	mem_free(k->last_error);
+	k->last_error = problem.n ? mem_strndup(problem.p, MIN(problem.n, (size_t)PROBLEM_MAX)) : NULL;
+}
+
+void ledger_note_problem(struct ledger *l, struct ledger_kind *kind, struct str problem)
+{
+	pthread_mutex_lock(&l->lock);
+	note_problem(l, kind, problem);
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void note_look(struct entry *e, const struct ledger_result *result)
+{
+	if (result->seen) {
+		e->is_seen = true;
+		e->seen = *result->seen;
+		e->recorder = result->recorder;
+	} else if (result->is_gone) {
+		e->is_seen = false;
+	}
+}
+
+bool ledger_settle(struct ledger *l, struct ledger_work *work, const struct ledger_result *result)
+{
+	bool is_more = false;
+
+	pthread_mutex_lock(&l->lock);
+	struct entry *e = find(l, &(struct ledger_key){work->kind, work->ns, work->name});
+	e->is_busy = false;
+	/* Of the same version the watch knows more: how many revisions there are. */
+	if (result->history && result->history->version > e->history_version) {
+		take_history(l, e, result->history);
+	}
+	/* What came meanwhile was seen later than what the worker has read, or is the same. */
+	if (!e->first) {
+		note_look(e, result);
+	}
+	if (result->outcome != LEDGER_DONE || work->kind->last_error) {
+		work->kind->refused += result->outcome != LEDGER_DONE;
+		note_problem(l, work->kind, result->problem);
+	}
+	if (result->outcome == LEDGER_RETRY) {
+		put_back(l, e, take_ptr(work->change));
+	}
+	is_more = e->first != NULL;
+	drop_if_idle(l, e);
+	pthread_mutex_unlock(&l->lock);
+	work->change = ledger_change_free(work->change);
+	return is_more;
+}
+
+/* ---- counting ---- */
+
+static void count_object(struct ledger *l _unused_, struct entry *e, void *ctx)
+{
+	struct ledger_totals *totals = ctx;
+
+	totals->objects += e->is_seen;
+}
+
+void ledger_read_totals(struct ledger *l, struct ledger_totals *ret)
+{
+	pthread_mutex_lock(&l->lock);
+	*ret = (struct ledger_totals){
+		.entries = l->n,
+		.waiting = l->waiting,
+		.waiting_bytes = l->waiting_bytes,
+		.collapsed = l->collapsed,
+		.is_full = l->is_full,
+	};
+	each_entry(l, count_object, ret);
+	pthread_mutex_unlock(&l->lock);
+}
+
+struct tallying {
+	struct ledger_tally *rows, *last;
+	size_t n, max;
+};
+
+static struct ledger_tally *row_of(struct tallying *t, const struct ledger_kind *kind, uint64_t recorder)
+{
+	if (t->last && t->last->kind == kind && t->last->recorder == recorder) {
+		return t->last;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		if (t->rows[i].kind == kind && t->rows[i].recorder == recorder) {
+			return &t->rows[i];
+		}
+	}
+	if (t->n == t->max) {
+		return NULL;
+	}
+	t->rows[t->n] = (struct ledger_tally){.kind = kind, .recorder = recorder};
+	return &t->rows[t->n++];
+}
+
+static void tally(struct ledger *l, struct entry *e, void *ctx)
+{
+	struct tallying *t = ctx;
+
+	if (!e->is_seen) {
+		return;
+	}
+	t->last = row_of(t, l->kinds[e->kind], e->recorder);
+	if (t->last) {
+		t->last->objects++;
+		t->last->revisions += e->revisions;
+	}
+}
+
+size_t ledger_tally(struct ledger *l, struct ledger_tally *rows, size_t max)
+{
+	struct tallying t = {.rows = rows, .max = max};
+
+	pthread_mutex_lock(&l->lock);
+	each_entry(l, tally, &t);
+	pthread_mutex_unlock(&l->lock);
+	return t.n;
+}
+
+uint64_t ledger_refused(struct ledger *l, const struct ledger_kind *kind, struct str *ret_problem, struct arena *a)
+{
+	pthread_mutex_lock(&l->lock);
+	uint64_t n = kind->refused;
+	*ret_problem = arena_dup(a, str_of(kind->last_error));
+	pthread_mutex_unlock(&l->lock);
+	return n;
+}
+
+uint64_t ledger_changes(struct ledger *l)
+{
+	pthread_mutex_lock(&l->lock);
+	uint64_t changes = l->changes;
+	pthread_mutex_unlock(&l->lock);
+	return changes;
+}

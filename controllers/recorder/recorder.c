@@ -1,0 +1,810 @@
+/* The recording controller: follows what Recorders name, and has a History kept of each object (docs/history.md).
+ *
+ * One thread looks after Recorders, discovery, watches, statuses and histories that outlived their objects. Watches tell the
+ * ledger (ledger.h) on the client's thread, and workers write what waits there (scribe.c). Without Recorders there is
+ * nothing but a watch for them. `lock` guards the Recorders and the wake-up, and is held together with no other lock. */
+#include "api/model/members.h"
+#include "base/clock.h"
+#include "base/exposition.h"
+#include "controllers/kit/workers.h"
+#include "controllers/recorder/follow.h"
+#include "controllers/recorder/report.h"
+#include "controllers/recorder/scribe.h"
+
+#include <stdlib.h>
+
+enum {
+	WORKERS = 4,
+	RETRY_FIRST_MS = 200,
+	RETRY_LAST_MS = 60 * 1000,
+	DISCOVER_MS = 30 * 1000,
+	DISCOVER_FIRST_MS = 1000, /* while nothing is known */
+	REPORT_MS = 3 * 1000,
+	EXPIRE_MAX_S = 600,
+	OBJECTS_MAX = 2 * 1000 * 1000,
+	WAITING_MAX = 32 << 20, /* bytes of changes that wait */
+	ROWS_MAX = 1024,        /* what a Recorder's status may hold */
+	ARENA_MAX = 256 << 20,
+	STATUS_BYTES_MAX = 8 << 20,
+};
+
+const struct resource recorders_resource = {{"annals.dev", 10}, {"v1", 2}, {"recorders", 9}};
+const struct resource histories_resource = {{"annals.dev", 10}, {"v1", 2}, {"histories", 9}};
+static const struct resource namespaces_resource = {{"", 0}, {"v1", 2}, {"namespaces", 10}};
+
+static const struct counter_name counted[] = {
+	[RECORDER_CREATED] = {"annals_recorder_created_total", "Changes written of objects that came"},
+	[RECORDER_CHANGED] = {"annals_recorder_changed_total", "Changes written of objects that changed"},
+	[RECORDER_DELETED] = {"annals_recorder_deleted_total", "Changes written of objects that went"},
+	[RECORDER_CONFLICTS] = {"annals_recorder_conflicts_total", "Times that a history had changed meanwhile"},
+	[RECORDER_RETRIES] = {"annals_recorder_retries_total", "Times that a change could not be written, and waits"},
+	[RECORDER_REFUSED] = {"annals_recorder_refused_total", "States that the server refused to keep"},
+	[RECORDER_EXPIRED] = {"annals_recorder_expired_total",
+		"Histories deleted that had outlived their objects for long enough"},
+	[RECORDER_STATUS_WRITES] = {"annals_recorder_status_writes_total", "Statuses of Recorders written"},
+};
+
+struct director {
+	struct recorder_core core;
+	struct informer *recorders, *histories;
+	struct workers workers;
+	bool has_workers;
+	pthread_t thread;
+	bool has_thread;
+
+	/* The thread's own. */
+	struct recordings recordings; /* all, by name */
+	struct discovery found;
+	bool has_found, has_told;
+	int64_t discover_at_ms, report_at_ms, expire_at_ms;
+	int64_t patient_until_ms; /* watches have begun, and statuses wait for what they show */
+	uint64_t reported; /* ledger_changes() */
+
+	uint32_t histories_list; /* the client's thread's own */
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t wake;
+	bool is_ending, has_news, has_new_recorders, must_report;
+	struct map items;    /* Recorders by name: references to items */
+	struct list follows; /* changed by the thread alone, read by the client's */
+};
+
+/* ---- telling ---- */
+
+void recorder_notice(struct recorder_core *core, bool is_problem, const char *format, ...)
+{
+	va_list ap;
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, STATUS_BYTES_MAX);
+	va_start(ap, format);
+	buf_vprintf(&text, format, ap);
+	va_end(ap);
+	core->env->on_notice(core->env->ctx, recorder_controller.name, is_problem, buf_str(&text));
+}
+
+void recorder_event(
+	struct recorder_core *core, const struct recording *about, bool is_warning, struct str reason, struct str message)
+{
+	recorder_say(core->events,
+		&(struct event){
+			.api_version = STR("annals.dev/v1"),
+			.kind = STR("Recorder"),
+			.name = about->name,
+			.uid = about->uid,
+			.reason = reason,
+			.message = message,
+			.is_warning = is_warning,
+		});
+}
+
+/* ---- waking ---- */
+
+static void wake_for(struct director *d, bool *what)
+{
+	pthread_mutex_lock(&d->lock);
+	if (what) {
+		*what = true;
+	}
+	d->has_news = true;
+	pthread_cond_signal(&d->wake);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void on_wake(struct recorder_core *core)
+{
+	struct director *d = container_of(core, struct director, core);
+	wake_for(d, &d->must_report);
+}
+
+/* Until then, or until there is news. False: it is the end. */
+static bool wait_until(struct director *d, int64_t at_ms)
+{
+	pthread_mutex_lock(&d->lock);
+	while (!d->is_ending && !d->has_news && clock_mono_ms() < at_ms) {
+		clock_cond_wait(&d->wake, &d->lock, at_ms);
+	}
+	d->has_news = false;
+	bool goes_on = !d->is_ending;
+	pthread_mutex_unlock(&d->lock);
+	return goes_on;
+}
+
+/* ---- Recorders ---- */
+
+static void keep_item(struct director *d, struct item *item, bool is_new)
+{
+	void *old = NULL;
+
+	pthread_mutex_lock(&d->lock);
+	map_set(&d->items, item->name, item_ref(item), &old);
+	pthread_mutex_unlock(&d->lock);
+	item_unref(old);
+	wake_for(d, is_new ? &d->has_new_recorders : NULL);
+}
+
+static void on_recorder_add(void *ctx, struct item *item, bool is_initial _unused_)
+{
+	keep_item(ctx, item, true);
+}
+
+static void on_recorder_update(void *ctx, struct item *old, struct item *item)
+{
+	bool is_same = str_eq(old->uid, item->uid) &&
+		member_int(item_meta(old), "generation") == member_int(item_meta(item), "generation");
+	keep_item(ctx, item, !is_same);
+}
+
+static void on_recorder_delete(void *ctx, struct item *item, bool is_guess _unused_)
+{
+	struct director *d = ctx;
+
+	pthread_mutex_lock(&d->lock);
+	struct item *old = map_remove(&d->items, item->name);
+	pthread_mutex_unlock(&d->lock);
+	item_unref(old);
+	wake_for(d, &d->has_new_recorders);
+}
+
+static void on_recorders_synced(void *ctx)
+{
+	struct director *d = ctx;
+	wake_for(d, &d->has_new_recorders);
+}
+
+static void on_problem(void *ctx, bool is_over _unused_, struct str text)
+{
+	struct director *d = ctx;
+	recorder_notice(&d->core, true, STR_FMT, STR_ARG(text));
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return str_cmp((*(struct recording *const *)a)->name, (*(struct recording *const *)b)->name);
+}
+
+/* True: they are others than before. */
+static bool read_recorders(struct director *d)
+{
+	struct recordings all = {NULL, 0};
+
+	pthread_mutex_lock(&d->lock);
+	bool is_new = d->has_new_recorders;
+	d->has_new_recorders = false;
+	all.v = mem_array(d->items.n + 1, sizeof(*all.v));
+	for (struct map_entry *e = map_next(&d->items, NULL); is_new && e; e = map_next(&d->items, e)) {
+		struct recording *r = recording_new(e->value);
+		if (r) {
+			all.v[all.n++] = r;
+		}
+	}
+	pthread_mutex_unlock(&d->lock);
+	qsort(all.v, all.n, sizeof(*all.v), by_name);
+	if (is_new) {
+		recordings_done(&d->recordings);
+		d->recordings = all;
+	} else {
+		recordings_done(&all);
+	}
+	return is_new;
+}
+
+/* ---- histories ---- */
+
+static void on_histories_begin(void *ctx)
+{
+	struct director *d = ctx;
+	d->histories_list = ledger_begin(d->core.ledger);
+}
+
+static void on_history(void *ctx, const struct json *object, bool is_gone, bool is_listed _unused_)
+{
+	struct director *d = ctx;
+	const struct json *subject = json_gets(json_gets(object, "spec"), "subject"), *status = json_gets(object, "status");
+	const struct ledger_key key = {ledger_kind(d->core.ledger, member_text(subject, "group"), member_text(subject, "kind")),
+		member_text(subject, "namespace"), member_text(subject, "name")};
+	struct ledger_history h = {.is_written = member_count(status, "changes") > 0};
+	int64_t deleted_us;
+
+	str_to_uint64(member_text(json_gets(object, "metadata"), "resourceVersion"), &h.version);
+	if (!key.kind || !key.name.n) {
+		return;
+	}
+	if (is_gone) {
+		ledger_miss_history(d->core.ledger, &key, h.version);
+		return;
+	}
+	h.revisions = (uint32_t)member_int(status, "revisions");
+	if (time_parse_rfc3339(member_text(status, "deletionTime"), &deleted_us)) {
+		h.deleted_s = deleted_us / 1000000;
+		wake_for(d, NULL);
+	}
+	ledger_print_of(&h.print, member_text(status, "uid"), member_text(status, "digest"));
+	ledger_show_history(d->core.ledger, &key, &h, d->histories_list);
+}
+
+static void on_histories_end(void *ctx)
+{
+	struct director *d = ctx;
+	ledger_end_histories(d->core.ledger, d->histories_list);
+}
+
+static void on_synced(void *ctx)
+{
+	wake_for(ctx, NULL);
+}
+
+static const struct informer_stream histories_stream = {on_histories_begin, on_history, on_histories_end};
+
+static void follow_histories(struct director *d)
+{
+	if (d->histories) {
+		return;
+	}
+	d->histories = informer_new(&(struct informer_options){
+		.client = d->core.env->client,
+		.outage = d->core.env->outage,
+		.resource = histories_resource,
+		.handlers = {.on_synced = on_synced, .on_problem = on_problem},
+		.stream = &histories_stream,
+		.ctx = d,
+	});
+}
+
+/* ---- namespaces ---- */
+
+static void note_namespace(struct director *d, const struct json *before, const struct item *item)
+{
+	const struct json *labels = json_gets(item_meta(item), "labels");
+	bool is_any_stale = false;
+
+	pthread_mutex_lock(&d->lock);
+	list_for_each(it, &d->follows) {
+		is_any_stale = follow_note_namespace(list_entry(it, struct follow, link), before, labels) || is_any_stale;
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (is_any_stale) {
+		wake_for(d, NULL);
+	}
+}
+
+static void on_namespace_add(void *ctx, struct item *item, bool is_initial _unused_)
+{
+	note_namespace(ctx, NULL, item);
+}
+
+static void on_namespace_update(void *ctx, struct item *old, struct item *item)
+{
+	static const struct json none = {.kind = JSON_OBJECT};
+	const struct json *before = json_gets(item_meta(old), "labels");
+	note_namespace(ctx, before ? before : &none, item);
+}
+
+static void follow_namespaces(struct director *d)
+{
+	if (d->core.namespaces || !recordings_need_namespaces(&d->recordings)) {
+		return;
+	}
+	d->core.namespaces = informer_new(&(struct informer_options){
+		.client = d->core.env->client,
+		.outage = d->core.env->outage,
+		.resource = namespaces_resource,
+		.metadata_only = true,
+		.handlers = {.on_add = on_namespace_add,
+			.on_update = on_namespace_update,
+			.on_synced = on_synced,
+			.on_problem = on_problem},
+		.ctx = d,
+	});
+}
+
+/* ---- discovery ---- */
+
+static void discover(struct director *d)
+{
+	_cleanup_(answer_done) struct answer answer;
+	struct discovery found;
+
+	answer_init(&answer);
+	discovery_init(&found);
+	int error = discovery_fetch(d->core.env->client, &found, &answer);
+	if (error || found.n == 0) {
+		discovery_done(&found);
+		if (error != REST_STOPPED && !d->has_told) {
+			recorder_notice(&d->core, true, "cannot discover what is served: " STR_FMT, STR_ARG(answer.message));
+			d->has_told = true;
+		}
+	} else {
+		if (d->has_told) {
+			recorder_notice(&d->core, true, "what is served can be discovered again");
+		}
+		discovery_done(&d->found);
+		d->found = found;
+		d->has_found = true;
+		d->has_told = false;
+	}
+	d->discover_at_ms = clock_mono_ms() + (d->has_found ? DISCOVER_MS : DISCOVER_FIRST_MS);
+}
+
+static bool can_be_followed(const struct api_resource *r)
+{
+	const unsigned needed = API_LIST | API_WATCH;
+
+	return r->is_preferred && (r->verbs & needed) == needed && !recording_leaves_out(r->resource.group, r->resource.plural);
+}
+
+/* ---- follows ---- */
+
+static struct follow *find_follow(const struct director *d, const struct api_resource *r)
+{
+	list_for_each(it, &d->follows) {
+		struct follow *f = list_entry(it, struct follow, link);
+		if (str_eq(f->followed->resource.group, r->resource.group) &&
+			str_eq(f->followed->resource.plural, r->resource.plural)) {
+			return f;
+		}
+	}
+	return NULL;
+}
+
+static void unlink_follow(struct director *d, struct follow *f)
+{
+	pthread_mutex_lock(&d->lock);
+	list_remove(&f->link);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static void end_follow(struct director *d, struct follow *f, bool is_replaced)
+{
+	unlink_follow(d, f);
+	follow_free(f, is_replaced);
+}
+
+/* Recorders that changed are another watch: it shows each object anew, and what their rules make of it. */
+static bool is_as_before(const struct follow *f, const struct api_resource *r, const struct recordings *recordings)
+{
+	return !follow_is_stale(f) && str_eq(f->followed->resource.version, r->resource.version) &&
+		recordings_equal(&f->followed->recordings, recordings);
+}
+
+/* Takes the recordings. */
+static void want_follow(struct director *d, const struct api_resource *r, struct recordings *recordings)
+{
+	struct follow *f = find_follow(d, r);
+
+	if (f && is_as_before(f, r, recordings)) {
+		f->is_wanted = true;
+		recordings_done(recordings);
+		return;
+	}
+	if (f) {
+		end_follow(d, f, true);
+	}
+	if ((f = follow_new(&d->core, r, recordings))) {
+		pthread_mutex_lock(&d->lock);
+		list_append(&d->follows, &f->link);
+		pthread_mutex_unlock(&d->lock);
+	}
+}
+
+/* A group that could not be asked keeps its watches: its objects are not gone. */
+static void mark_unwanted(struct director *d)
+{
+	list_for_each(it, &d->follows) {
+		struct follow *f = list_entry(it, struct follow, link);
+		f->is_wanted = d->recordings.n > 0 &&
+			discovery_has_failed(&d->found, f->followed->resource.group, f->followed->resource.version);
+	}
+}
+
+static void follow_all(struct director *d)
+{
+	mark_unwanted(d);
+	for (size_t i = 0; i < d->found.n && d->recordings.n > 0; i++) {
+		const struct api_resource *r = &d->found.resources[i];
+		struct recordings recordings = {NULL, 0};
+		if (can_be_followed(r)) {
+			recordings_pick(&recordings, &d->recordings, r->resource.group, r->resource.plural);
+		}
+		if (recordings.n > 0) {
+			want_follow(d, r, &recordings);
+		}
+	}
+	list_for_each_safe(it, &d->follows) {
+		struct follow *f = list_entry(it, struct follow, link);
+		if (!f->is_wanted) {
+			recorder_notice(
+				&d->core, false, STR_FMT " are no longer followed", STR_ARG(f->followed->resource.plural));
+			end_follow(d, f, false);
+		}
+	}
+}
+
+static bool has_stale_follow(const struct director *d)
+{
+	list_for_each(it, &d->follows) {
+		if (follow_is_stale(list_entry(it, struct follow, link))) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* ---- statuses ---- */
+
+struct rows {
+	struct report_row v[ROWS_MAX];
+	size_t n;
+	bool is_whole; /* all is served, and was listed */
+};
+
+static bool is_of(const struct recordings *all, const struct recording *r)
+{
+	bool is_found = false;
+	for (size_t i = 0; !is_found && i < all->n; i++) {
+		is_found = str_eq(all->v[i]->uid, r->uid);
+	}
+	return is_found;
+}
+
+static void add_followed(struct director *d, struct rows *rows, const struct recording *r, const struct ledger_tally *tallies,
+	size_t n_tallies, struct arena *a)
+{
+	list_for_each(it, &d->follows) {
+		const struct follow *f = list_entry(it, struct follow, link);
+		if (!is_of(&f->followed->recordings, r) || rows->n == ROWS_MAX) {
+			continue;
+		}
+		struct report_row *row = &rows->v[rows->n++];
+		*row = (struct report_row){.group = f->followed->resource.group,
+			.version = f->followed->resource.version,
+			.resource = f->followed->resource.plural};
+		row->refused = (int64_t)ledger_refused(d->core.ledger, f->kind, &row->last_error, a);
+		for (size_t i = 0; i < n_tallies; i++) {
+			if (tallies[i].kind == f->kind && tallies[i].recorder == r->id) {
+				row->objects = tallies[i].objects;
+				row->revisions = tallies[i].revisions;
+			}
+		}
+		rows->is_whole = rows->is_whole && follow_has_synced(f);
+	}
+}
+
+/* Why a resource that a Recorder names is not followed; empty: it is. */
+static struct str why_not(const struct director *d, struct str group, struct str plural)
+{
+	const struct api_resource *found = NULL;
+	bool has_failed = false;
+
+	for (size_t i = 0; i < d->found.n && !(found && can_be_followed(found)); i++) {
+		const struct resource *r = &d->found.resources[i].resource;
+		found = str_eq(r->group, group) && str_eq(r->plural, plural) ? &d->found.resources[i] : found;
+	}
+	for (size_t i = 0; i < d->found.n_failures; i++) {
+		has_failed = has_failed || str_eq(d->found.failures[i].group, group);
+	}
+	if (found) {
+		return can_be_followed(found) ? STR("") : STR("it cannot be listed and watched");
+	}
+	return has_failed ? STR("the server that serves its group does not answer") : STR("the server does not serve it");
+}
+
+static void add_unserved(struct director *d, struct rows *rows, struct str group, struct str plural)
+{
+	struct str why = str_is(group, "*") || str_is(plural, "*") ? STR("") : why_not(d, group, plural);
+	bool is_listed = false;
+
+	for (size_t i = 0; !is_listed && i < rows->n; i++) {
+		is_listed = str_eq(rows->v[i].group, group) && str_eq(rows->v[i].resource, plural);
+	}
+	if (why.n && !is_listed && rows->n < ROWS_MAX) {
+		rows->v[rows->n++] = (struct report_row){.group = group, .resource = plural, .last_error = why};
+		rows->is_whole = false;
+	}
+}
+
+static void add_all_unserved(struct director *d, struct rows *rows, const struct recording *r)
+{
+	const struct json *rules = json_gets(r->spec, "resources"), *rule, *group, *plural;
+
+	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+		for (uint32_t k = 0; (group = list_item(json_gets(rule, "groups"), k)); k++) {
+			for (uint32_t m = 0; (plural = list_item(json_gets(rule, "resources"), m)); m++) {
+				add_unserved(d, rows, json_text(group), json_text(plural));
+			}
+		}
+	}
+}
+
+static int by_resource(const void *a, const void *b)
+{
+	const struct report_row *x = a, *y = b;
+	int order = str_cmp(x->group, y->group);
+	return order ? order : str_cmp(x->resource, y->resource);
+}
+
+static void write_status(struct director *d, const struct recording *r, const struct json *status, struct arena *a)
+{
+	_cleanup_(answer_done) struct answer answer;
+	_cleanup_(buf_done) struct buf patch;
+	const struct target t = {.resource = &recorders_resource, .name = r->name, .subresource = "status"};
+	struct json *body = json_object(a), *metadata = json_object(a);
+
+	json_add(a, metadata, STR("uid"), json_string(a, r->uid));
+	json_add(a, body, STR("metadata"), metadata);
+	json_add(a, body, STR("status"), (struct json *)status);
+	buf_init(&patch, STATUS_BYTES_MAX);
+	json_encode(&patch, body);
+	answer_init(&answer);
+	if (!rest_patch(d->core.env->client, &t, PATCH_MERGE, buf_str(&patch), &answer)) {
+		count(&d->core.counters, RECORDER_STATUS_WRITES);
+	} else {
+		d->reported = 0; /* once more, after a pause */
+	}
+}
+
+static struct item *present_item(struct director *d, struct str name)
+{
+	pthread_mutex_lock(&d->lock);
+	struct item *item = map_get(&d->items, name);
+	item = item ? item_ref(item) : NULL;
+	pthread_mutex_unlock(&d->lock);
+	return item;
+}
+
+static void report_one(struct director *d, const struct recording *r, const struct ledger_tally *tallies, size_t n_tallies)
+{
+	_cleanup_(item_unrefp) struct item *item = present_item(d, r->name);
+	_cleanup_(arena_done) struct arena a;
+	char now[TIME_RFC3339_SIZE];
+
+	arena_init(&a, ARENA_MAX);
+	struct rows *rows = arena_new(&a, struct rows);
+	rows->is_whole = true;
+	add_followed(d, rows, r, tallies, n_tallies, &a);
+	add_all_unserved(d, rows, r);
+	qsort(rows->v, rows->n, sizeof(rows->v[0]), by_resource);
+	time_format_rfc3339(now, clock_wall_s());
+	const struct report report = {
+		.rows = rows->v,
+		.n = rows->n,
+		.is_following = rows->is_whole,
+		.message = rows->is_whole ? STR("all that is named is followed") : STR("not all that is named is followed"),
+	};
+	const struct json *status =
+		item && str_eq(item->uid, r->uid) ? report_status(item->object, r, &report, str_of(now), &a) : NULL;
+	if (status) {
+		write_status(d, r, status, &a);
+	}
+}
+
+static bool have_synced(const struct director *d)
+{
+	list_for_each(it, &d->follows) {
+		if (!follow_has_synced(list_entry(it, struct follow, link))) {
+			return false;
+		}
+	}
+	return true;
+}
+
+static void report_all(struct director *d)
+{
+	enum { TALLIES_MAX = 4096 };
+
+	if (clock_mono_ms() < d->patient_until_ms && !have_synced(d)) {
+		return;
+	}
+	uint64_t changes = ledger_changes(d->core.ledger);
+
+	pthread_mutex_lock(&d->lock);
+	bool must_report = d->must_report || changes != d->reported;
+	d->must_report = false;
+	pthread_mutex_unlock(&d->lock);
+	if (!must_report) {
+		return;
+	}
+	d->reported = changes;
+	d->report_at_ms = clock_mono_ms() + REPORT_MS;
+	struct ledger_tally *tallies = mem_array(TALLIES_MAX, sizeof(*tallies));
+	size_t n = ledger_tally(d->core.ledger, tallies, TALLIES_MAX);
+	for (size_t i = 0; i < d->recordings.n; i++) {
+		report_one(d, d->recordings.v[i], tallies, n);
+	}
+	mem_free(tallies);
+}
+
+/* ---- the thread ---- */
+
+static void start_workers(struct director *d)
+{
+	if (d->has_workers) {
+		return;
+	}
+	d->has_workers = true;
+	if (workers_start(&d->workers, WORKERS)) {
+		recorder_notice(&d->core, true, "cannot start threads: nothing is recorded");
+	}
+}
+
+static bool is_ready(const struct director *d)
+{
+	return informer_has_synced(d->histories) && (!d->core.namespaces || informer_has_synced(d->core.namespaces));
+}
+
+static void look_after_follows(struct director *d, bool is_new)
+{
+	int64_t now_ms = clock_mono_ms();
+
+	follow_histories(d);
+	follow_namespaces(d);
+	if (!is_ready(d)) {
+		d->discover_at_ms = 0;
+		return;
+	}
+	start_workers(d);
+	bool is_due = now_ms >= d->discover_at_ms;
+	if (is_new || is_due) {
+		discover(d);
+	}
+	if (d->has_found && (is_new || is_due || has_stale_follow(d))) {
+		follow_all(d);
+		d->patient_until_ms = clock_mono_ms() + REPORT_MS;
+		wake_for(d, &d->must_report);
+	}
+}
+
+static int64_t look_after_all(struct director *d)
+{
+	bool is_new = read_recorders(d);
+
+	if (d->recordings.n == 0) {
+		follow_all(d);
+		return INT64_MAX;
+	}
+	look_after_follows(d, is_new);
+	if (!is_ready(d)) {
+		return INT64_MAX;
+	}
+	if (clock_mono_ms() >= d->report_at_ms) {
+		report_all(d);
+	}
+	d->expire_at_ms = clock_mono_ms() + 1000 * ledger_expire(d->core.ledger, clock_wall_s(), EXPIRE_MAX_S);
+	return MIN(MIN(d->discover_at_ms, d->expire_at_ms), clock_mono_ms() + REPORT_MS);
+}
+
+static void *run(void *arg)
+{
+	struct director *d = arg;
+	int64_t until_ms = INT64_MAX;
+
+	while (wait_until(d, until_ms)) {
+		until_ms = look_after_all(d);
+	}
+	return NULL;
+}
+
+/* ---- its life ---- */
+
+static void *start(const struct controller_env *env)
+{
+	struct director *d = mem_new(struct director);
+
+	d->core.env = env;
+	d->core.wake = on_wake;
+	d->core.queue = workqueue_new("recorder", RETRY_FIRST_MS, RETRY_LAST_MS);
+	d->core.ledger = ledger_new(
+		&(struct ledger_options){.max_objects = OBJECTS_MAX, .max_waiting = WAITING_MAX, .queue = d->core.queue});
+	d->core.events = recorder_new(env->client, recorder_controller.name);
+	d->workers = (struct workers){.queue = d->core.queue, .work = scribe_work, .ctx = &d->core};
+	discovery_init(&d->found);
+	map_init(&d->items, ROWS_MAX);
+	list_init(&d->follows);
+	pthread_mutex_init(&d->lock, NULL);
+	clock_cond_init(&d->wake);
+	d->has_thread = pthread_create(&d->thread, NULL, run, d) == 0;
+	if (!d->has_thread) {
+		recorder_notice(&d->core, true, "cannot start a thread: nothing is recorded");
+	}
+	d->recorders = informer_new(&(struct informer_options){
+		.client = env->client,
+		.outage = env->outage,
+		.resource = recorders_resource,
+		.left_out = item_managers,
+		.handlers = {.on_add = on_recorder_add,
+			.on_update = on_recorder_update,
+			.on_delete = on_recorder_delete,
+			.on_synced = on_recorders_synced,
+			.on_problem = on_problem},
+		.ctx = d,
+	});
+	return d;
+}
+
+static void end_thread(struct director *d)
+{
+	pthread_mutex_lock(&d->lock);
+	d->is_ending = true;
+	pthread_cond_signal(&d->wake);
+	pthread_mutex_unlock(&d->lock);
+	if (d->has_thread) {
+		pthread_join(d->thread, NULL);
+	}
+}
+
+/* First whoever makes work, then whoever does it. */
+static void stop(void *state)
+{
+	struct director *d = state;
+
+	end_thread(d);
+	informer_free(d->recorders);
+	list_for_each_safe(it, &d->follows) {
+		end_follow(d, list_entry(it, struct follow, link), true);
+	}
+	informer_free(d->histories);
+	informer_free(d->core.namespaces);
+	workers_stop(&d->workers);
+	recorder_free(d->core.events);
+	for (struct map_entry *e = map_next(&d->items, NULL); e; e = map_next(&d->items, e)) {
+		item_unref(e->value);
+	}
+	map_done(&d->items);
+	recordings_done(&d->recordings);
+	discovery_done(&d->found);
+	ledger_free(d->core.ledger);
+	workqueue_free(d->core.queue);
+	pthread_cond_destroy(&d->wake);
+	pthread_mutex_destroy(&d->lock);
+	mem_free(d);
+}
+
+static struct workqueue *queue(void *state, size_t i)
+{
+	struct director *d = state;
+
+	return i == 0 ? d->core.queue : NULL;
+}
+
+static void write_metrics(void *state, struct buf *out)
+{
+	struct director *d = state;
+	struct ledger_totals totals;
+
+	ledger_read_totals(d->core.ledger, &totals);
+	counters_write(&d->core.counters, counted, ARRAY_SIZE(counted), out);
+	exposition_gauge(out, "annals_recorder_objects", "Objects that are recorded", (double)totals.objects);
+	exposition_gauge(out, "annals_recorder_waiting", "Changes that wait to be written", (double)totals.waiting);
+	exposition_gauge(out, "annals_recorder_waiting_bytes", "What they take", (double)totals.waiting_bytes);
+	exposition_counter(out, "annals_recorder_collapsed_total",
+		"Times that changes of an object became one, since too much waited", (double)totals.collapsed);
+}
+
+const struct controller recorder_controller = {
+	.name = "recorder-controller",
+	.alias = "recorder",
+	.start = start,
+	.stop = stop,
+	.queue = queue,
+	.write_metrics = write_metrics,
+};

@@ -1,0 +1,298 @@
+/* The rules of recording. What is compared is always a History and one sighting, so that whoever comes later, after a
+ * crash or beside a recorder that has lost its election, comes to the same conclusion. */
+#include "controllers/recorder/scribe_plan.h"
+
+#include "api/model/members.h"
+#include "base/clock.h"
+
+enum { TEXT_MAX_BYTES = 64 * 1024 * 1024 };
+
+/* ---- sightings ---- */
+
+void sighting_of(struct sighting *ret, const struct json *object, const struct recording *recording, struct arena *a)
+{
+	const struct json *metadata = json_gets(object, "metadata");
+
+	*ret = (struct sighting){
+		.seen_s = clock_wall_s(),
+		.recording = recording,
+		.uid = member_text(metadata, "uid"),
+		.api_version = member_text(object, "apiVersion"),
+		.cause = change_cause(object),
+		.created = member_text(metadata, "creationTimestamp"),
+		.managed_fields = json_gets(metadata, "managedFields"),
+		.state = state_of(object, &recording->rules, a),
+	};
+	str_to_uint64(member_text(metadata, "resourceVersion"), &ret->version);
+	digest_of(ret->digest, ret->state, a);
+}
+
+void sighting_complete(struct sighting *s, const struct json *object, struct arena *a)
+{
+	digest_of(s->raw_digest, state_of(object, NULL, a), a);
+}
+
+static void add_node(struct json *to, const char *name, const struct json *value, struct arena *a)
+{
+	if (value) {
+		json_add(a, to, str_of(name), (struct json *)value);
+	}
+}
+
+struct str sighting_write(const struct sighting *s, struct buf *out, struct arena *a)
+{
+	struct json *j = json_object(a);
+
+	json_add_text(a, j, STR("uid"), s->uid);
+	json_add_text(a, j, STR("apiVersion"), s->api_version);
+	json_add_text(a, j, STR("cause"), s->cause);
+	json_add_text(a, j, STR("created"), s->created);
+	json_add_text(a, j, STR("digest"), str_of(s->digest));
+	json_add_text(a, j, STR("rawDigest"), str_of(s->raw_digest));
+	add_node(j, "managedFields", s->managed_fields, a);
+	add_node(j, "state", s->state, a);
+	json_encode(out, j);
+	return buf_str(out);
+}
+
+static void copy_digest(char out[DIGEST_SIZE], struct str digest)
+{
+	size_t n = MIN(digest.n, (size_t)DIGEST_SIZE - 1);
+
+	if (n) {
+		memcpy(out, digest.p, n);
+	}
+	out[n] = '\0';
+}
+
+bool sighting_read(struct sighting *ret, struct str text, struct arena *a)
+{
+	struct json *j;
+	size_t at;
+
+	if (json_parse(&j, a, text, JSON_LIMITS_DEFAULT, &at)) {
+		return false;
+	}
+	*ret = (struct sighting){
+		.uid = member_text(j, "uid"),
+		.api_version = member_text(j, "apiVersion"),
+		.cause = member_text(j, "cause"),
+		.created = member_text(j, "created"),
+		.managed_fields = json_gets(j, "managedFields"),
+		.state = json_gets(j, "state"),
+	};
+	copy_digest(ret->digest, member_text(j, "digest"));
+	copy_digest(ret->raw_digest, member_text(j, "rawDigest"));
+	return ret->state != NULL;
+}
+
+/* ---- deciding ---- */
+
+static const struct json *status_of(const struct json *history)
+{
+	return json_gets(history, "status");
+}
+
+static bool has_changes(const struct json *history)
+{
+	return member_count(status_of(history), "changes") > 0;
+}
+
+static uint64_t last_version(const struct json *history)
+{
+	const struct json *changes = json_gets(status_of(history), "changes");
+	uint64_t version = 0;
+
+	if (changes && changes->n) {
+		str_to_uint64(member_text(list_item(changes, changes->n - 1), "resourceVersion"), &version);
+	}
+	return version;
+}
+
+/* Another recorder was faster. Versions of one object only grow, unless a backup was restored; then the object
+ * itself tells. */
+static bool is_overtaken(const struct json *history, const struct sighting *s)
+{
+	return !s->is_live && s->version && s->version < last_version(history);
+}
+
+enum scribe_step scribe_decide(const struct json *history, const struct sighting *s)
+{
+	const struct json *status = status_of(history);
+	bool is_deleted = member_text(status, "deletionTime").n > 0;
+
+	if (!has_changes(history)) {
+		return s->is_gone ? SCRIBE_NOTHING : SCRIBE_CREATED;
+	}
+	if (s->is_gone && is_deleted) {
+		return SCRIBE_NOTHING;
+	}
+	bool is_same_object = !s->is_gone && !is_deleted && str_eq(member_text(status, "uid"), s->uid);
+	if (is_same_object && str_is(member_text(status, "digest"), s->digest)) {
+		return SCRIBE_NOTHING;
+	}
+	if (is_overtaken(history, s)) {
+		return SCRIBE_LOOK;
+	}
+	return s->is_gone ? SCRIBE_DELETED : is_same_object ? SCRIBE_CHANGED : SCRIBE_CREATED;
+}
+
+bool scribe_is_expired(const struct json *history, int64_t keep_s, int64_t now_s)
+{
+	int64_t deleted_us;
+
+	return time_parse_rfc3339(member_text(status_of(history), "deletionTime"), &deleted_us) &&
+		deleted_us / 1000000 + keep_s <= now_s;
+}
+
+/* ---- what is sent ---- */
+
+static void add_text(struct json *to, const char *name, struct str text, struct arena *a)
+{
+	json_add(a, to, str_of(name), json_string(a, text));
+}
+
+static struct json *add_object(struct json *to, const char *name, struct arena *a)
+{
+	struct json *inner = json_object(a);
+
+	json_add(a, to, str_of(name), inner);
+	return inner;
+}
+
+static struct json *new_object(const char *kind, struct arena *a)
+{
+	struct json *j = json_object(a);
+
+	add_text(j, "apiVersion", STR("annals.dev/v1"), a);
+	add_text(j, "kind", str_of(kind), a);
+	return j;
+}
+
+struct json *scribe_history(const struct history_subject *subject, struct str name, struct str namespace, struct arena *a)
+{
+	struct json *j = new_object("History", a), *metadata = add_object(j, "metadata", a);
+	struct json *about = add_object(add_object(j, "spec", a), "subject", a);
+
+	add_text(metadata, "name", name, a);
+	add_text(metadata, "namespace", namespace, a);
+	add_text(about, "group", subject->group, a);
+	add_text(about, "kind", subject->kind, a);
+	json_add_text(a, about, STR("namespace"), subject->namespace);
+	add_text(about, "name", subject->name, a);
+	return j;
+}
+
+static struct json *owner_reference(const struct json *metadata, struct arena *a)
+{
+	struct json *owner = new_object("History", a);
+
+	add_text(owner, "name", member_text(metadata, "name"), a);
+	add_text(owner, "uid", member_text(metadata, "uid"), a);
+	json_add(a, owner, STR("controller"), json_bool(a, true));
+	json_add(a, owner, STR("blockOwnerDeletion"), json_bool(a, true));
+	return owner;
+}
+
+static void add_paths(struct json *change, const struct changed_paths *paths, struct arena *a)
+{
+	size_t n = MIN(paths->n, (size_t)CHANGED_PATHS_MAX);
+	struct json *list = json_array(a);
+
+	for (size_t i = 0; i < n; i++) {
+		json_append(a, list, json_string(a, paths->v[i]));
+	}
+	json_add(a, change, STR("paths"), list);
+	if (paths->n > n || paths->more) {
+		json_add(a, change, STR("morePaths"), json_int(a, (int64_t)(paths->n - n + paths->more)));
+	}
+}
+
+static void add_managers(struct json *change, const struct change_authors *authors, struct arena *a)
+{
+	struct json *list = json_array(a);
+
+	for (size_t i = 0; i < authors->n; i++) {
+		json_append(a, list, json_string(a, authors->names[i]));
+	}
+	json_add(a, change, STR("managers"), list);
+}
+
+/* A watch tells of a change at once. What was found later, after a pause of the recorder, was written when its managers say
+ * so, where they own what was changed; of a new object the last write, or its creation, is meant. */
+static struct str time_of(
+	enum scribe_step step, const struct sighting *s, const struct change_authors *authors, struct arena *a)
+{
+	char now[TIME_RFC3339_SIZE];
+
+	time_format_rfc3339(now, s->seen_s);
+	if (!s->is_late || s->is_gone) {
+		return arena_dup(a, str_of(now));
+	}
+	if (authors->time.n && (authors->is_known || step == SCRIBE_CREATED)) {
+		return authors->time;
+	}
+	return step == SCRIBE_CREATED && s->created.n ? s->created : arena_dup(a, str_of(now));
+}
+
+static void add_who(
+	struct json *change, enum scribe_step step, const struct sighting *s, const struct json *before, struct arena *a)
+{
+	struct changed_paths *paths = arena_new(a, struct changed_paths);
+	struct change_authors authors = {.n = 0};
+
+	if (step == SCRIBE_CHANGED && before) {
+		changed_paths(paths, before, s->state, a);
+		add_paths(change, paths, a);
+	}
+	if (!s->is_gone) {
+		change_authors(&authors, s->managed_fields, s->state, paths, a);
+		add_managers(change, &authors, a);
+	}
+	add_text(change, "time", time_of(step, s, &authors, a), a);
+}
+
+static struct json *change_of(
+	const struct json *history, enum scribe_step step, const struct sighting *s, const struct json *before, struct arena *a)
+{
+	static const char *const types[] = {
+		[SCRIBE_CREATED] = "Created", [SCRIBE_CHANGED] = "Changed", [SCRIBE_DELETED] = "Deleted"};
+	struct json *change = json_object(a);
+
+	add_text(change, "type", str_of(types[step]), a);
+	add_who(change, step, s, before, a);
+	add_text(change, "historyResourceVersion", member_text(json_gets(history, "metadata"), "resourceVersion"), a);
+	if (s->version) {
+		add_text(change, "resourceVersion", arena_printf(a, "%llu", (unsigned long long)s->version), a);
+	}
+	if (!s->is_gone) {
+		json_add_text(a, change, STR("cause"), s->cause);
+		add_text(change, "uid", s->uid, a);
+		add_text(change, "apiVersion", s->api_version, a);
+		add_text(change, "writeDigest", str_of(s->raw_digest), a);
+		add_node(change, "ignore", json_gets(s->recording->spec, "ignore"), a);
+	}
+	return change;
+}
+
+struct json *scribe_snapshot(const struct json *history, enum scribe_step step, const struct sighting *s,
+	const struct json *before, int64_t history_limit, struct arena *a)
+{
+	const struct json *metadata = json_gets(history, "metadata");
+	struct str name = member_text(metadata, "name");
+	struct json *j = new_object("Snapshot", a), *spec;
+
+	add_text(add_object(j, "metadata", a), "namespace", member_text(metadata, "namespace"), a);
+	spec = add_object(j, "spec", a);
+	json_add(a, spec, STR("owner"), owner_reference(metadata, a));
+	if (history_name_fits_label(name)) {
+		json_add(a, add_object(spec, "labels", a), HISTORY_LABEL, json_string(a, name));
+	}
+	add_text(spec, "namePrefix", arena_printf(a, STR_FMT "-", STR_ARG(name)), a);
+	json_add(a, spec, STR("historyLimit"), json_int(a, history_limit));
+	if (!s->is_gone) {
+		add_node(spec, "data", s->state, a);
+	}
+	json_add(a, spec, STR("change"), change_of(history, step, s, before, a));
+	return j;
+}

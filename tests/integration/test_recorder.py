@@ -1,0 +1,447 @@
+"""The recording controller: each change of an object that a Recorder names is in its History, once and in order."""
+
+import base64
+import itertools
+import json
+import shutil
+import tempfile
+
+import processes
+import pytest
+
+from processes import retry_until
+
+CORE = "/api/v1"
+V1 = "/apis/annals.dev/v1"
+RECORDERS = f"{V1}/recorders"
+
+
+class World:
+    """An etcd, and an `annals up` on it that may be killed and started again."""
+
+    def __init__(self):
+        self.dir = tempfile.mkdtemp(prefix="annals-", dir="/tmp")
+        self.etcd = processes.Etcd(f"{self.dir}/etcd")
+        self.etcd.is_shared = True
+        self.start()
+
+    def start(self):
+        self.server = processes.Up(f"{self.dir}/data", f"--etcd-servers={self.etcd.endpoint}")
+        self.server.is_shared = True
+
+    def close(self):
+        status = self.server.stop()
+        assert status == 0, self.server.stderr.text[-3000:]
+        assert not self.server.troubles()
+        self.etcd.stop()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def world():
+    found = World()
+    yield found
+    found.close()
+
+
+class Room:
+    """A namespace, and what a Recorder has recorded in it."""
+
+    numbers = itertools.count(1)
+
+    def __init__(self, world, name=None, **labels):
+        self.world = world
+        self.name = name or f"room-{next(self.numbers)}"
+        self.recorders = []
+        self.send("post", f"{CORE}/namespaces", {"metadata": {"name": self.name, "labels": {"room": self.name, **labels}}})
+
+    @property
+    def server(self):
+        return self.world.server
+
+    def send(self, verb, path, *arguments, **more):
+        answer = getattr(self.server, verb)(path, *arguments, **more)
+        assert answer.status in (200, 201), answer
+        return answer.json
+
+    def record(self, *resources, group="", name=None, **spec):
+        """What is in this namespace, unless a selector is given."""
+        name = name or self.name
+        spec = {"namespaceSelector": {"matchLabels": {"room": self.name}}, **spec}
+        self.send("post", RECORDERS, {"metadata": {"name": name},
+                                      "spec": {"resources": [{"groups": [group], "resources": list(resources)}], **spec}})
+        self.recorders.append(name)
+        self.await_recording(name)
+        return name
+
+    def recorder(self, name=None):
+        return self.send("get", f"{RECORDERS}/{name or self.name}")
+
+    def await_recording(self, name=None):
+        def is_recording():
+            found = self.recorder(name)
+            status = found.get("status", {})
+            return (status.get("observedGeneration") == found["metadata"]["generation"]
+                    and [c["status"] for c in status.get("conditions", [])] == ["True"])
+        retry_until(is_recording, "the recorder follows")
+
+    def path(self, name=None, resource="configmaps"):
+        return f"{CORE}/namespaces/{self.name}/{resource}" + (f"/{name}" if name else "")
+
+    def make(self, name="web", resource="configmaps", labels=None, **content):
+        content = content or {"data": {"a": "1"}}
+        return self.send("post", self.path(resource=resource), {"metadata": {"name": name, "labels": labels or {}}, **content})
+
+    def change(self, name="web", resource="configmaps", **patch):
+        return self.send("patch", self.path(name, resource), patch)
+
+    def remove(self, name="web", resource="configmaps"):
+        self.send("delete", self.path(name, resource))
+
+    def find(self, name="web", kind="ConfigMap", namespace=None):
+        found = self.send("get", f"{V1}/namespaces/{namespace or self.name}/histories"
+                          f"?fieldSelector=spec.subject.kind={kind},spec.subject.name={name}")["items"]
+        assert len(found) <= 1
+        return found[0] if found else None
+
+    def changes(self, name="web", kind="ConfigMap"):
+        found = self.find(name, kind)
+        return (found or {}).get("status", {}).get("changes", [])
+
+    def types(self, name="web", kind="ConfigMap"):
+        return [change["type"] for change in self.changes(name, kind)]
+
+    def await_types(self, *types, name="web", kind="ConfigMap"):
+        """Its changes, when there are so many."""
+        retry_until(lambda: len(self.types(name, kind)) >= len(types), f"the changes of {name} are {types}")
+        assert self.types(name, kind) == list(types)
+        return self.changes(name, kind)
+
+    def revision(self, name):
+        return self.send("get", f"{V1}/namespaces/{self.name}/controllerrevisions/{name}")
+
+    def states(self, name="web", kind="ConfigMap"):
+        """What was recorded, change by change; None of a deletion."""
+        return [self.revision(c["revision"])["data"] if "revision" in c else None for c in self.changes(name, kind)]
+
+    def leave(self):
+        for name in self.recorders:
+            self.server.delete(f"{RECORDERS}/{name}")
+        self.server.delete(f"{CORE}/namespaces/{self.name}")
+
+
+@pytest.fixture
+def room(world):
+    found = Room(world)
+    yield found
+    found.leave()
+
+
+def data(states):
+    return [state and state.get("data") for state in states]
+
+
+# ---- what is recorded ----
+
+def test_each_change_of_a_state_is_one_change(room):
+    room.record("configmaps")
+    room.make()
+    room.change(data={"a": "2", "b": "1"})
+    room.change(metadata={"labels": {"l": "1"}})
+    created, changed, labelled = room.await_types("Created", "Changed", "Changed")
+    assert "paths" not in created and changed["paths"] == ["/data/a", "/data/b"] and labelled["paths"] == ["/metadata/labels"]
+    assert data(room.states()) == [{"a": "1"}, {"a": "2", "b": "1"}, {"a": "2", "b": "1"}]
+    assert room.states()[2] == {"apiVersion": "v1", "kind": "ConfigMap",
+                                "metadata": {"name": "web", "namespace": room.name, "labels": {"l": "1"}},
+                                "data": {"a": "2", "b": "1"}}
+    history = room.find()
+    assert history["spec"]["subject"] == {"group": "", "kind": "ConfigMap", "namespace": room.name, "name": "web"}
+    live = room.send("get", room.path("web"))["metadata"]
+    assert history["status"]["uid"] == live["uid"] and labelled["resourceVersion"] == live["resourceVersion"]
+    owner = room.revision(labelled["revision"])["metadata"]["ownerReferences"]
+    assert [(o["kind"], o["uid"], o["controller"]) for o in owner] == [("History", history["metadata"]["uid"], True)]
+
+
+def test_who_and_why(room):
+    room.record("configmaps")
+    room.send("post", room.path() + "?fieldManager=maker", {"metadata": {"name": "web"}, "data": {"a": "1", "b": "1"}})
+    room.send("patch", room.path("web") + "?fieldManager=scaler",
+              {"data": {"a": "2"}, "metadata": {"annotations": {"kubernetes.io/change-cause": "more load"}}})
+    created, changed = room.await_types("Created", "Changed")
+    assert (created["managers"], changed["managers"], changed["cause"]) == (["maker"], ["scaler"], "more load")
+    assert changed["paths"] == ["/data/a"]
+
+
+def test_a_state_that_comes_back_is_a_change_and_no_new_revision(room):
+    room.record("configmaps")
+    room.make()
+    room.change(data={"a": "2"})
+    room.await_types("Created", "Changed")
+    room.change(data={"a": "1"})
+    first, second, third = room.await_types("Created", "Changed", "Changed")
+    assert first["revision"] == third["revision"] != second["revision"]
+    assert room.find()["status"]["revisions"] == 2
+
+
+def test_a_status_is_no_state(room):
+    room.record("pods")
+    room.make(resource="pods", spec={"containers": [{"name": "c", "image": "i:1"}]})
+    room.await_types("Created", kind="Pod")
+    room.send("patch", room.path("web/status", "pods"), {"status": {"message": "no change"}})
+    room.change(resource="pods", metadata={"annotations": {"deployment.kubernetes.io/revision": "7"}})
+    room.change(resource="pods", metadata={"annotations": {"n": "1"}})
+    changes = room.await_types("Created", "Changed", kind="Pod")
+    assert changes[1]["paths"] == ["/metadata/annotations"]
+
+
+def test_deletion_and_what_comes_after_it(room):
+    room.record("configmaps")
+    room.make()
+    room.await_types("Created")
+    room.remove()
+    room.await_types("Created", "Deleted")
+    history = room.find()
+    assert history["status"]["deletionTime"] and history["status"]["revisions"] == 1
+    room.make(data={"a": "9"})
+    room.await_types("Created", "Deleted", "Created")
+    again = room.find()
+    assert again["metadata"]["uid"] == history["metadata"]["uid"] and "deletionTime" not in again["status"]
+    assert again["status"]["uid"] == room.send("get", room.path("web"))["metadata"]["uid"]
+    assert data(room.states()) == [{"a": "1"}, None, {"a": "9"}]
+
+
+def test_the_same_state_with_another_uid_is_recorded(room):
+    room.record("configmaps")
+    room.make()
+    room.remove()
+    room.make()
+    changes = room.await_types("Created", "Deleted", "Created")
+    assert changes[0]["revision"] == changes[2]["revision"]
+
+
+def test_what_was_there_before(room):
+    room.make("old")
+    room.record("configmaps")
+    room.await_types("Created", name="old")
+
+
+# ---- what is left out, and what is hidden ----
+
+SECRET = "a secret that nobody else knows"
+
+
+def stored(world):
+    """Keys and values of etcd."""
+    answer = json.loads(world.etcd.ctl("get", "", "--prefix", "-w", "json"))
+    return [(base64.b64decode(kv["key"]), base64.b64decode(kv.get("value", ""))) for kv in answer["kvs"]]
+
+
+def test_secrets_are_nowhere_else(room):
+    room.record("secrets", "configmaps", redact=["/data/password", "/nested/*/x"])
+    first, second = (base64.b64encode(text.encode()).decode() for text in (SECRET, f"another {SECRET}"))
+    room.make("s", "secrets", data={"password": first}, type="Opaque")
+    room.make("c", data={"password": SECRET, "shown": "open text"})
+    room.await_types("Created", name="s", kind="Secret")
+    room.change("s", "secrets", data={"password": second})
+    changes = room.await_types("Created", "Changed", name="s", kind="Secret")
+    assert changes[1]["paths"] == ["/data/password"]
+    room.await_types("Created", name="c")
+    assert room.states("c")[0]["data"]["shown"] == "open text"
+    for state in room.states("s", "Secret") + room.states("c"):
+        assert state["data"]["password"].startswith("annals.dev/redacted:")
+    own = [f"/{kind}/{room.name}/".encode() for kind in ("secrets", "configmaps")]
+    holders = [key for key, value in stored(room.world)
+               if any(text.encode() in value for text in (SECRET, first[:32], second[:32]))]
+    assert len(holders) == 2 and all(any(part in key for part in own) for key in holders), holders
+
+
+def test_what_is_ignored_is_no_change(room):
+    room.record("configmaps", ignore=["/data/counter", "/metadata/labels/*"])
+    room.make(labels={"l": "1"}, data={"counter": "1"})
+    room.await_types("Created")
+    room.change(data={"counter": "2"}, metadata={"labels": {"l": "2"}})
+    room.change(data={"counter": "3", "real": "1"})
+    room.await_types("Created", "Changed")
+    assert data(room.states()) == [None, {"real": "1"}]
+    assert room.find()["status"]["ignore"] == ["/data/counter", "/metadata/labels/*"]
+
+
+def test_a_state_that_is_too_big_is_a_digest(room):
+    room.record("configmaps", maxObjectBytes=1024)
+    room.make(data={"big": "x" * 2000})
+    room.await_types("Created")
+    room.change(data={"big": "y" * 2000})
+    room.await_types("Created", "Changed")
+    room.change(data={"big": "small"})
+    room.await_types("Created", "Changed", "Changed")
+    one, two, three = room.states()
+    assert one["annals.dev/omitted"]["bytes"] > 2000 and one["annals.dev/omitted"]["digest"] != two["annals.dev/omitted"]["digest"]
+    assert "data" not in one and three["data"] == {"big": "small"}
+
+
+def test_no_more_revisions_than_the_limit(room):
+    room.record("configmaps", historyLimit=2)
+    room.make(data={"n": "0"})
+    for n in range(1, 6):
+        room.await_types(*(["Created"] + ["Changed"] * (n - 1)))
+        room.change(data={"n": str(n)})
+    changes = room.await_types("Created", *["Changed"] * 5)
+    retry_until(lambda: room.find()["status"]["revisions"] == 3, "the others are trimmed")
+    history = room.find()
+    owned = room.send("get", f"{V1}/namespaces/{room.name}/controllerrevisions"
+                      f"?fieldSelector=controller.uid={history['metadata']['uid']}")["items"]
+    assert sorted(r["data"]["data"]["n"] for r in owned) == ["3", "4", "5"]
+    assert history["status"]["revision"]["name"] == changes[-1]["revision"]
+
+
+# ---- which objects ----
+
+def test_selectors_choose_and_the_first_recorder_by_name_counts(room):
+    room.record("configmaps", name=f"{room.name}-a", objectSelector={"matchLabels": {"app": "a"}}, ignore=["/data/x"])
+    room.record("configmaps", name=f"{room.name}-b", objectSelector={"matchExpressions": [{"key": "app", "operator": "Exists"}]})
+    room.make("none")
+    room.make("a", labels={"app": "a"}, data={"x": "1", "y": "1"})
+    room.make("b", labels={"app": "b"}, data={"x": "1", "y": "1"})
+    room.await_types("Created", name="a")
+    room.await_types("Created", name="b")
+    assert data(room.states("a") + room.states("b")) == [{"y": "1"}, {"x": "1", "y": "1"}]
+    room.change("none", metadata={"labels": {"app": "late"}})
+    room.await_types("Created", name="none")
+
+
+def test_namespaces_by_their_labels(room):
+    room.record("configmaps", namespaceSelector={"matchLabels": {"record": room.name}})
+    room.make()
+    assert room.find() is None
+    room.send("patch", f"{CORE}/namespaces/{room.name}", {"metadata": {"labels": {"record": room.name}}})
+    room.await_types("Created")
+    new = Room(room.world, f"{room.name}-new", record=room.name)
+    new.make()
+    new.await_types("Created")
+    new.leave()
+
+
+def test_objects_without_a_namespace_have_their_history_where_the_recorder_says(room):
+    room.record("nodes", namespace=room.name, objectSelector={"matchLabels": {"of": room.name}})
+    room.send("post", f"{CORE}/nodes", {"metadata": {"name": f"node.{room.name}", "labels": {"of": room.name}}})
+    retry_until(lambda: room.types(f"node.{room.name}", "Node") == ["Created"], "the node is recorded")
+    assert "namespace" not in room.find(f"node.{room.name}", "Node")["spec"]["subject"]
+    room.send("delete", f"{CORE}/nodes/node.{room.name}")
+    room.await_types("Created", "Deleted", name=f"node.{room.name}", kind="Node")
+
+
+def test_status_tells_how_it_goes(room):
+    room.send("post", RECORDERS, {"metadata": {"name": room.name}, "spec": {
+        "resources": [{"groups": [""], "resources": ["configmaps"]}], "objectSelector": {"matchLabels": {"of": room.name}}}})
+    room.recorders.append(room.name)
+    room.await_recording()
+    for name in "abc":
+        room.make(name, labels={"of": room.name})
+    room.change("a", data={"a": "2"})
+
+    def row():
+        return [r for r in room.recorder()["status"]["resources"] if r["resource"] == "configmaps"][0]
+    retry_until(lambda: (row()["objects"], row()["revisions"]) == (3, 4), "the status counts")
+    assert row() == {"group": "", "version": "v1", "resource": "configmaps", "objects": 3, "revisions": 4, "refused": 0}
+
+
+# ---- ends and restarts ----
+
+def test_a_restart_writes_nothing(room):
+    room.record("configmaps", "secrets")
+    names = [f"c{n}" for n in range(5)]
+    for name in names:
+        room.make(name)
+        room.await_types("Created", name=name)
+    before = {name: room.find(name)["metadata"]["resourceVersion"] for name in names}
+    room.server.kill()
+    room.world.start()
+    room.make("after")
+    room.await_types("Created", name="after")
+    assert {name: room.find(name)["metadata"]["resourceVersion"] for name in names} == before
+
+
+def test_what_happened_meanwhile_is_one_change(room):
+    room.record("configmaps")
+    for name in ("changed", "gone", "same"):
+        room.make(name)
+        room.await_types("Created", name=name)
+    room.world.server.stop()
+    alone = processes.Up(f"{room.world.dir}/data", f"--etcd-servers={room.world.etcd.endpoint}", processes.NO_CONTROLLERS)
+    try:
+        room.world.server = alone
+        room.change("changed", data={"a": "2"})
+        room.change("changed", data={"a": "3"})
+        room.remove("gone")
+        room.make("new")
+    finally:
+        alone.stop()
+        room.world.start()
+    room.await_types("Created", "Changed", name="changed")
+    room.await_types("Created", "Deleted", name="gone")
+    room.await_types("Created", name="new")
+    room.await_types("Created", name="same")
+    assert data(room.states("changed")) == [{"a": "1"}, {"a": "3"}]
+
+
+def test_a_recorder_that_is_killed_writes_nothing_twice(room):
+    room.record("configmaps", historyLimit=100)
+    room.make(data={"n": "0"})
+    for n in range(1, 31):
+        room.change(data={"n": str(n)})
+        if n % 10 == 0:
+            room.server.kill()
+            room.world.start()
+    retry_until(lambda: data(room.states())[-1:] == [{"n": "30"}], "the last state is recorded")
+    seen = [int(state["n"]) for state in data(room.states())]
+    assert seen == sorted(set(seen)) and seen[-1] == 30
+
+
+def test_a_history_that_outlived_its_object_goes(room):
+    room.record("configmaps", keepDeleted="1s")
+    room.make()
+    room.await_types("Created")
+    room.remove()
+    retry_until(lambda: room.find() is None, "the history is gone")
+
+
+def test_a_history_that_was_deleted_begins_anew(room):
+    room.record("configmaps")
+    room.make()
+    room.await_types("Created")
+    history = room.find()
+    room.send("delete", f"{V1}/namespaces/{room.name}/histories/{history['metadata']['name']}")
+    retry_until(lambda: (room.find() or history)["metadata"]["uid"] != history["metadata"]["uid"] and room.types() == ["Created"],
+                "another history is there")
+
+
+def test_other_rules_are_carried_out_at_once(room):
+    room.record("configmaps")
+    room.make(data={"a": "1", "b": "1"})
+    room.await_types("Created")
+    room.send("patch", f"{RECORDERS}/{room.name}", {"spec": {"ignore": ["/data/b"]}})
+    changes = room.await_types("Created", "Changed")
+    assert changes[1]["paths"] == ["/data/b"] and data(room.states()) == [{"a": "1", "b": "1"}, {"a": "1"}]
+
+
+def test_the_end_of_a_recorder_is_the_end_of_recording(room):
+    room.record("configmaps")
+    room.make()
+    room.await_types("Created")
+    room.send("delete", f"{RECORDERS}/{room.name}")
+    other = f"{room.name}-other"
+    room.record("configmaps", name=other, objectSelector={"matchLabels": {"of": "other"}})
+    room.change(data={"a": "2"})
+    room.make("other", labels={"of": "other"})
+    room.await_types("Created", name="other")
+    assert room.types() == ["Created"]
+
+
+def test_annals_does_not_record_itself(room):
+    room.record("*", group="*")
+    room.make()
+    room.await_types("Created")
+    room.change(data={"a": "2"})
+    room.await_types("Created", "Changed")
+    kinds = {h["spec"]["subject"]["kind"] for h in room.send("get", f"{V1}/namespaces/{room.name}/histories")["items"]}
+    assert "ConfigMap" in kinds and not kinds & {"ControllerRevision", "History", "Recorder", "Lease", "Event"}
