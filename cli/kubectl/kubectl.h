@@ -142,8 +142,13 @@ struct revision *revisions_before(const struct kubectl *k, const struct revision
 struct revision *revisions_find(struct kubectl *k, const struct revisions *r, int64_t number);
 /* Has its data. 0; or -1, also where it holds none. */
 int revision_load(struct kubectl *k, const struct revisions *all, struct revision *r);
-/* How two differ, as lines. Both are loaded. */
+/* What it is called where two are compared; the text ends with a NUL. */
+struct str revision_title(struct kubectl *k, const struct revision *r);
+/* How two differ, as lines of YAML. Both are loaded. */
 void revisions_write_diff(struct kubectl *k, const struct revision *from, const struct revision *to, struct buf *out);
+
+/* The same of any two values; names end with a NUL. */
+void kubectl_write_yaml_diff(const struct json *const values[2], const struct str names[2], struct buf *out);
 
 /* ---- histories ---- */
 

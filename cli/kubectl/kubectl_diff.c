@@ -7,21 +7,29 @@
 
 enum { DATA_MAX = 64 << 20 };
 
-void revisions_write_diff(struct kubectl *k, const struct revision *from, const struct revision *to, struct buf *out)
+void kubectl_write_yaml_diff(const struct json *const values[2], const struct str names[2], struct buf *out)
 {
-	struct str owner = kubectl_name(k);
-	struct str names[2];
 	struct buf texts[2];
-	const struct revision *both[] = {from, to};
 	for (size_t i = 0; i < 2; i++) {
-		names[i] = arena_printf(&k->arena, STR_FMT " revision %lld (" STR_FMT ")", STR_ARG(owner),
-			(long long)both[i]->number, STR_ARG(both[i]->name));
 		buf_init(&texts[i], DATA_MAX);
-		yaml_from_json_visible(&texts[i], both[i]->data);
+		yaml_from_json_visible(&texts[i], values[i]);
 	}
 	line_diff(out, buf_str(&texts[0]), buf_str(&texts[1]), names[0].p, names[1].p);
 	buf_done(&texts[0]);
 	buf_done(&texts[1]);
+}
+
+struct str revision_title(struct kubectl *k, const struct revision *r)
+{
+	return arena_printf(&k->arena, STR_FMT " revision %lld (" STR_FMT ")", STR_ARG(kubectl_name(k)), (long long)r->number,
+		STR_ARG(r->name));
+}
+
+void revisions_write_diff(struct kubectl *k, const struct revision *from, const struct revision *to, struct buf *out)
+{
+	const struct json *const values[] = {from->data, to->data};
+	const struct str names[] = {revision_title(k, from), revision_title(k, to)};
+	kubectl_write_yaml_diff(values, names, out);
 }
 
 static void print_json(struct kubectl *k, const struct json *value)

@@ -4,13 +4,10 @@
 #include "api/model/members.h"
 #include "api/patch/diff.h"
 #include "api/record/state.h"
-#include "base/yaml.h"
 #include "cli/kubectl/kubectl_undo.h"
-#include "cli/kubectl/line_diff.h"
 #include "cli/kubectl/put_back.h"
 
 enum {
-	TEXT_MAX = 64 << 20,
 	PATHS_SHOWN = 20,
 	RECORDER_TRIES = 15, /* a change may be on its way into the History */
 	RECORDER_PAUSE_MS = 200,
@@ -166,22 +163,14 @@ static bool is_secret(const struct kubectl *k)
 
 static void write_diff(struct kubectl *k, const struct put_back *p, const struct revision *r, struct buf *out)
 {
-	struct str name = kubectl_name(k);
 	struct json *both[] = {p->shown, json_copy(&k->arena, p->recorded)};
-	struct str names[] = {arena_printf(&k->arena, STR_FMT " now", STR_ARG(name)),
-		arena_printf(&k->arena, STR_FMT " revision %lld (" STR_FMT ")", STR_ARG(name), (long long)r->number,
-			STR_ARG(r->name))};
-	struct buf texts[2];
 	if (is_secret(k)) {
 		put_back_mask_secret(&both[0], &both[1], &k->arena);
 	}
-	for (size_t i = 0; i < 2; i++) {
-		buf_init(&texts[i], TEXT_MAX);
-		yaml_from_json_visible(&texts[i], both[i]);
-	}
-	line_diff(out, buf_str(&texts[0]), buf_str(&texts[1]), names[0].p, names[1].p);
-	buf_done(&texts[0]);
-	buf_done(&texts[1]);
+	const struct json *const values[] = {both[0], both[1]};
+	const struct str names[] = {
+		arena_printf(&k->arena, STR_FMT " now", STR_ARG(kubectl_name(k))), revision_title(k, r)};
+	kubectl_write_yaml_diff(values, names, out);
 }
 
 static struct json *replacing(struct kubectl *k, const char *path, struct str value)

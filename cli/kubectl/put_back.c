@@ -210,7 +210,7 @@ static const char *identity_of(const struct json *state, const struct json *want
 	return NULL;
 }
 
-enum { NOWHERE = UINT32_MAX };
+#define NOWHERE UINT32_MAX
 
 /* Where each wanted item is in the state. */
 static uint32_t *match_items(struct put_back *p, const struct json *state, const struct json *wanted, const char *identity)
