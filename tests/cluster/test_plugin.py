@@ -209,3 +209,22 @@ def test_deployments__go_back_as_kubectl_rollout_undo_has_it(cluster, deployed):
     assert cluster.kubectl("rollout", "pause", "deployment/site").returncode == 0
     refused = cluster.kubectl("annals", "undo", "deployment/site")
     assert refused.returncode == 1 and "is paused" in refused.stderr
+
+
+def test_an_annals_that_is_away__is_not_taken_for_none(cluster):
+    """The numbers of recorded revisions are others than those of the object's own."""
+    service = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.annals.dev"}, "spec": {
+        "group": "annals.dev", "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 10, "insecureSkipTLSVerify": True,
+        "service": {"namespace": "default", "name": "nobody"}}}
+    make_history(cluster, "statefulsets", "StatefulSet", "away", serviceName="x")
+    create(cluster, "/apis/apiregistration.k8s.io/v1/apiservices", service)
+    try:
+        processes.retry_until(lambda: cluster.kubectl("annals", "history", "sts/away").returncode == 1, "the API that is away")
+        for command in ("history", "undo"):
+            assert "annals.dev cannot be asked for Histories; --own shows" in cluster.kubectl("annals", command, "sts/away").stderr
+        assert "is annals running?" in cluster.kubectl("annals", "log").stderr
+        assert "away-h1" in cluster.kubectl("annals", "history", "sts/away", "--own").stdout
+        assert cluster.kubectl("annals", "undo", "sts/away", "--own").stdout == "statefulset.apps/away rolled back to revision 1\n"
+    finally:
+        cluster.delete("/apis/apiregistration.k8s.io/v1/apiservices/v1.annals.dev")
+        processes.retry_until(lambda: cluster.kubectl("annals", "history", "sts/away").returncode == 0, "no API that is away")

@@ -228,10 +228,11 @@ class Stream(threading.Thread):
 
 
 class Window:
-    """Of one set: what its controller may act on. specs: since its last status; states: since its last change of a pod, {ordinal: (up, going)}."""
+    """Of one set: what its controller may act on. specs: since its last status; states: since its last change of a pod, {ordinal: (up, going)};
+    revisions: what these pods were made from."""
 
     def __init__(self, specs=(), states=()):
-        self.specs, self.states = list(specs), list(states)
+        self.specs, self.states, self.revisions = list(specs), list(states), set()
 
     @property
     def is_ordered(self):
@@ -272,6 +273,9 @@ class Check:
         self.n_renewed = collections.Counter()
         self.lost = {}  # by a pod's uid: who had it, and the window in which a user took it away
         self.specs_before = {}  # those behind which a status has been written
+        self.taken = collections.defaultdict(lambda: [0, 0])  # revisions by users: before and since the controller's last write of one
+        self.remade = set()     # (owner, name) of revisions that a user has deleted: the same state gets the same name, and a generation of today
+        self.came_from = {}     # what that status moved away from: the pass that wrote it counts this as live until it ends
         self.reported = set()  # uids of sets whose status has changed in the window of now
         self.sets = {}     # uid: the key
         self.known = {}    # uid of a set: names of all revisions that it ever had
@@ -304,6 +308,7 @@ class Check:
             spec = {**it.facts, "is_going": it.is_going}
             if not window.specs or window.specs[-1] != spec:
                 window.specs.append(spec)
+            window.revisions |= {pod.labels.get(HASH) for pod in self.pods_of(it).values()}
             state = {n: (pod.facts["ready"] and not pod.is_going, pod.is_going) for n, pod in self.pods_of(it).items()}
             if not window.states or window.states[-1] != state:
                 window.states.append(state)
@@ -399,6 +404,9 @@ class Check:
         """The moment at which somebody deletes it."""
         if old.uid in self.deleted_by_users:
             self.counts["deleted by users"] += 1
+            if old.kind != "pods":
+                self.taken[old.owner][1] += 1
+                self.remade.add((old.owner, old.name))
             return
         if old.kind == "pods":
             self.removed_pod(old, version)
@@ -418,7 +426,7 @@ class Check:
             owner = self.set_of(it.owner)
             if self.judges_late_adoption and it.owner in self.sets and (not owner or owner.is_going):
                 self.blame("adopted by a set that was deleted", old, it, owner)
-            if it.owner in self.sets and old.is_going:
+            if self.judges_late_adoption and it.owner in self.sets and old.is_going:
                 self.blame("adopted while it was being deleted", old, it)
             if it.kind == "pods" and owner and ordinal_of(owner.name, it.name) is None:
                 self.blame("adopted under a name that is no member's", it, owner)
@@ -508,6 +516,7 @@ class Check:
         if r.owner not in self.sets or r.uid in self.changed_by_users:
             return
         self.counts["revisions"] += 1
+        self.wrote_revision(r.owner)
         others = [other for other in self.revisions_of(r.owner) if other.uid != r.uid and other.kind == r.kind]
         for other in others:
             if other.facts["state"] == r.facts["state"] and not other.is_going:
@@ -517,11 +526,16 @@ class Check:
         if "/" in r.name or r.labels.get(GENERATION) == "":
             self.blame("without a generation", r)
 
+    def wrote_revision(self, owner):
+        """The next pass knows of what was there before. The one that has written it may not."""
+        self.taken[owner] = [self.taken[owner][1], 0]
+
     def changed_revision(self, old, r):
         if old.facts["data"] != r.facts["data"]:
             self.blame("a state was changed", old, r)
         if old.facts["number"] == r.facts["number"] or r.uid in self.changed_by_users or not r.owner or r.owner != old.owner:
             return
+        self.wrote_revision(r.owner)
         for other in self.revisions_of(r.owner):
             if other.uid != r.uid and other.kind == r.kind and other.facts["number"] is not None and r.facts["number"] <= other.facts["number"]:
                 self.blame(f"renumbered to {r.facts['number']}, which does not rise above {other.facts['number']}", other, r)
@@ -550,9 +564,12 @@ class Check:
         specs = self.window_of(it.uid).specs + self.specs_before.get(it.uid, [])
         least = min([it.facts["limit"], *(spec["limit"] for spec in specs)])
         counted = rest if r.kind == "podtemplates" else [other for other in rest if other.name not in live]
-        if least < 0 or len(counted) < least:
+        if least < 0 or len(counted) + sum(self.taken[it.uid]) < least:
             self.blame(f"deleted at version {version} though only {len(counted)} of {least} were left", r, it)
-        if any(other.facts["number"] is not None and other.facts["number"] < r.facts["number"] and other.name not in live for other in rest):
+        spared = live | {self.came_from.get(it.uid)}
+        for window in (self.windows.get(it.uid), self.earlier.get(it.uid)):
+            spared |= window.revisions if window else set()  # its cache may still have a pod that is gone
+        if any(other.facts["number"] is not None and other.facts["number"] < r.facts["number"] and other.name not in spared for other in rest):
             self.blame(f"deleted at version {version} before an older one", r, it)
 
     # ---- sets ----
@@ -572,7 +589,9 @@ class Check:
 
     def completed(self, old, it):
         """Current moves in one write, with all that belongs to it."""
-        status = it.facts["status"]
+        was, status = old.facts["status"], it.facts["status"]
+        if was.get("currentRevision") == status.get("currentRevision") and (it.uid, status.get("currentRevision")) in self.remade:
+            return
         if status.get("templateGeneration") != status.get("targetTemplateGeneration"):
             self.blame("the current generation moved to what was no target", old, it, status)
         elif status.get("currentRevision") == status.get("updateRevision") and status.get("updatedReplicas"):
@@ -586,6 +605,7 @@ class Check:
             self.blame("observedGeneration is of the future", it)
         if was != status:
             self.report(it.uid)
+            self.came_from[it.uid] = was.get("currentRevision")
 
     # ---- at rest ----
 
@@ -644,8 +664,8 @@ def uid_of(it):
 
 class Invariants:
     """Beside a test: a context manager. server: anything with .client, or a function that returns a Client, which may be another one later.
-    namespace: the only one that is looked at. carrier: of the histories. judges_late_adoption: nobody deletes a set between the controller's
-    last look at it and its adoption, which are two requests."""
+    namespace: the only one that is looked at. carrier: of the histories. judges_late_adoption: nobody deletes a set or an orphan between
+    the controller's last look at it and its adoption, which are two requests."""
 
     def __init__(self, server, namespace=None, carrier=None, kinds=tuple(KINDS), judges_late_adoption=False):
         connect = server if callable(server) else lambda: server.client

@@ -48,7 +48,7 @@ static void test_state__derived_annotations_and_then_empty_maps_go(void **state_
 	assert_str(state("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\",\"labels\":{},"
 			 "\"annotations\":{"
 			 "\"kubectl.kubernetes.io/last-applied-configuration\":\"{}\",\"kubernetes.io/change-cause\":\"why\","
-			 "\"deployment.kubernetes.io/revision\":\"3\"}}}",
+			 "\"deployment.kubernetes.io/revision\":\"3\",\"deprecated.daemonset.template.generation\":\"2\"}}}",
 			   NULL),
 		"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"}}");
 }
