@@ -153,6 +153,7 @@ static bool is_derived(struct str annotation)
 		"kubectl.kubernetes.io/last-applied-configuration", /* the object once more */
 		"kubernetes.io/change-cause",                       /* tells of a change */
 		"deployment.kubernetes.io/revision",                /* is counted by a controller */
+		"deprecated.daemonset.template.generation",         /* is counted by the server */
 	};
 	bool is_listed = false;
 	for (size_t i = 0; !is_listed && i < ARRAY_SIZE(derived); i++) {
