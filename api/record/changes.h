@@ -12,7 +12,7 @@ enum {
 	CHANGED_PATHS_SEEN_MAX = 256,
 	CHANGE_AUTHORS_MAX = 8,
 	CHANGE_AUTHOR_MAX = 128, /* bytes, as of kube-apiserver */
-	CHANGE_CAUSE_MAX = 1024,  /* bytes */
+	CHANGE_CAUSE_MAX = 1024, /* bytes */
 };
 
 /* JSON pointers, in the order of names: of the highest value that came or went, or of the value that

@@ -15,7 +15,7 @@ struct kubectl {
 	const char *kubeconfig, *context, *server, *token, *ca_file, *as;
 	struct option_strings as_groups;
 	bool is_insecure;
-	const char *ns, *output, *dry_run, *field_selector;
+	const char *ns, *output, *dry_run, *field_selector, *label_selector;
 	int64_t revision, to, to_revision; /* -1: not given */
 	int64_t since_ms, tail;            /* 0: not given */
 	bool is_everywhere, is_following, is_agreed, wants_own, skips_redacted;

@@ -9,6 +9,7 @@
 enum {
 	TAIL_DEFAULT = 10000,
 	TAIL_MAX = 1000000,
+	KEY_MAX = 2048,             /* "NAMESPACE/NAME" */
 	ENTRY_TREE_MAX = 512 << 20, /* of what is printed at once */
 };
 
@@ -18,6 +19,7 @@ struct printer {
 	struct text_table table; /* keeps its widths from one batch to the next */
 	struct arena arena;      /* a batch */
 	struct map named;        /* -o name: the objects that were printed */
+	struct map labelled;     /* -l: "NAMESPACE/NAME" of the objects */
 	bool has_heading, is_listed;
 };
 
@@ -176,10 +178,24 @@ static bool print_now(struct printer *p)
 	return is_printed;
 }
 
+static bool is_meant(struct printer *p, const struct json *history)
+{
+	const struct json *subject = json_gets(json_gets(history, "spec"), "subject");
+	char key[KEY_MAX];
+	if (!p->k->label_selector) {
+		return true;
+	}
+	snprintf(key, sizeof(key), STR_FMT "/" STR_FMT, STR_ARG(member_text(subject, "namespace")),
+		STR_ARG(member_text(subject, "name")));
+	return map_get(&p->labelled, str_of(key)) != NULL;
+}
+
 static bool take(void *ctx, const struct json *history)
 {
 	struct printer *p = ctx;
-	log_entries_take(&p->entries, history);
+	if (is_meant(p, history)) {
+		log_entries_take(&p->entries, history);
+	}
 	return true;
 }
 
@@ -226,6 +242,32 @@ static bool is_anywhere(const struct kubectl *k)
 	return k->is_everywhere || (k->type && !k->type->is_namespaced);
 }
 
+/* Histories do not have the labels of their objects, which may be others at each revision: the objects are asked. */
+static int find_labelled(struct printer *p)
+{
+	struct kubectl *k = p->k;
+	const struct target all = {&k->type->resource, is_anywhere(k) ? STR("") : str_of(k->ns), STR(""), NULL};
+	struct list_options options = {.limit = LIST_PAGE, .label_selector = str_of(k->label_selector), .metadata_only = true};
+	struct answer page;
+	int error;
+	answer_init(&page);
+	do {
+		const struct json *item;
+		error = rest_list(k->client, &all, &options, &page);
+		for (uint32_t i = 0; !error && (item = list_item(json_gets(page.body, "items"), i)); i++) {
+			const struct json *meta = json_gets(item, "metadata");
+			char key[KEY_MAX];
+			snprintf(key, sizeof(key), STR_FMT "/" STR_FMT, STR_ARG(member_text(meta, "namespace")),
+				STR_ARG(member_text(meta, "name")));
+			map_set(&p->labelled, str_of(key), p, NULL);
+		}
+		options.continue_token = arena_dup(&k->arena, error ? STR("") : list_continue(page.body));
+	} while (options.continue_token.n);
+	int r = error ? kubectl_refused(k, error, &page) : 0;
+	answer_done(&page);
+	return r;
+}
+
 static int look(struct printer *p)
 {
 	struct kubectl *k = p->k;
@@ -239,6 +281,9 @@ static int look(struct printer *p)
 		.on_listed = on_listed,
 		.ctx = p,
 	};
+	if (k->label_selector && find_labelled(p)) {
+		return -1;
+	}
 	if (k->is_following) {
 		return kubectl_follow(k, &w);
 	}
@@ -259,6 +304,9 @@ static int run(struct kubectl *k)
 	if (k->tail < 0 || k->tail > TAIL_MAX) {
 		return kubectl_fail(k, "--tail must be between 1 and %d", TAIL_MAX);
 	}
+	if (k->label_selector && (!k->type || k->target.name.n || k->is_following)) {
+		return kubectl_fail(k, "-l selects among the objects of a TYPE, as they are now: not with a name or -w");
+	}
 	if (histories_check(k)) {
 		return -1;
 	}
@@ -267,7 +315,9 @@ static int run(struct kubectl *k)
 	log_entries_init(&p.entries, k->tail ? (size_t)k->tail : TAIL_DEFAULT, since_us);
 	arena_init(&p.arena, ENTRY_TREE_MAX);
 	map_init(&p.named, TAIL_MAX);
+	map_init(&p.labelled, TAIL_MAX);
 	int r = look(&p);
+	map_done(&p.labelled);
 	map_done(&p.named);
 	arena_done(&p.arena);
 	text_table_done(&p.table);
@@ -284,7 +334,7 @@ const struct kubectl_command kubectl_log = {
 		       "managers. CHANGE: which parts became others, as JSON pointers; -o wide shows all of them, and the\n"
 		       "change's cause. REVISION is for show, diff, undo and restore. -w goes on with what happens.\n"
 		       "-o json, -o yaml: a List of Changes, each with its subject and History. -o name: the objects.",
-	.flags = "all-namespaces,A,watch,w,since,tail,field-selector",
+	.flags = "all-namespaces,A,watch,w,since,tail,field-selector,selector,l",
 	.outputs = "text,wide,json,yaml,name",
 	.words = WORDS_OBJECT_OR_NONE,
 	.run = run,

@@ -168,8 +168,7 @@ static void write_diff(struct kubectl *k, const struct put_back *p, const struct
 		put_back_mask_secret(&both[0], &both[1], &k->arena);
 	}
 	const struct json *const values[] = {both[0], both[1]};
-	const struct str names[] = {
-		arena_printf(&k->arena, STR_FMT " now", STR_ARG(kubectl_name(k))), revision_title(k, r)};
+	const struct str names[] = {arena_printf(&k->arena, STR_FMT " now", STR_ARG(kubectl_name(k))), revision_title(k, r)};
 	kubectl_write_yaml_diff(values, names, out);
 }
 

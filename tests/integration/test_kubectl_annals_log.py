@@ -90,6 +90,14 @@ def test_log__selects(log, shop):
     assert "field label not supported" in log("--field-selector=spec.x=1", status=1)
 
 
+def test_log__selects_by_labels_of_the_objects(log, shop):
+    shop["a"].alter({"metadata": {"labels": {"app": "x"}}})
+    assert [row[1:3] for row in rows(log("cm", "-l", "app=x"))[1:]] == [["configmap/a", "1"], ["configmap/a", "2"]]
+    assert log("cm", "--selector=app=y") == "" and "unable to parse" in log("cm", "-l", "a b", status=1)
+    for arguments in (["-l", "app=x"], ["cm/a", "-l", "app=x"], ["cm", "-w", "-l", "app=x"]):
+        assert "-l selects among the objects of a TYPE" in log(*arguments, status=1)
+
+
 def test_log__can_be_short(log, shop):
     done = annals_log(shop["a"].server, shop["a"].namespace, "--tail=2")
     assert [row[1] for row in rows(done.stdout)] == ["OBJECT", "service/web", "configmap/b"]
