@@ -646,9 +646,15 @@ static void put_back(struct ledger *l, struct entry *e, struct ledger_change *c)
 
 static void note_problem(struct ledger *l, struct ledger_kind *k, struct str problem)
 {
+	if (problem.n > PROBLEM_MAX) {
+		problem.n = PROBLEM_MAX;
+		while (problem.n > 0 && (problem.p[problem.n] & 0xc0) == 0x80) {
+			problem.n--; /* no part of a character */
+		}
+	}
 	l->changes++;
 	mem_free(k->last_error);
-	k->last_error = problem.n ? mem_strndup(problem.p, MIN(problem.n, (size_t)PROBLEM_MAX)) : NULL;
+	k->last_error = problem.n ? mem_strndup(problem.p, problem.n) : NULL;
 }
 
 void ledger_note_problem(struct ledger *l, struct ledger_kind *kind, struct str problem)
@@ -669,9 +675,20 @@ static void note_look(struct entry *e, const struct ledger_result *result)
 	}
 }
 
-bool ledger_settle(struct ledger *l, struct ledger_work *work, const struct ledger_result *result)
+static enum ledger_trouble settle_trouble(struct ledger *l, struct ledger_kind *k, const struct ledger_result *result)
 {
-	bool is_more = false;
+	bool is_trouble = result->outcome != LEDGER_DONE, was_trouble = k->last_error != NULL;
+
+	if (is_trouble || was_trouble) {
+		k->refused += result->outcome == LEDGER_REFUSED;
+		note_problem(l, k, is_trouble ? result->problem : STR(""));
+	}
+	return is_trouble == was_trouble ? LEDGER_TROUBLE_NONE : is_trouble ? LEDGER_TROUBLE_BEGINS : LEDGER_TROUBLE_ENDS;
+}
+
+struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, const struct ledger_result *result)
+{
+	struct ledger_settled settled;
 
 	pthread_mutex_lock(&l->lock);
 	struct entry *e = find(l, &(struct ledger_key){work->kind, work->ns, work->name});
@@ -684,18 +701,15 @@ bool ledger_settle(struct ledger *l, struct ledger_work *work, const struct ledg
 	if (!e->first) {
 		note_look(e, result);
 	}
-	if (result->outcome != LEDGER_DONE || work->kind->last_error) {
-		work->kind->refused += result->outcome != LEDGER_DONE;
-		note_problem(l, work->kind, result->problem);
-	}
+	settled.trouble = settle_trouble(l, work->kind, result);
 	if (result->outcome == LEDGER_RETRY) {
 		put_back(l, e, take_ptr(work->change));
 	}
-	is_more = e->first != NULL;
+	settled.is_more = e->first != NULL;
 	drop_if_idle(l, e);
 	pthread_mutex_unlock(&l->lock);
 	work->change = ledger_change_free(work->change);
-	return is_more;
+	return settled;
 }
 
 /* ---- counting ---- */

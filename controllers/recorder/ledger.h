@@ -130,8 +130,7 @@ enum ledger_outcome {
 	LEDGER_RETRY,   /* the change goes back to where it was */
 	LEDGER_REFUSED, /* it will never be written */
 };
-/* seen: the state that was read for a LOOK; NULL: none, or the object is gone. history: as it is now; NULL: not known.
- * True: another change waits. */
+/* seen: the state that was read for a LOOK; NULL: none, or the object is gone. history: as it is now; NULL: not known. */
 struct ledger_result {
 	enum ledger_outcome outcome;
 	const struct ledger_print *seen;
@@ -140,7 +139,12 @@ struct ledger_result {
 	const struct ledger_history *history;
 	struct str problem; /* of RETRY and REFUSED */
 };
-bool ledger_settle(struct ledger *l, struct ledger_work *work, const struct ledger_result *result);
+enum ledger_trouble { LEDGER_TROUBLE_NONE, LEDGER_TROUBLE_BEGINS, LEDGER_TROUBLE_ENDS }; /* with objects of the kind */
+struct ledger_settled {
+	bool is_more; /* another change waits */
+	enum ledger_trouble trouble;
+};
+struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, const struct ledger_result *result);
 
 /* ---- counting ---- */
 

@@ -55,10 +55,10 @@ struct director {
 	/* The thread's own. */
 	struct recordings recordings; /* all, by name */
 	struct discovery found;
-	bool has_found, has_told;
+	bool has_found, has_told, has_told_full;
 	int64_t discover_at_ms, report_at_ms, expire_at_ms;
 	int64_t patient_until_ms; /* watches have begun, and statuses wait for what they show */
-	uint64_t reported; /* ledger_changes() */
+	uint64_t reported;        /* ledger_changes() */
 
 	uint32_t histories_list; /* the client's thread's own */
 
@@ -598,6 +598,17 @@ static void report_one(struct director *d, const struct recording *r, const stru
 	}
 }
 
+static void tell_full(struct director *d)
+{
+	struct ledger_totals totals;
+
+	ledger_read_totals(d->core.ledger, &totals);
+	if (totals.is_full && !d->has_told_full) {
+		d->has_told_full = true;
+		recorder_notice(&d->core, true, "there is no room for more objects: some are not recorded");
+	}
+}
+
 static bool have_synced(const struct director *d)
 {
 	list_for_each(it, &d->follows) {
@@ -624,6 +635,7 @@ static void report_all(struct director *d)
 	if (!must_report) {
 		return;
 	}
+	tell_full(d);
 	d->reported = changes;
 	d->report_at_ms = clock_mono_ms() + REPORT_MS;
 	struct ledger_tally *tallies = mem_array(TALLIES_MAX, sizeof(*tallies));

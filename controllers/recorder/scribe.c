@@ -181,11 +181,14 @@ static bool make_history(struct scribe *s)
 	const struct target t = {.resource = &histories_resource, .namespace = namespace};
 	int error = rest_create(client_of(s), &t, scribe_history(&s->subject, s->name, namespace, &s->arena), &s->answer);
 
-	if (error && !answer_is(&s->answer, 409, "AlreadyExists")) {
-		fail(s, &s->answer);
-		return false;
+	if (!error || answer_is(&s->answer, 409, "AlreadyExists")) {
+		return true;
 	}
-	return true;
+	/* The subject's own namespace has gone, and the subject with it. */
+	if (s->answer.code != 404 || !s->subject.namespace.n) {
+		fail(s, &s->answer);
+	}
+	return false;
 }
 
 /* ---- writing ---- */
@@ -239,7 +242,8 @@ static bool write_step(struct scribe *s, enum scribe_step step)
 		know_written(s, step);
 		return true;
 	}
-	if (s->answer.code == 409) {
+	/* 404: the History has gone. */
+	if (s->answer.code == 409 || s->answer.code == 404) {
 		count(&s->core->counters, RECORDER_CONFLICTS);
 		return false;
 	}
@@ -364,25 +368,36 @@ static void end(struct scribe *s)
 	followed_unref(s->followed);
 }
 
-static void tell(struct scribe *s)
+static void tell_refused(struct scribe *s)
 {
-	bool is_refused = s->outcome == LEDGER_REFUSED;
-
-	count(&s->core->counters, is_refused ? RECORDER_REFUSED : RECORDER_RETRIES);
 	_cleanup_(buf_done) struct buf message;
 	buf_init(&message, BODY_MAX);
-	buf_printf(&message, "%s the state of %s " STR_FMT "%s" STR_FMT ": " STR_FMT,
-		is_refused ? "cannot keep" : "cannot write", s->work.kind->kind, STR_ARG(s->work.ns), s->work.ns.n ? "/" : "",
-		STR_ARG(s->work.name), STR_ARG(s->problem));
-	if (is_refused && s->recording) {
+	buf_printf(&message, "cannot keep the state of %s " STR_FMT "%s" STR_FMT ": " STR_FMT, s->work.kind->kind,
+		STR_ARG(s->work.ns), s->work.ns.n ? "/" : "", STR_ARG(s->work.name), STR_ARG(s->problem));
+	recorder_notice(s->core, true, STR_FMT, STR_ARG(buf_str(&message)));
+	if (s->recording) {
 		recorder_event(s->core, s->recording, true, STR("RecordingRefused"), buf_str(&message));
-	}
-	if (is_refused) {
-		recorder_notice(s->core, true, STR_FMT, STR_ARG(buf_str(&message)));
 	}
 }
 
-static bool settle(struct scribe *s)
+/* What holds all objects up is told once, and when it is over. */
+static void tell(struct scribe *s, enum ledger_trouble trouble)
+{
+	if (s->outcome == LEDGER_REFUSED) {
+		count(&s->core->counters, RECORDER_REFUSED);
+		tell_refused(s);
+	} else if (s->outcome == LEDGER_RETRY) {
+		count(&s->core->counters, RECORDER_RETRIES);
+	}
+	if (trouble == LEDGER_TROUBLE_BEGINS && s->outcome == LEDGER_RETRY) {
+		recorder_notice(s->core, true, "changes of %s wait, since they cannot be written: " STR_FMT, s->work.kind->kind,
+			STR_ARG(s->problem));
+	} else if (trouble == LEDGER_TROUBLE_ENDS) {
+		recorder_notice(s->core, true, "changes of %s are written again", s->work.kind->kind);
+	}
+}
+
+static struct ledger_settled settle(struct scribe *s)
 {
 	struct ledger_print seen;
 	bool is_there = s->has_looked && s->recording && !s->sighting.is_gone;
@@ -412,17 +427,15 @@ void scribe_work(void *ctx, struct str key)
 	}
 	begin(&s);
 	carry_out(&s);
-	if (s.outcome != LEDGER_DONE) {
-		tell(&s);
-	}
-	bool is_retry = s.outcome == LEDGER_RETRY, is_more = settle(&s);
-	if (is_retry) {
+	const struct ledger_settled settled = settle(&s);
+	tell(&s, settled.trouble);
+	if (s.outcome == LEDGER_RETRY) {
 		workqueue_retry(core->queue, key);
 	} else {
 		workqueue_forget(core->queue, key);
-		if (is_more) {
-			workqueue_add(core->queue, key);
-		}
+	}
+	if (s.outcome != LEDGER_RETRY && settled.is_more) {
+		workqueue_add(core->queue, key);
 	}
 	end(&s);
 }

@@ -1,0 +1,318 @@
+#include "controllers/recorder/ledger.h"
+#include "tests/unit/check.h"
+
+#include <malloc.h>
+#include <stdio.h>
+
+enum { WAITING = 4096 };
+
+struct world {
+	struct workqueue *queue;
+	struct ledger *ledger;
+	struct ledger_kind *kind;
+	uint32_t list;
+};
+
+static int setup(void **state)
+{
+	struct world *w = mem_new(struct world);
+	w->queue = workqueue_new("test", 1, 1000);
+	w->ledger = ledger_new(&(struct ledger_options){.max_objects = 200000, .max_waiting = WAITING, .queue = w->queue});
+	w->kind = ledger_kind(w->ledger, STR(""), STR("ConfigMap"));
+	w->list = ledger_begin(w->ledger);
+	*state = w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+	workqueue_stop(w->queue);
+	ledger_free(w->ledger);
+	workqueue_free(w->queue);
+	mem_free(w);
+	return 0;
+}
+
+#define TEST_LEDGER(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+static struct ledger_key key_of(const struct world *w, const char *name)
+{
+	return (struct ledger_key){w->kind, STR("ns"), str_of(name)};
+}
+
+static struct ledger_print print_of(const char *uid, const char *digest)
+{
+	struct ledger_print p;
+	ledger_print_of(&p, str_of(uid), str_of(digest));
+	return p;
+}
+
+/* A state is seen, and waits where it is another one. */
+static bool see(struct world *w, const char *name, const char *uid, const char *digest)
+{
+	const struct ledger_key key = key_of(w, name);
+	const struct ledger_print print = print_of(uid, digest);
+	bool is_news = ledger_show(w->ledger, &key, &print, 1, w->list);
+	if (is_news) {
+		ledger_queue(w->ledger, &key, ledger_change_new(LEDGER_STATE, 1, str_of(digest)));
+	}
+	return is_news;
+}
+
+static void show_history(
+	struct world *w, const char *name, uint64_t version, const char *uid, const char *digest, int64_t deleted_s)
+{
+	const struct ledger_key key = key_of(w, name);
+	const struct ledger_history h = {
+		.version = version, .print = print_of(uid, digest), .is_written = true, .deleted_s = deleted_s, .revisions = 1};
+	ledger_show_history(w->ledger, &key, &h, w->list);
+}
+
+/* The next change of "a", as a letter or its text. */
+static const char *take(struct world *w, struct ledger_work *work)
+{
+	static const char *const sorts[] = {[LEDGER_LOOK] = "look", [LEDGER_GONE] = "gone", [LEDGER_EXPIRE] = "expire"};
+	static char text[64];
+	if (!ledger_take(w->ledger, STR("0/ns/a"), work)) {
+		return "nothing";
+	}
+	snprintf(text, sizeof(text), "%.*s", (int)work->change->n, work->change->text);
+	return work->change->sort == LEDGER_STATE ? text : sorts[work->change->sort];
+}
+
+static void settle(struct world *w, struct ledger_work *work, enum ledger_outcome outcome)
+{
+	ledger_settle(w->ledger, work, &(struct ledger_result){.outcome = outcome, .problem = STR("why")});
+}
+
+/* It was written: the History says so. */
+static void settle_written(struct world *w, struct ledger_work *work, uint64_t version, const char *uid, const char *digest)
+{
+	const struct ledger_history h = {.version = version, .print = print_of(uid, digest), .is_written = true};
+	ledger_settle(w->ledger, work, &(struct ledger_result){.outcome = LEDGER_DONE, .history = &h});
+}
+
+static void assert_next(struct world *w, const char *expected)
+{
+	struct ledger_work work;
+	const char *found = take(w, &work);
+	assert_string_equal(found, expected);
+	if (strcmp(found, "nothing") != 0) {
+		settle(w, &work, LEDGER_DONE);
+	}
+}
+
+static void test_changes__wait_in_order(void **state)
+{
+	struct world *w = *state;
+	assert_true(see(w, "a", "u", "1"));
+	assert_false(see(w, "a", "u", "1")); /* a status changed */
+	assert_true(see(w, "a", "u", "2"));
+	assert_true(see(w, "a", "u", "1"));
+	assert_next(w, "1");
+	assert_next(w, "2");
+	assert_next(w, "1");
+	assert_next(w, "nothing");
+}
+
+static void test_changes__none_of_what_the_history_holds(void **state)
+{
+	struct world *w = *state;
+	show_history(w, "a", 5, "u", "1", 0);
+	assert_false(see(w, "a", "u", "1"));
+	assert_true(see(w, "a", "u", "2"));
+	assert_true(see(w, "a", "u2", "2")); /* made again */
+	show_history(w, "b", 5, "u", "1", 7);
+	assert_true(see(w, "b", "u", "1")); /* the History says it is gone */
+}
+
+static void test_changes__one_worker_at_a_time(void **state)
+{
+	struct world *w = *state;
+	struct ledger_work work, other;
+	see(w, "a", "u", "1");
+	see(w, "a", "u", "2");
+	assert_string_equal(take(w, &work), "1");
+	assert_string_equal(take(w, &other), "nothing");
+	settle(w, &work, LEDGER_RETRY);
+	assert_next(w, "1");
+	assert_next(w, "2");
+}
+
+static void test_changes__what_is_refused_makes_way(void **state)
+{
+	struct world *w = *state;
+	struct ledger_work work;
+	struct arena a;
+	struct str problem;
+	arena_init(&a, 1 << 20);
+	see(w, "a", "u", "1");
+	see(w, "a", "u", "2");
+	take(w, &work);
+	settle(w, &work, LEDGER_REFUSED);
+	assert_int_equal(ledger_refused(w->ledger, w->kind, &problem, &a), 1);
+	assert_str(problem, "why");
+	assert_next(w, "2");
+	assert_int_equal(ledger_refused(w->ledger, w->kind, &problem, &a), 1);
+	assert_str(problem, "");
+	assert_false(see(w, "a", "u", "2")); /* a status changed: it is not refused again */
+	arena_done(&a);
+}
+
+static void test_ceiling__makes_the_changes_of_an_object_one_look(void **state)
+{
+	struct world *w = *state;
+	struct ledger_totals totals;
+	char digest[16];
+	for (int i = 0; i < 100; i++) {
+		snprintf(digest, sizeof(digest), "%d", i);
+		see(w, "a", "u", digest);
+		ledger_read_totals(w->ledger, &totals);
+		assert_true(totals.waiting_bytes <= WAITING + sizeof(struct ledger_change));
+	}
+	assert_true(totals.collapsed > 0);
+	assert_next(w, "look");
+	assert_next(w, "nothing");
+	/* Who comes later waits again. */
+	see(w, "a", "u", "x");
+	assert_next(w, "x");
+}
+
+static void test_look__is_compared_with_what_came_meanwhile(void **state)
+{
+	struct world *w = *state;
+	struct ledger_work work;
+	const struct ledger_key key = key_of(w, "a");
+	see(w, "a", "u", "1");
+	ledger_queue(w->ledger, &key, ledger_change_new(LEDGER_LOOK, 0, STR("")));
+	assert_next(w, "1");
+	assert_string_equal(take(w, &work), "look");
+	const struct ledger_print print = print_of("u", "2");
+	ledger_settle(w->ledger, &work, &(struct ledger_result){.outcome = LEDGER_DONE, .seen = &print});
+	assert_false(see(w, "a", "u", "2"));
+}
+
+static void test_deletion__of_what_has_a_history(void **state)
+{
+	struct world *w = *state;
+	const struct ledger_key a = key_of(w, "a"), b = key_of(w, "b");
+	struct ledger_totals totals;
+	ledger_miss(w->ledger, &b, 3); /* nobody knows it */
+	show_history(w, "a", 5, "u", "1", 0);
+	see(w, "a", "u", "1");
+	ledger_miss(w->ledger, &a, 6);
+	assert_next(w, "gone");
+	show_history(w, "a", 7, "u", "1", 9);
+	ledger_miss(w->ledger, &a, 8);
+	assert_next(w, "nothing");
+	ledger_miss_history(w->ledger, &a, 9);
+	ledger_read_totals(w->ledger, &totals);
+	assert_int_equal(totals.entries, 0);
+}
+
+/* Deleted and made again before anything was written. */
+static void test_deletion__waits_between_two_states(void **state)
+{
+	struct world *w = *state;
+	const struct ledger_key a = key_of(w, "a");
+	see(w, "a", "u1", "1");
+	ledger_miss(w->ledger, &a, 6);
+	assert_true(see(w, "a", "u2", "1"));
+	assert_next(w, "1");
+	assert_next(w, "gone");
+	assert_next(w, "1");
+}
+
+static void test_list__what_is_not_shown_is_gone(void **state)
+{
+	struct world *w = *state;
+	const struct ledger_key b = key_of(w, "b");
+	show_history(w, "a", 5, "u", "1", 0);
+	show_history(w, "b", 5, "u", "1", 0);
+	see(w, "a", "u", "1");
+	see(w, "b", "u", "1");
+	w->list = ledger_begin(w->ledger);
+	ledger_pass_by(w->ledger, &b, w->list); /* there, and not recorded any more */
+	ledger_end(w->ledger, w->kind, w->list);
+	assert_next(w, "gone");
+	struct ledger_work work;
+	assert_false(ledger_take(w->ledger, STR("0/ns/b"), &work));
+}
+
+static void test_history__that_somebody_else_changed_is_looked_at(void **state)
+{
+	struct world *w = *state;
+	struct ledger_work work;
+	const struct ledger_key a = key_of(w, "a");
+	see(w, "a", "u", "1");
+	take(w, &work);
+	settle_written(w, &work, 5, "u", "1");
+	show_history(w, "a", 5, "u", "1", 0); /* our own write */
+	assert_next(w, "nothing");
+	show_history(w, "a", 4, "u", "0", 0); /* the one before */
+	assert_next(w, "nothing");
+	show_history(w, "a", 6, "u", "other", 0);
+	assert_next(w, "look");
+	ledger_miss_history(w->ledger, &a, 7);
+	assert_next(w, "look");
+}
+
+static void test_history__outlives_its_object_for_so_long(void **state)
+{
+	struct world *w = *state;
+	show_history(w, "a", 5, "u", "1", 100);
+	assert_int_equal(ledger_expire(w->ledger, 1000, 60), 60); /* nobody follows the kind */
+	assert_next(w, "nothing");
+}
+
+static void test_tally__by_kind_and_recorder(void **state)
+{
+	struct world *w = *state;
+	struct ledger_tally rows[4];
+	show_history(w, "a", 5, "u", "1", 0);
+	show_history(w, "b", 5, "u", "1", 0);
+	show_history(w, "deleted", 5, "u", "1", 7);
+	see(w, "a", "u", "1");
+	see(w, "b", "u", "1");
+	assert_int_equal(ledger_tally(w->ledger, rows, 4), 1);
+	assert_int_equal(rows[0].objects, 2);
+	assert_int_equal(rows[0].revisions, 2);
+}
+
+/* A hundred thousand objects with their histories. */
+static void test_memory__is_less_than_300_bytes_an_object(void **state)
+{
+	struct world *w = *state;
+	enum { N = 100000 };
+	char name[32];
+	size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	for (int i = 0; i < N; i++) {
+		snprintf(name, sizeof(name), "config-of-a-team-%06d", i);
+		show_history(w, name, 5, "u", "1", 0);
+		assert_false(see(w, name, "u", "1"));
+	}
+	size_t after = mallinfo2().uordblks + mallinfo2().hblkhd;
+	/* Where a sanitizer allocates, nothing is counted. */
+	assert_true(after - before < (size_t)N * 300);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_LEDGER(test_changes__wait_in_order),
+		TEST_LEDGER(test_changes__none_of_what_the_history_holds),
+		TEST_LEDGER(test_changes__one_worker_at_a_time),
+		TEST_LEDGER(test_changes__what_is_refused_makes_way),
+		TEST_LEDGER(test_ceiling__makes_the_changes_of_an_object_one_look),
+		TEST_LEDGER(test_look__is_compared_with_what_came_meanwhile),
+		TEST_LEDGER(test_deletion__of_what_has_a_history),
+		TEST_LEDGER(test_deletion__waits_between_two_states),
+		TEST_LEDGER(test_list__what_is_not_shown_is_gone),
+		TEST_LEDGER(test_history__that_somebody_else_changed_is_looked_at),
+		TEST_LEDGER(test_history__outlives_its_object_for_so_long),
+		TEST_LEDGER(test_tally__by_kind_and_recorder),
+		TEST_LEDGER(test_memory__is_less_than_300_bytes_an_object),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,270 @@
+#include "controllers/recorder/scribe_plan.h"
+#include "tests/unit/tree.h"
+
+static struct recording *recording;
+
+static struct recording *recorder_of(const char *name, const char *spec)
+{
+	struct str text = arena_printf(&arena,
+		"{\"metadata\":{\"name\":\"%s\",\"uid\":\"u-%s\",\"resourceVersion\":\"1\",\"generation\":1},\"spec\":%s}",
+		name, name, spec);
+	struct item *item = item_new(text, NULL);
+	assert_non_null(item);
+	struct recording *r = recording_new(item);
+	assert_non_null(r);
+	item_unref(item);
+	return r;
+}
+
+static int setup(void **state)
+{
+	tree_setup(state);
+	recording = recorder_of("r",
+		"{\"resources\":[{\"groups\":[\"\"],\"resources\":[\"configmaps\"]}],\"ignore\":[\"/data/"
+		"i\"],\"salt\":\"MDEyMzQ1Njc4OWFiY2RlZg==\"}");
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	recording_unref(recording);
+	return tree_teardown(state);
+}
+
+#define TEST_PLAN(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+#define OBJECT                                                                                                                \
+	"{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\",\"namespace\":\"prod\",\"uid\":\"u1\"," \
+	"\"resourceVersion\":\"20\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"managedFields\":[{\"manager\":\"m\","    \
+	"\"time\":\"2026-01-02T00:00:00Z\",\"fieldsV1\":{\"f:data\":{\"f:a\":{}}}}]},\"data\":{\"a\":\"1\",\"i\":\"x\"}}"
+
+static struct sighting seen(const char *object)
+{
+	struct sighting s;
+	struct json *j = parse(object);
+	sighting_of(&s, j, recording, &arena);
+	sighting_complete(&s, j, &arena);
+	return s;
+}
+
+static struct sighting gone(uint64_t version)
+{
+	return (struct sighting){.is_gone = true, .version = version};
+}
+
+/* A History whose last change was seen in that version of the object. */
+static const struct json *history(const char *uid, const char *digest, const char *version, const char *deletion)
+{
+	struct str text = arena_printf(&arena,
+		"{\"metadata\":{\"name\":\"configmap.web-x\",\"namespace\":\"prod\",\"uid\":\"h\",\"resourceVersion\":\"7\"},"
+		"\"status\":{\"uid\":\"%s\","
+		"\"digest\":\"%s\"%s,\"changes\":[{\"resourceVersion\":\"1\"},{\"resourceVersion\":\"%s\"}]}}",
+		uid, digest, deletion, version);
+	return parse(text.p);
+}
+
+#define GONE ",\"deletionTime\":\"2026-01-01T00:00:00Z\""
+
+static void test_decide__the_first_change_creates(void **state _unused_)
+{
+	const struct sighting s = seen(OBJECT), g = gone(0);
+	const struct json *empty = parse("{\"status\":{}}");
+	assert_int_equal(scribe_decide(NULL, &s), SCRIBE_CREATED);
+	assert_int_equal(scribe_decide(empty, &s), SCRIBE_CREATED);
+	assert_int_equal(scribe_decide(NULL, &g), SCRIBE_NOTHING);
+	assert_int_equal(scribe_decide(empty, &g), SCRIBE_NOTHING);
+}
+
+static void test_decide__a_state_that_is_recorded_is_nothing(void **state _unused_)
+{
+	const struct sighting s = seen(OBJECT);
+	assert_int_equal(scribe_decide(history("u1", s.digest, "20", ""), &s), SCRIBE_NOTHING);
+	assert_int_equal(scribe_decide(history("u1", s.digest, "99", ""), &s), SCRIBE_NOTHING);
+	assert_int_equal(scribe_decide(history("u1", "other", "10", ""), &s), SCRIBE_CHANGED);
+}
+
+static void test_decide__another_uid_or_a_deletion_before_is_a_creation(void **state _unused_)
+{
+	const struct sighting s = seen(OBJECT);
+	assert_int_equal(scribe_decide(history("u0", s.digest, "10", ""), &s), SCRIBE_CREATED);
+	assert_int_equal(scribe_decide(history("u1", s.digest, "10", GONE), &s), SCRIBE_CREATED);
+	assert_int_equal(scribe_decide(history("u0", "other", "10", GONE), &s), SCRIBE_CREATED);
+}
+
+static void test_decide__a_deletion_is_told_once(void **state _unused_)
+{
+	const struct sighting g = gone(30), unknown = gone(0);
+	assert_int_equal(scribe_decide(history("u1", "d", "20", ""), &g), SCRIBE_DELETED);
+	assert_int_equal(scribe_decide(history("u1", "d", "20", ""), &unknown), SCRIBE_DELETED);
+	assert_int_equal(scribe_decide(history("u1", "d", "20", GONE), &g), SCRIBE_NOTHING);
+}
+
+/* Another recorder has written something newer: to write the old after it would tell a change that never was. */
+static void test_decide__what_is_older_than_the_history_is_looked_at(void **state _unused_)
+{
+	struct sighting s = seen(OBJECT);
+	const struct sighting g = gone(15);
+	assert_int_equal(scribe_decide(history("u1", "newer", "21", ""), &s), SCRIBE_LOOK);
+	assert_int_equal(scribe_decide(history("u2", "newer", "21", ""), &s), SCRIBE_LOOK);
+	assert_int_equal(scribe_decide(history("u2", "newer", "21", ""), &g), SCRIBE_LOOK);
+	/* After a restored backup versions begin again from below: what the object says itself counts. */
+	s.is_live = true;
+	assert_int_equal(scribe_decide(history("u1", "newer", "21", ""), &s), SCRIBE_CHANGED);
+}
+
+static void test_sighting__survives_as_text(void **state _unused_)
+{
+	const struct sighting s = seen(OBJECT);
+	struct sighting back;
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, 1 << 20);
+	assert_true(sighting_read(&back, sighting_write(&s, &text, &arena), &arena));
+	assert_str(str_of(back.digest), s.digest);
+	assert_str(str_of(back.raw_digest), s.raw_digest);
+	assert_str(back.uid, "u1");
+	assert_str(back.api_version, "v1");
+	assert_true(json_equal(back.state, s.state));
+	assert_true(json_equal(back.managed_fields, s.managed_fields));
+	assert_string_not_equal(s.digest, s.raw_digest); /* what is ignored is in the raw state */
+	assert_false(sighting_read(&back, STR("{}"), &arena));
+}
+
+static struct str snapshot(enum scribe_step step, const struct sighting *s, const char *before)
+{
+	return encoded(scribe_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, &arena));
+}
+
+#define ENVELOPE_START                                                                                                        \
+	"{\"apiVersion\":\"annals.dev/v1\",\"kind\":\"Snapshot\",\"metadata\":{\"namespace\":\"prod\"},\"spec\":{\"owner\":{" \
+	"\"apiVersion\":\"annals.dev/"                                                                                        \
+	"v1\",\"kind\":\"History\",\"name\":\"configmap.web-x\",\"uid\":\"h\",\"controller\":true,"                           \
+	"\"blockOwnerDeletion\":true},\"labels\":{\"annals.dev/"                                                              \
+	"history\":\"configmap.web-x\"},\"namePrefix\":\"configmap.web-x-\","                                                 \
+	"\"historyLimit\":5,"
+
+static void test_snapshot__tells_the_change(void **state _unused_)
+{
+	struct sighting s = seen(OBJECT);
+	s.seen_s = 1767398400; /* 2026-01-03 */
+	struct str expected = arena_printf(&arena,
+		ENVELOPE_START "\"data\":{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\","
+			       "\"namespace\":\"prod\"},\"data\":{\"a\":\"1\"}},"
+			       "\"change\":{\"type\":\"Changed\",\"paths\":[\"/data/"
+			       "a\"],\"managers\":[\"m\"],\"time\":\"2026-01-03T00:00:00Z\","
+			       "\"historyResourceVersion\":\"7\",\"resourceVersion\":\"20\",\"uid\":\"u1\",\"apiVersion\":"
+			       "\"v1\",\"writeDigest\":\"%s\","
+			       "\"ignore\":[\"/data/i\"]}}}",
+		s.raw_digest);
+	assert_str(snapshot(SCRIBE_CHANGED, &s,
+			   "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\",\"namespace\":"
+			   "\"prod\"},\"data\":{\"a\":\"0\"}}"),
+		expected.p);
+}
+
+static void test_snapshot__of_a_deletion_has_no_state(void **state _unused_)
+{
+	struct sighting g = gone(30);
+	g.seen_s = 1767398400;
+	assert_str(snapshot(SCRIBE_DELETED, &g, NULL),
+		ENVELOPE_START
+		"\"change\":{\"type\":\"Deleted\",\"time\":\"2026-01-03T00:00:00Z\",\"historyResourceVersion\":\"7\","
+		"\"resourceVersion\":\"30\"}}}");
+}
+
+static struct str time_told(enum scribe_step step, struct sighting *s, const char *before)
+{
+	const struct json *j = scribe_snapshot(history("u1", "d", "20", ""), step, s, before ? parse(before) : NULL, 5, &arena);
+	return json_text(json_gets(json_gets(json_gets(j, "spec"), "change"), "time"));
+}
+
+/* Found after a pause: the managers know when it was, where they own it. */
+static void test_snapshot__what_is_found_late_has_the_time_of_the_write(void **state _unused_)
+{
+	const char *changed = "{\"data\":{\"a\":\"0\"}}",
+		   *removed = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"web\","
+			      "\"namespace\":\"prod\"},\"data\":{\"a\":\"1\",\"gone\":\"1\"}}";
+	struct sighting s = seen(OBJECT);
+	s.seen_s = 1767398400;
+	assert_str(time_told(SCRIBE_CHANGED, &s, changed), "2026-01-03T00:00:00Z");
+	s.is_late = true;
+	assert_str(time_told(SCRIBE_CHANGED, &s, changed), "2026-01-02T00:00:00Z");
+	assert_str(time_told(SCRIBE_CREATED, &s, NULL), "2026-01-02T00:00:00Z");
+	assert_str(time_told(SCRIBE_CHANGED, &s, removed), "2026-01-03T00:00:00Z");
+	s.managed_fields = NULL;
+	assert_str(time_told(SCRIBE_CREATED, &s, NULL), "2026-01-01T00:00:00Z");
+}
+
+static void test_expired__counts_from_the_deletion(void **state _unused_)
+{
+	const int64_t new_year = 1767225600;
+	assert_false(scribe_is_expired(history("u", "d", "1", ""), 10, new_year + 100));
+	assert_false(scribe_is_expired(history("u", "d", "1", GONE), 10, new_year + 9));
+	assert_true(scribe_is_expired(history("u", "d", "1", GONE), 10, new_year + 10));
+}
+
+/* ---- which Recorder ---- */
+
+#define RULE(groups, resources) "{\"groups\":[" groups "],\"resources\":[" resources "]}"
+
+static void test_recordings__name_resources(void **state _unused_)
+{
+	struct recording *r = recorder_of("n",
+		"{\"resources\":[" RULE("\"apps\",\"\"", "\"a\"") "," RULE("\"*\"", "\"b\"") "," RULE("\"c\"", "\"*\"") "]}");
+	assert_true(recording_names(r, STR("apps"), STR("a")) && recording_names(r, STR(""), STR("a")));
+	assert_true(recording_names(r, STR("any"), STR("b")) && recording_names(r, STR("c"), STR("any")));
+	assert_false(recording_names(r, STR("any"), STR("a")) || recording_names(r, STR("apps"), STR("c")));
+	recording_unref(r);
+	assert_true(recording_leaves_out(STR("annals.dev"), STR("histories")) && recording_leaves_out(STR(""), STR("events")));
+	assert_false(recording_leaves_out(STR("apps"), STR("events")) || recording_leaves_out(STR(""), STR("leases")));
+}
+
+static struct str selected(const struct recordings *all, const char *object, const char *labels)
+{
+	const struct recording *r = recordings_select(all, parse(object), labels ? parse(labels) : NULL, &arena);
+	return r ? r->name : STR("none");
+}
+
+#define RULES "\"resources\":[" RULE("\"\"", "\"configmaps\"") "]"
+
+static void test_recordings__the_first_that_matches_counts(void **state _unused_)
+{
+	struct recording *v[] = {recorder_of("a", "{" RULES ",\"objectSelector\":{\"matchLabels\":{\"app\":\"a\"}}}"),
+		recorder_of("b", "{" RULES ",\"namespaceSelector\":{\"matchLabels\":{\"env\":\"prod\"}}}"),
+		recorder_of("c", "{\"resources\":[]}")};
+	const struct recordings all = {v, ARRAY_SIZE(v)};
+	struct recordings picked;
+	recordings_pick(&picked, &all, STR(""), STR("configmaps"));
+	assert_int_equal(picked.n, 2);
+	assert_true(recordings_need_namespaces(&picked));
+	assert_str(selected(&picked, "{\"metadata\":{\"namespace\":\"n\",\"labels\":{\"app\":\"a\"}}}", "{\"env\":\"prod\"}"),
+		"a");
+	assert_str(selected(&picked, "{\"metadata\":{\"namespace\":\"n\"}}", "{\"env\":\"prod\"}"), "b");
+	assert_str(selected(&picked, "{\"metadata\":{\"namespace\":\"n\"}}", "{}"), "none");
+	assert_str(selected(&picked, "{\"metadata\":{\"namespace\":\"n\"}}", NULL), "none");
+	assert_str(selected(&picked, "{\"metadata\":{}}", NULL), "b"); /* in no namespace */
+	assert_true(recordings_tell_apart(&picked, parse("{}"), parse("{\"env\":\"prod\"}"), &arena));
+	assert_false(recordings_tell_apart(&picked, parse("{}"), parse("{\"env\":\"test\"}"), &arena));
+	recordings_done(&picked);
+	for (size_t i = 0; i < ARRAY_SIZE(v); i++) {
+		recording_unref(v[i]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST_PLAN(test_decide__the_first_change_creates),
+		TEST_PLAN(test_decide__a_state_that_is_recorded_is_nothing),
+		TEST_PLAN(test_decide__another_uid_or_a_deletion_before_is_a_creation),
+		TEST_PLAN(test_decide__a_deletion_is_told_once),
+		TEST_PLAN(test_decide__what_is_older_than_the_history_is_looked_at),
+		TEST_PLAN(test_sighting__survives_as_text),
+		TEST_PLAN(test_snapshot__tells_the_change),
+		TEST_PLAN(test_snapshot__of_a_deletion_has_no_state),
+		TEST_PLAN(test_snapshot__what_is_found_late_has_the_time_of_the_write),
+		TEST_PLAN(test_expired__counts_from_the_deletion),
+		TEST_PLAN(test_recordings__name_resources),
+		TEST_PLAN(test_recordings__the_first_that_matches_counts),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
