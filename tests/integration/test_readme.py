@@ -44,6 +44,7 @@ def shell(home, kubectl_binary):
     tools.mkdir()
     (tools / "kubectl").symlink_to(kubectl_binary)
     (tools / "annals").symlink_to(BIN)
+    (tools / "kubectl-annals").symlink_to(BIN)
     (home / "build").mkdir()
     (home / "build" / "annals").symlink_to(BIN)
     env = {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "XDG_DATA_HOME")}
@@ -98,6 +99,24 @@ def test_first_tour(started, shell, home):
     assert paste(started, shell, make_file) == (0, "")
     status, said = paste(start(shell, again), shell, by_token)
     assert (status, '"kind": "NamespaceList"' in said) == (0, True), said
+
+
+def changes(said):
+    """Of a log: what it says of each change, without the times."""
+    return sorted(line.split(None, 1)[1].split() for line in said.splitlines() if re.match(r"\d{4}-", line))
+
+
+def test_who_changed_this(started, shell):
+    record, five = blocks("Who changed this?", "sh")
+    (answer,) = blocks("Who changed this?", "text")
+    status, said = paste(started, shell, record)
+    assert status == 0, said
+    processes.retry_until(lambda: changes(paste(started, shell, five.splitlines()[0])[1]) == changes(answer), "all of it is recorded", interval=0.2)
+    status, said = paste(started, shell, five)
+    assert (status, '-  limit: "100"' in said, '+  limit: "1"' in said) == (0, True, True), said
+    assert "configmap/shop rolled back to revision 1" in said and "service/shop restored from revision 1" in said
+    assert started.get("/api/v1/namespaces/default/configmaps/shop").json["data"] == {"limit": "100"}
+    assert started.get("/api/v1/namespaces/default/services/shop").status == 200
 
 
 def test_histories(started, shell):
