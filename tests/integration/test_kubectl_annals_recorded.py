@@ -328,3 +328,57 @@ def test_cluster_scoped_objects__have_histories_too(plugin, annals, namespace):
         assert plugin("restore", f"node/{node.name}").returncode == 0 and node.get()["metadata"]["labels"]["a"] == "1"
     finally:
         annals.delete(node.path)
+
+
+# ---- with a Recorder ----
+
+
+@pytest.fixture
+def recorded(annals, namespace):
+    """What happens to ConfigMaps and Secrets of the namespace is recorded."""
+    assert annals.patch(f"/api/v1/namespaces/{namespace}", {"metadata": {"labels": {"room": namespace}}}).status == 200
+    made = annals.post(f"{V1}/recorders", {"metadata": {"name": namespace}, "spec": {
+        "resources": [{"groups": [""], "resources": ["configmaps", "secrets"]}], "ignore": ["/data/counter"],
+        "namespaceSelector": {"matchLabels": {"room": namespace}}}})
+    assert made.status == 201, made
+    yield namespace
+    annals.delete(f"{V1}/recorders/{namespace}")
+
+
+def test_a_recorder__and_what_somebody_makes_of_it(recorded, plugin, annals, namespace):
+    """Nothing waits for the recorder but log: undo looks whether it is done."""
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+
+    def log(n):
+        processes.retry_until(lambda: len(plugin("log", "configmap/a").stdout.splitlines()) == n + 1, f"{n} changes")
+        return [line.split(None, 4)[2:] for line in plugin("log", "configmap/a").stdout.splitlines()[1:]]
+
+    assert annals.post(path, {"metadata": {"name": "a"}, "data": {"x": "1", "counter": "1"}}).status == 201
+    processes.retry_until(lambda: len(plugin("log", "configmap/a").stdout.splitlines()) > 1, "that it is recorded")
+    assert annals.patch(f"{path}/a", {"data": {"x": "2", "counter": "2"}}).status == 200
+    assert log(2)[1][::2] == ["2", "Changed /data/x"]
+    assert annals.patch(f"{path}/a", {"data": {"counter": "3"}}).status == 200
+    assert plugin("undo", "cm/a").stdout == "configmap/a rolled back to revision 1\n"
+    assert annals.get(f"{path}/a").json["data"] == {"x": "1", "counter": "3"}
+    assert log(3)[2][::2] == ["3", "Changed /data/x"]
+    assert annals.delete(f"{path}/a").status == 200
+    assert log(4)[3][::2] == ["<none>", "Deleted"]
+    assert plugin("restore", "cm/a").stdout == "configmap/a restored from revision 3\n"
+    assert annals.get(f"{path}/a").json["data"] == {"x": "1"}
+
+
+def test_a_recorder__of_secrets(recorded, plugin, annals, namespace):
+    path = f"/api/v1/namespaces/{namespace}/secrets"
+    assert annals.post(path, {"metadata": {"name": "s"}, "data": {"password": "b25l"}}).status == 201
+    processes.retry_until(lambda: "Created" in plugin("log", "secret/s").stdout, "that it is recorded")
+    assert annals.patch(f"{path}/s", {"metadata": {"labels": {"a": "1"}}, "data": {"password": "dHdv"}}).status == 200
+    processes.retry_until(lambda: "/data/password" in plugin("log", "secret/s").stdout, "the change")
+    assert "b25l" not in plugin("diff", "secret/s").stdout and "dHdv" not in plugin("diff", "secret/s").stdout
+    done = plugin("undo", "secret/s", "--dry-run=server")
+    assert "stay as they are in secret/s: /data/password" in done.stderr
+    plugin("undo", "secret/s")
+    now = annals.get(f"{path}/s").json
+    assert now["data"] == {"password": "dHdv"} and "labels" not in now["metadata"]
+    assert annals.delete(f"{path}/s").status == 200
+    processes.retry_until(lambda: "Deleted" in plugin("log", "secret/s").stdout, "the deletion")
+    assert "/data/password; --skip-redacted" in plugin("restore", "secret/s", status=1).stderr
