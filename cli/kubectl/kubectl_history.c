@@ -148,18 +148,18 @@ static void fill_recorded(struct kubectl *k, const struct revisions *all, const 
 	const struct json *change = change_to(all, r);
 	bool is_wide = kubectl_wants(k, "wide"), is_today = r == revisions_today(k, all);
 	row[0] = arena_printf(&k->arena, "%lld", (long long)r->number);
-	row[1] = r->name;
-	row[2] = change ? age_of_time(&k->arena, member_text(change, "time")) : age_text(&k->arena, r->object);
-	row[3] = is_today && history_is_deleted(all->history) ? STR("deleted") : str_of(yes_no(is_today));
-	row[4] = change ? change_by(&k->arena, change) : STR("<unknown>");
-	row[5] = change ? change_what(&k->arena, change, is_wide) : STR("<unknown>");
-	row[6] = or_none(member_text(change, "cause"));
+	row[1] = change ? age_of_time(&k->arena, member_text(change, "time")) : age_text(&k->arena, r->object);
+	row[2] = is_today && history_is_deleted(all->history) ? STR("deleted") : str_of(yes_no(is_today));
+	row[3] = change ? change_by(&k->arena, change) : STR("<unknown>");
+	row[4] = change ? change_what(&k->arena, change, is_wide) : STR("<unknown>");
+	row[5] = or_none(member_text(change, "cause"));
+	row[6] = r->name;
 }
 
 static void write_recorded(struct kubectl *k, const struct revisions *all)
 {
-	static const char *const headings[] = {"REVISION", "NAME", "AGE", "CURRENT", "BY", "CHANGE", "CHANGE-CAUSE"};
-	struct text_table t = {.n_columns = ARRAY_SIZE(headings) - !kubectl_wants(k, "wide")};
+	static const char *const headings[] = {"REVISION", "AGE", "CURRENT", "BY", "CHANGE", "CHANGE-CAUSE", "NAME"};
+	struct text_table t = {.n_columns = kubectl_wants(k, "wide") ? 7 : 5};
 	struct str *row = text_table_row(&t);
 	for (size_t c = 0; c < ARRAY_SIZE(headings); c++) {
 		row[c] = str_of(headings[c]);

@@ -41,16 +41,17 @@ def rows(text, n=5):
 
 
 def test_history__is_that_of_the_recorder(plugin, settings):
-    table = rows(plugin("history", "cm/settings").stdout)
-    assert table[0] == ["REVISION", "NAME", "AGE", "CURRENT", "BY", "CHANGE"]
-    assert [[row[0], row[3], row[4], row[5]] for row in table[1:]] == [
+    table = rows(plugin("history", "cm/settings").stdout, 4)
+    assert table[0] == ["REVISION", "AGE", "CURRENT", "BY", "CHANGE"]
+    assert [[row[0], *row[2:]] for row in table[1:]] == [
         ["1", "no", "kubectl", "Created"], ["2", "no", "kubectl", "Changed /data/color"], ["3", "yes", "kubectl", "Changed /data/color, /data/size"]]
     wide = plugin("history", "cm/settings", "-o", "wide").stdout.splitlines()
-    assert wide[0].endswith("CHANGE-CAUSE") and wide[3].endswith("a colder one")
+    names = plugin("history", "cm/settings", "-o", "name").stdout.split()
+    assert wide[0].endswith("CHANGE-CAUSE   NAME") and f"   a colder one   {names[2].partition('/')[2]}" in wide[3]
     items = json.loads(plugin("history", "cm/settings", "-o", "json").stdout)["items"]
     assert [item["data"]["data"]["color"] for item in items] == ["red", "green", "blue"]
     settings.delete()
-    assert [row[3] for row in rows(plugin("history", "cm/settings").stdout)[1:]] == ["no", "no", "deleted"]
+    assert [row[2] for row in rows(plugin("history", "cm/settings").stdout)[1:]] == ["no", "no", "deleted"]
 
 
 def test_history__of_the_objects_own_where_asked_for(plugin, settings, annals, namespace):
