@@ -490,23 +490,29 @@ static void add_followed(struct director *d, struct rows *rows, const struct rec
 	}
 }
 
+static bool has_failed(const struct director *d, struct str group)
+{
+	for (size_t i = 0; i < d->found.n_failures; i++) {
+		if (str_eq(d->found.failures[i].group, group)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Why a resource that a Recorder names is not followed; empty: it is. */
 static struct str why_not(const struct director *d, struct str group, struct str plural)
 {
 	const struct api_resource *found = NULL;
-	bool has_failed = false;
 
 	for (size_t i = 0; i < d->found.n && !(found && can_be_followed(found)); i++) {
 		const struct resource *r = &d->found.resources[i].resource;
 		found = str_eq(r->group, group) && str_eq(r->plural, plural) ? &d->found.resources[i] : found;
 	}
-	for (size_t i = 0; i < d->found.n_failures; i++) {
-		has_failed = has_failed || str_eq(d->found.failures[i].group, group);
-	}
 	if (found) {
 		return can_be_followed(found) ? STR("") : STR("it cannot be listed and watched");
 	}
-	return has_failed ? STR("the server that serves its group does not answer") : STR("the server does not serve it");
+	return has_failed(d, group) ? STR("the server that serves its group does not answer") : STR("the server does not serve it");
 }
 
 static void add_unserved(struct director *d, struct rows *rows, struct str group, struct str plural)
@@ -523,16 +529,38 @@ static void add_unserved(struct director *d, struct rows *rows, struct str group
 	}
 }
 
-static void add_all_unserved(struct director *d, struct rows *rows, const struct recording *r)
+/* Of several groups beside several resources nobody means that each group has each resource: one of them must have it, as in rules of RBAC. */
+static bool is_followed_in_one(const struct director *d, const struct json *groups, struct str plural)
 {
-	const struct json *rules = json_gets(r->spec, "resources"), *rule, *group, *plural;
+	const struct json *group;
+	bool is_followed = false;
 
-	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
-		for (uint32_t k = 0; (group = list_item(json_gets(rule, "groups"), k)); k++) {
-			for (uint32_t m = 0; (plural = list_item(json_gets(rule, "resources"), m)); m++) {
+	for (uint32_t i = 0; !is_followed && (group = list_item(groups, i)); i++) {
+		is_followed = why_not(d, json_text(group), plural).n == 0;
+	}
+	return is_followed;
+}
+
+static void add_rule_unserved(struct director *d, struct rows *rows, const struct json *rule)
+{
+	const struct json *groups = json_gets(rule, "groups"), *plurals = json_gets(rule, "resources"), *plural, *group;
+
+	for (uint32_t i = 0; (plural = list_item(plurals, i)); i++) {
+		bool is_followed = is_followed_in_one(d, groups, json_text(plural));
+		for (uint32_t k = 0; (group = list_item(groups, k)); k++) {
+			if (!is_followed || has_failed(d, json_text(group))) {
 				add_unserved(d, rows, json_text(group), json_text(plural));
 			}
 		}
+	}
+}
+
+static void add_all_unserved(struct director *d, struct rows *rows, const struct recording *r)
+{
+	const struct json *rules = json_gets(r->spec, "resources"), *rule;
+
+	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+		add_rule_unserved(d, rows, rule);
 	}
 }
 

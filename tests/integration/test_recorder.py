@@ -67,9 +67,9 @@ class Room:
     def record(self, *resources, group="", name=None, **spec):
         """What is in this namespace, unless a selector is given."""
         name = name or self.name
-        spec = {"namespaceSelector": {"matchLabels": {"room": self.name}}, **spec}
-        self.send("post", RECORDERS, {"metadata": {"name": name},
-                                      "spec": {"resources": [{"groups": [group], "resources": list(resources)}], **spec}})
+        rules = [{"groups": [group], "resources": list(resources)}]
+        spec = {"namespaceSelector": {"matchLabels": {"room": self.name}}, "resources": rules, **spec}
+        self.send("post", RECORDERS, {"metadata": {"name": name}, "spec": spec})
         self.recorders.append(name)
         self.await_recording(name)
         return name
@@ -343,6 +343,13 @@ def test_status_tells_how_it_goes(room):
         return [r for r in room.recorder()["status"]["resources"] if r["resource"] == "configmaps"][0]
     retry_until(lambda: (row()["objects"], row()["revisions"]) == (3, 4), "the status counts")
     assert row() == {"group": "", "version": "v1", "resource": "configmaps", "objects": 3, "revisions": 4, "refused": 0}
+
+
+def test_one_of_several_groups_has_the_resource(room):
+    """As in RBAC's rules: nobody means that each group has each resource."""
+    room.record(resources=[{"groups": ["", "apps"], "resources": ["configmaps", "statefulsets"]}])
+    rows = room.recorder()["status"]["resources"]
+    assert [(row["group"], row["resource"]) for row in rows] == [("", "configmaps"), ("apps", "statefulsets")]
 
 
 # ---- ends and restarts ----
