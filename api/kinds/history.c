@@ -1,7 +1,7 @@
 /* History: what became of one object. It is the controller of the revisions that hold the object's states, outlives the object, and goes on when that
  * is made again. Recording makes it (docs/history.md); its status comes with Snapshots alone (server/verbs/snapshot.h). */
 #include "api/model/members.h"
-#include "api/rules/change.h"
+#include "api/record/change_schema.h"
 #include "api/rules/spec_status.h"
 #include "api/rules/validate.h"
 #include "api/rules/where.h"

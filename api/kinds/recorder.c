@@ -2,6 +2,8 @@
  * controller; docs/history.md is about it. */
 #include "api/model/members.h"
 #include "api/pod/pod_schema.h"
+#include "api/record/left_out.h"
+#include "api/record/state.h"
 #include "api/review/admission_review.h"
 #include "api/rules/condition.h"
 #include "api/rules/spec_status.h"
@@ -15,15 +17,12 @@ enum {
 	RULES_MAX = 64,
 	/* Groups times resources, of all rules: for each of them the right to list and the right to watch are asked. */
 	PAIRS_MAX = 128,
-	POINTERS_MAX = 64,
-	POINTER_BYTES_MAX = 512,
 	REQUIREMENTS_MAX = 64, /* of a selector: they are matched with each object */
 	VALUES_MAX = 64,       /* of a requirement */
 	HISTORY_LIMIT_MAX = 1000,
 	OBJECT_BYTES_MIN = 1024,
 	OBJECT_BYTES_MAX = 1 << 20,
 	SALT_BYTES_MIN = 16,
-	SALT_BYTES_MAX = 64,
 	FOLLOWED_MAX = 1024,
 	ERROR_BYTES_MAX = 1024,
 };
@@ -193,29 +192,6 @@ static void prepare_update(struct object *o, const struct object *old, struct ar
 
 /* ---- rules ---- */
 
-/* What is never recorded. With "*" it is silently left out. */
-static const struct left_out {
-	const char *group, *resource; /* NULL: all of them */
-	const char *why;
-} left_out[] = {
-	{"annals.dev", NULL, "annals does not record its own objects"},
-	{"", "events", "events are not recorded"},
-	{"events.k8s.io", "events", "events are not recorded"},
-	{"coordination.k8s.io", "leases", "leases are not recorded: they change every few seconds"},
-};
-
-static bool has_text(const struct json *list, const char *text)
-{
-	const struct json *one;
-
-	for (uint32_t i = 0; (one = list_item(list, i)); i++) {
-		if (str_is(json_text(one), text)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static void check_groups(struct field_errors *e, const struct where *at, const struct json *groups)
 {
 	const struct json *one;
@@ -225,23 +201,30 @@ static void check_groups(struct field_errors *e, const struct where *at, const s
 	}
 	for (uint32_t i = 0; (one = list_item(groups, i)); i++) {
 		struct str group = json_text(one);
-		if (str_is(group, "annals.dev")) {
-			refuse_text(e, WHERE_ITEM(at, i), group, left_out[0].why);
+		const char *why = record_leaves_out(group, STR(""));
+		if (why) {
+			refuse_text(e, WHERE_ITEM(at, i), group, why);
 		} else if (group.n && !str_is(group, "*")) {
 			check_text(e, WHERE_ITEM(at, i), group, validate_dns_subdomain);
 		}
 	}
 }
 
-static const char *why_left_out(struct str resource, const struct json *groups)
+/* With "*" it is silently left out, but a name that means nothing else is refused. */
+static const char *why_left_out(const struct json *groups, struct str resource)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(left_out); i++) {
-		const struct left_out *o = &left_out[i];
-		if (o->resource && str_is(resource, o->resource) && (has_text(groups, o->group) || has_text(groups, "*"))) {
-			return o->why;
+	static const char *const any[] = {"apps", "", "coordination.k8s.io"};
+	const struct json *one;
+	const char *why = NULL;
+
+	for (uint32_t i = 0; !why && (one = list_item(groups, i)); i++) {
+		struct str group = json_text(one);
+		why = record_leaves_out(group, STR("")) ? NULL : record_leaves_out(group, resource);
+		for (size_t k = 0; str_is(group, "*") && !why && k < ARRAY_SIZE(any); k++) {
+			why = record_leaves_out(str_of(any[k]), resource);
 		}
 	}
-	return NULL;
+	return why;
 }
 
 static void check_resource(struct field_errors *e, const struct where *at, struct str resource, const struct json *groups)
@@ -253,7 +236,7 @@ static void check_resource(struct field_errors *e, const struct where *at, struc
 	}
 	if (str_contains(resource, STR("/"))) {
 		refuse_text(e, at, resource, "subresources are not recorded");
-	} else if ((why = why_left_out(resource, groups))) {
+	} else if ((why = why_left_out(groups, resource))) {
 		refuse_text(e, at, resource, why);
 	} else {
 		check_text(e, at, resource, validate_dns_label);
@@ -320,52 +303,28 @@ static void check_selector(struct field_errors *e, const struct where *at, const
 	check_label_selector(e, at, selector);
 }
 
-/* The first segment of a pointer; the rest begins with a slash, or is empty. */
-static struct str first_segment(struct str pointer, struct str *ret_rest)
-{
-	const char *end = memchr(pointer.p + 1, '/', pointer.n - 1);
-	size_t n = end ? (size_t)(end - pointer.p) : pointer.n;
-
-	*ret_rest = (struct str){pointer.p + n, pointer.n - n};
-	return (struct str){pointer.p + 1, n - 1};
-}
-
-/* What tells one object from another. Of the rest of metadata only a part may be named. */
+/* What tells one object from another stays, whatever a pattern says. */
 static bool is_identity(struct str pointer)
 {
-	struct str rest, segment = first_segment(pointer, &rest);
+	static const char *const names[] = {"/apiVersion", "/kind", "/metadata/name", "/metadata/namespace"};
 
-	if (rest.n == 0) {
-		return str_is(segment, "apiVersion") || str_is(segment, "kind") || str_is(segment, "metadata") ||
-			str_is(segment, "*");
-	}
-	if (!str_is(segment, "metadata") && !str_is(segment, "*")) {
-		return false;
-	}
-	segment = first_segment(rest, &rest);
-	return rest.n == 0 && (str_is(segment, "name") || str_is(segment, "namespace") || str_is(segment, "*"));
-}
-
-static bool is_escaped(struct str pointer)
-{
-	for (size_t i = 0; i < pointer.n; i++) {
-		if (pointer.p[i] == '~' && (i + 1 == pointer.n || (pointer.p[i + 1] != '0' && pointer.p[i + 1] != '1'))) {
-			return false;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (str_is(pointer, names[i])) {
+			return true;
 		}
 	}
-	return true;
+	return false;
 }
 
 static void check_pointer(struct field_errors *e, const struct where *at, struct str pointer)
 {
-	if (pointer.n > POINTER_BYTES_MAX) {
+	if (pointer.n > POINTER_PATTERN_MAX) {
 		refuse_text(e, at, pointer, "must be no more than 512 bytes");
-	} else if (pointer.n == 0 || pointer.p[0] != '/') {
-		refuse_text(e, at, pointer, "must be a JSON pointer that begins with a slash");
-	} else if (!is_escaped(pointer)) {
-		refuse_text(e, at, pointer, "must be a JSON pointer: ~ is written ~0, and / within a name ~1");
+	} else if (!pointer_is_pattern(pointer)) {
+		refuse_text(e, at, pointer,
+			"must be a JSON pointer: it begins with /, and ~ is written ~0, and / within a name ~1");
 	} else if (is_identity(pointer)) {
-		refuse_text(e, at, pointer, "must not hide apiVersion, kind, or the name and namespace in metadata");
+		refuse_text(e, at, pointer, "cannot be hidden: apiVersion, kind, name and namespace are always kept");
 	}
 }
 
@@ -373,7 +332,7 @@ static void check_pointers(struct field_errors *e, const struct where *at, const
 {
 	const struct json *one;
 
-	if (pointers && pointers->n > POINTERS_MAX) {
+	if (pointers && pointers->n > POINTER_PATTERNS_MAX) {
 		refuse_forbidden(e, at, "must have at most 64 items");
 		return;
 	}
@@ -398,7 +357,7 @@ static void check_salt(struct field_errors *e, const struct where *at, struct st
 {
 	size_t padding = str_ends(salt, STR("==")) ? 2 : str_ends(salt, STR("=")) ? 1 : 0, n = salt.n / 4 * 3 - padding;
 
-	if (salt.n > 0 && (n < SALT_BYTES_MIN || n > SALT_BYTES_MAX)) {
+	if (salt.n > 0 && (n < SALT_BYTES_MIN || n > STATE_SALT_MAX)) {
 		refuse_forbidden(e, at, "must be 16 to 64 bytes");
 	}
 }

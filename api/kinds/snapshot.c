@@ -1,7 +1,7 @@
 /* Snapshot: asks for a controller's state to be kept in its history (seed 000). It is answered, with what became of it in status, and never stored
  * itself (server/verbs/snapshot.c). */
 #include "api/model/members.h"
-#include "api/rules/change.h"
+#include "api/record/change_schema.h"
 #include "api/rules/where.h"
 
 #include "api/rules/validate.h"

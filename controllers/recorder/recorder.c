@@ -4,6 +4,7 @@
  * ledger (ledger.h) on the client's thread, and workers write what waits there (scribe.c). Without Recorders there is
  * nothing but a watch for them. `lock` guards the Recorders and the wake-up, and is held together with no other lock. */
 #include "api/model/members.h"
+#include "api/record/left_out.h"
 #include "base/clock.h"
 #include "base/exposition.h"
 #include "controllers/kit/workers.h"
@@ -350,7 +351,7 @@ static bool can_be_followed(const struct api_resource *r)
 {
 	const unsigned needed = API_LIST | API_WATCH;
 
-	return r->is_preferred && (r->verbs & needed) == needed && !recording_leaves_out(r->resource.group, r->resource.plural);
+	return r->is_preferred && (r->verbs & needed) == needed && !record_leaves_out(r->resource.group, r->resource.plural);
 }
 
 /* ---- follows ---- */

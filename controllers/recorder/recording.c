@@ -67,24 +67,6 @@ struct recording *recording_unref(struct recording *r)
 
 /* ---- resources ---- */
 
-static const struct {
-	struct str group, plural; /* plural empty: all of them */
-} left_out[] = {
-	{{"annals.dev", 10}, {NULL, 0}},
-	{{NULL, 0}, {"events", 6}},
-	{{"events.k8s.io", 13}, {"events", 6}},
-	{{"coordination.k8s.io", 19}, {"leases", 6}},
-};
-
-bool recording_leaves_out(struct str group, struct str plural)
-{
-	bool is_left_out = false;
-	for (size_t i = 0; !is_left_out && i < ARRAY_SIZE(left_out); i++) {
-		is_left_out = str_eq(left_out[i].group, group) && (!left_out[i].plural.n || str_eq(left_out[i].plural, plural));
-	}
-	return is_left_out;
-}
-
 static bool has_text(const struct json *list, struct str text)
 {
 	const struct json *one;

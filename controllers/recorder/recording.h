@@ -30,8 +30,6 @@ DEFINE_CLEANUP(struct recording *, recording_unref)
 
 /* Does a rule of it name the resource? */
 bool recording_names(const struct recording *r, struct str group, struct str plural);
-/* What is left out where a rule says "*", and refused elsewhere. */
-bool recording_leaves_out(struct str group, struct str plural);
 
 /* Those that name one resource, by name. */
 struct recordings {

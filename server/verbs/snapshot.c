@@ -7,7 +7,7 @@
 #include "api/apply/managed.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
-#include "api/rules/change.h"
+#include "api/record/change_schema.h"
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"

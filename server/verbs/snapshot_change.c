@@ -3,7 +3,7 @@
 #include "server/verbs/snapshot_change.h"
 
 #include "api/model/members.h"
-#include "api/rules/change.h"
+#include "api/record/change_schema.h"
 
 /* ---- one change ---- */
 

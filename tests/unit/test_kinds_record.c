@@ -24,9 +24,13 @@ static void test_recorder__names_resources(void **state)
 		{RULE("\"apps\"", ""), RULE_AT("resources"), ""},
 		{RULE("\"apps\"", "\"deployments/scale\""), RULE_AT("resources[0]"), "subresources are not recorded"},
 		{RULE("\"apps\",\"annals.dev\"", "\"*\""), RULE_AT("groups[1]"), own},
+		{RULE("\"annals.dev\"", "\"histories\""), RULE_AT("groups[0]"), own},
 		{RULE("\"apps\",\"\"", "\"deployments\",\"events\""), RULE_AT("resources[1]"), events},
 		{RULE("\"events.k8s.io\"", "\"events\""), RULE_AT("resources[0]"), events},
 		{RULE("\"*\"", "\"events\""), RULE_AT("resources[0]"), events},
+		{RULE("\"*\"", "\"leases\""), RULE_AT("resources[0]"), leases},
+		{RULE("\"apps\"", "\"controllerrevisions\""), RULE_AT("resources[0]"),
+			"revisions are not recorded: they are recorded states themselves"},
 		{RULE("\"coordination.k8s.io\"", "\"leases\""), RULE_AT("resources[0]"), leases},
 	};
 	assert_rows(*state, RECORDER, rows, ARRAY_SIZE(rows));
@@ -79,22 +83,18 @@ static void test_recorder__lists_are_bounded(void **state)
 
 static void test_recorder__pointers_name_parts(void **state)
 {
-	static const char *const shape = "must be a JSON pointer that begins with a slash";
-	static const char *const escapes = "must be a JSON pointer: ~ is written ~0, and / within a name ~1";
-	static const char *const identity = "must not hide apiVersion, kind, or the name and namespace in metadata";
+	static const char *const shape =
+		"must be a JSON pointer: it begins with /, and ~ is written ~0, and / within a name ~1";
+	static const char *const identity = "cannot be hidden: apiVersion, kind, name and namespace are always kept";
 	const struct invalid_row rows[] = {
 		{WITH("\"ignore\":[\"/spec/replicas\",\"/webhooks/*/clientConfig/caBundle\",\"/a~1b/~0\"]"), NULL, NULL},
-		{WITH("\"redact\":[\"/data/*\",\"/metadata/annotations/*\",\"/metadata/labels\",\"/*/x\"]"), NULL, NULL},
+		{WITH("\"redact\":[\"/data/*\",\"/metadata/annotations/*\",\"/metadata\",\"/*/x\",\"/*\"]"), NULL, NULL},
 		{WITH("\"ignore\":[\"\"]"), "spec.ignore[0]", shape},
 		{WITH("\"ignore\":[\"/a\",\"spec\"]"), "spec.ignore[1]", shape},
-		{WITH("\"ignore\":[\"/a~2\"]"), "spec.ignore[0]", escapes},
-		{WITH("\"ignore\":[\"/a~\"]"), "spec.ignore[0]", escapes},
+		{WITH("\"ignore\":[\"/a~2\"]"), "spec.ignore[0]", shape},
+		{WITH("\"ignore\":[\"/a~\"]"), "spec.ignore[0]", shape},
 		{WITH("\"ignore\":[\"/kind\"]"), "spec.ignore[0]", identity},
 		{WITH("\"redact\":[\"/apiVersion\"]"), "spec.redact[0]", identity},
-		{WITH("\"redact\":[\"/*\"]"), "spec.redact[0]", identity},
-		{WITH("\"redact\":[\"/metadata\"]"), "spec.redact[0]", identity},
-		{WITH("\"redact\":[\"/metadata/*\"]"), "spec.redact[0]", identity},
-		{WITH("\"redact\":[\"/*/name\"]"), "spec.redact[0]", identity},
 		{WITH("\"redact\":[\"/metadata/namespace\"]"), "spec.redact[0]", identity},
 	};
 	assert_rows(*state, RECORDER, rows, ARRAY_SIZE(rows));

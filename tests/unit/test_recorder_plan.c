@@ -1,3 +1,4 @@
+#include "api/record/left_out.h"
 #include "controllers/recorder/scribe_plan.h"
 #include "tests/unit/tree.h"
 
@@ -214,8 +215,9 @@ static void test_recordings__name_resources(void **state _unused_)
 	assert_true(recording_names(r, STR("any"), STR("b")) && recording_names(r, STR("c"), STR("any")));
 	assert_false(recording_names(r, STR("any"), STR("a")) || recording_names(r, STR("apps"), STR("c")));
 	recording_unref(r);
-	assert_true(recording_leaves_out(STR("annals.dev"), STR("histories")) && recording_leaves_out(STR(""), STR("events")));
-	assert_false(recording_leaves_out(STR("apps"), STR("events")) || recording_leaves_out(STR(""), STR("leases")));
+	assert_true(record_leaves_out(STR("annals.dev"), STR("histories")) && record_leaves_out(STR(""), STR("events")));
+	assert_true(record_leaves_out(STR("apps"), STR("controllerrevisions")));
+	assert_false(record_leaves_out(STR("apps"), STR("events")) || record_leaves_out(STR(""), STR("leases")));
 }
 
 static struct str selected(const struct recordings *all, const char *object, const char *labels)

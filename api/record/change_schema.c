@@ -1,14 +1,10 @@
 /* A Snapshot with a change says what a History is to tell, and what else becomes of the History's status.
  * Who changed the object is not in it: the server knows the user or nobody does. */
-#include "api/rules/change.h"
+#include "api/record/change_schema.h"
 
 #include "api/model/members.h"
-
-enum {
-	POINTERS_MAX = 64, /* as in a Recorder */
-	POINTER_BYTES_MAX = 512,
-	MANAGER_BYTES_MAX = 128, /* as in managedFields */
-};
+#include "api/record/changes.h"
+#include "api/record/pointer.h"
 
 #define CHANGE_TYPE_TEXT "Created: the object was made; Changed; Deleted."
 #define CHANGE_FIELDS                                                                                                 \
@@ -71,7 +67,7 @@ static void check_length(struct field_errors *e, const struct where *at, struct 
 
 static void check_text_length(struct field_errors *e, const struct where *at, struct str text)
 {
-	check_length(e, at, text, CHANGE_TEXT_BYTES_MAX, "must be no more than 1024 bytes");
+	check_length(e, at, text, CHANGE_CAUSE_MAX, "must be no more than 1024 bytes");
 }
 
 struct list_limits {
@@ -101,12 +97,12 @@ static void check_lists(struct field_errors *e, const struct where *at, const st
 		struct list_limits limits;
 	} lists[] = {
 		{"managers",
-			{CHANGE_MANAGERS_MAX, MANAGER_BYTES_MAX, "must have at most 8 items",
-				"must be no more than 128 bytes"}},
+			{CHANGE_AUTHORS_MAX, CHANGE_AUTHOR_MAX, "must have at most 8 items", "must be no more than 128 bytes"}},
 		{"paths",
-			{CHANGE_PATHS_MAX, CHANGE_PATH_BYTES_MAX, "must have at most 32 items",
-				"must be no more than 256 bytes"}},
-		{"ignore", {POINTERS_MAX, POINTER_BYTES_MAX, "must have at most 64 items", "must be no more than 512 bytes"}},
+			{CHANGED_PATHS_MAX, CHANGED_PATH_MAX, "must have at most 32 items", "must be no more than 256 bytes"}},
+		{"ignore",
+			{POINTER_PATTERNS_MAX, POINTER_PATTERN_MAX, "must have at most 64 items",
+				"must be no more than 512 bytes"}},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(lists); i++) {
