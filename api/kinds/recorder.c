@@ -10,13 +10,15 @@
 #include "api/rules/validate.h"
 #include "api/rules/where.h"
 #include "base/base64.h"
-#include "base/ids.h"
+#include "base/keyed_hash.h"
 #include "base/options.h"
+
+#include <pthread.h>
 
 enum {
 	RULES_MAX = 64,
 	/* Groups times resources, of all rules: for each of them the right to list and the right to watch are asked. */
-	PAIRS_MAX = 128,
+	PAIRS_MAX = (NEEDS_MAX - 1) / 2,
 	REQUIREMENTS_MAX = 64, /* of a selector: they are matched with each object */
 	VALUES_MAX = 64,       /* of a requirement */
 	HISTORY_LIMIT_MAX = 1000,
@@ -74,9 +76,9 @@ static const struct type type_spec = {
 				"Redact: of the data of Secrets only salted digests are kept; Record: the data itself, which "
 				"needs the verb unredact on recorders.",
 				NULL, "\"Redact\""},
-			{"historyLimit", &type_int32, FIELD_ALWAYS,
+			{"historyLimit", &type_int32, FIELD_KEEP_EMPTY,
 				"How many revisions of an object are kept besides the current one.", NULL, "10"},
-			{"maxObjectBytes", &type_int64, FIELD_ALWAYS,
+			{"maxObjectBytes", &type_int64, FIELD_KEEP_EMPTY,
 				"The greatest state that is kept, as compact JSON. Of a greater one only the digest is kept.",
 				NULL, "262144"},
 			{"keepDeleted", &type_duration, 0, "How long a history outlives its object.", NULL, "\"720h0m0s\""},
@@ -164,20 +166,32 @@ static void set_salt(struct object *o, struct json *salt, struct arena *a)
 	json_set(a, o->fields, STR("spec"), schema_with(&type_spec, spec_of(o), "salt", salt, a));
 }
 
-static struct json *new_salt(struct arena *a)
-{
-	char bytes[SALT_BYTES_MIN], *text = arena_array(a, char, BASE64_SIZE(sizeof(bytes)));
+static struct keyed_hash salts;
+static pthread_once_t salts_once = PTHREAD_ONCE_INIT;
 
-	random_bytes(bytes, sizeof(bytes));
-	base64_encode(text, (struct str){bytes, sizeof(bytes)});
-	return json_string(a, (struct str){text, BASE64_SIZE(sizeof(bytes))});
+static void salts_init(void)
+{
+	keyed_hash_init(&salts);
+}
+
+/* As good as random for whoever does not see the object. A creation that is decided more than once, since webhooks had to be
+ * asked, makes the same object each time: so it follows from the uid. */
+static struct json *new_salt(struct str uid, struct arena *a)
+{
+	unsigned char hash[SHA256_SIZE];
+	char *text = arena_array(a, char, BASE64_SIZE(SALT_BYTES_MIN));
+
+	pthread_once(&salts_once, salts_init);
+	keyed_hash(&salts, uid, hash);
+	base64_encode(text, (struct str){(const char *)hash, SALT_BYTES_MIN});
+	return json_string(a, (struct str){text, BASE64_SIZE(SALT_BYTES_MIN)});
 }
 
 static void prepare_create(struct object *o, struct arena *a)
 {
 	json_set(a, o->fields, STR("status"), schema_zero(&type_status, a));
 	if (member_text(spec_of(o), "salt").n == 0) {
-		set_salt(o, new_salt(a), a);
+		set_salt(o, new_salt(o->meta.uid, a), a);
 	}
 }
 
@@ -420,6 +434,61 @@ static void validate_status(const struct object *o, const struct object *old _un
 	validate_conditions(STR("status.conditions"), json_gets(status_of(o), "conditions"), errors);
 }
 
+/* ---- what it needs of who writes it ---- */
+
+static size_t add_pair(struct need *ret, struct str group, struct str resource, struct str path)
+{
+	static const char *const verbs[] = {"list", "watch"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++) {
+		ret[i] = (struct need){
+			.verb = str_of(verbs[i]), .group = group, .resource = resource, .path = path, .is_to_be_watched = true};
+	}
+	return ARRAY_SIZE(verbs);
+}
+
+static size_t add_rule(struct need *ret, const struct where *at, const struct json *rule, struct arena *a)
+{
+	const struct json *groups = json_gets(rule, "groups"), *resources = json_gets(rule, "resources"), *group, *resource;
+	size_t n = 0;
+
+	for (uint32_t i = 0; (resource = list_item(resources, i)); i++) {
+		struct str path = where_path(WHERE_ITEM(WHERE(at, "resources"), i), a);
+		for (uint32_t k = 0; (group = list_item(groups, k)); k++) {
+			n += add_pair(ret + n, json_text(group), json_text(resource), path);
+		}
+	}
+	return n;
+}
+
+static bool shows_secrets(const struct object *o)
+{
+	return str_is(member_text(spec_of(o), "secretData"), "Record");
+}
+
+/* Whoever reads histories reads what was recorded: nobody may have recorded what he cannot read himself. */
+static size_t needs(const struct object *o, const struct object *old, struct need ret[NEEDS_MAX], struct arena *a)
+{
+	const struct where spec = {.name = STR("spec")};
+	const struct json *rules = json_gets(spec_of(o), "resources"), *rule;
+	size_t n = 0;
+
+	if (old && json_equal(spec_of(o), spec_of(old))) {
+		return 0;
+	}
+	for (uint32_t i = 0; (rule = list_item(rules, i)); i++) {
+		n += add_rule(ret + n, WHERE_ITEM(WHERE(&spec, "resources"), i), rule, a);
+	}
+	if (shows_secrets(o)) {
+		ret[n++] = (struct need){.verb = STR("unredact"),
+			.group = STR("annals.dev"),
+			.resource = STR("recorders"),
+			.name = o->meta.name,
+			.path = STR("spec.secretData")};
+	}
+	return n;
+}
+
 /* ---- columns ---- */
 
 static void add_name(struct buf *out, struct str group, struct str resource)
@@ -534,6 +603,7 @@ static struct kind recorder = {
 	.bumps_generation = bumps_generation_of_spec,
 	.validate = validate,
 	.validate_update = validate_update,
+	.needs = needs,
 	.columns = columns,
 	.n_columns = ARRAY_SIZE(columns),
 	.subresources = subresources,

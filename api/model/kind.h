@@ -126,6 +126,15 @@ enum dependents_policy {
 
 enum name_rule { NAME_DNS_SUBDOMAIN, NAME_DNS_LABEL, NAME_PATH_SEGMENT };
 
+/* A right, at the cluster scope, that an object needs of who writes it. */
+struct need {
+	struct str verb, group, resource, name; /* name empty: of all objects */
+	struct str path;                        /* the field that needs it */
+	/* Standalone, it must be served, and can be watched: one at least of those with this path, which stand together. "*" is any. */
+	bool is_to_be_watched;
+};
+enum { NEEDS_MAX = 2 * 128 + 1 };
+
 #define KIND_WARNINGS_MAX 8
 enum { KIND_COUNT_MAX = 64, KIND_DOORS_MAX = 8 };
 
@@ -172,6 +181,9 @@ struct kind {
 	/* What is worth a Warning in a version that has passed all rules, unless it came through a subresource that is no view; old: NULL on
 	 * create. How many, static texts. */
 	size_t (*warn)(const struct object *o, const struct object *old, struct str ret[KIND_WARNINGS_MAX]);
+	/* What a version that has passed all rules needs of who writes it through the resource itself; old: NULL on create. How many. Their texts live as
+	 * long as the object and the arena. NULL: nothing. */
+	size_t (*needs)(const struct object *o, const struct object *old, struct need ret[NEEDS_MAX], struct arena *a);
 	/* Asked first on every delete; true: mark as deleting (deletionTimestamp, but no grace period) and keep what this has made of it,
 	 * finalizers or not (namespaces). */
 	bool (*keep_on_delete)(struct object *o, struct arena *a);

@@ -215,13 +215,19 @@ static struct str path_sentence(const struct authz_attributes *at, struct str us
 		STR_ARG(go_quote(a, at->path)));
 }
 
-/* k8s.io/apiserver responsewriters.ForbiddenStatusError */
-static void forbid(const struct authz_attributes *at, struct str reason, struct arena *a, struct status *st)
+struct str authz_sentence(const struct authz_attributes *at, struct arena *a)
 {
 	struct str user = go_quote(a, at->user->name);
 	struct str why = at->is_resource ? resource_sentence(at, user, a) : path_sentence(at, user, a);
 
-	why = escape_html(a, why);
+	return escape_html(a, why);
+}
+
+/* k8s.io/apiserver responsewriters.ForbiddenStatusError */
+static void forbid(const struct authz_attributes *at, struct str reason, struct arena *a, struct status *st)
+{
+	struct str why = authz_sentence(at, a);
+
 	if (reason.n > 0) {
 		why = arena_printf(a, STR_FMT ": " STR_FMT, STR_ARG(why), STR_ARG(reason));
 	}

@@ -32,6 +32,9 @@ struct authz_verdict {
 int authz_check(struct authz *authz, const struct authz_attributes *attributes, struct questions *questions,
 	struct authz_verdict *verdict, struct arena *a, struct status *st);
 
+/* What the user cannot do, as a 403 says it: `User "x" cannot list resource ...`. */
+struct str authz_sentence(const struct authz_attributes *attributes, struct arena *a);
+
 /* Standalone mode: the same, said as yes or no. */
 bool authz_allows(struct authz *authz, const struct authz_attributes *attributes);
 

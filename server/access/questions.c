@@ -85,6 +85,19 @@ static bool is_same_access(const struct authz_attributes *x, const struct authz_
 		str_eq(x->field_selector, y->field_selector) && str_eq(x->label_selector, y->label_selector);
 }
 
+/* The texts may be of an object that is decoded anew for each attempt. */
+static struct authz_attributes keep_access(const struct authz_attributes *what, struct arena *a)
+{
+	struct authz_attributes kept = *what;
+	struct str *const texts[] = {&kept.verb, &kept.group, &kept.version, &kept.resource, &kept.subresource, &kept.ns,
+		&kept.name, &kept.path, &kept.field_selector, &kept.label_selector};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		*texts[i] = arena_dup(a, *texts[i]);
+	}
+	return kept;
+}
+
 /* The latest is the first. */
 static bool start_access(struct questions *a)
 {
@@ -99,7 +112,7 @@ const struct access_question *questions_access(struct questions *a, const struct
 		}
 	}
 	struct questions_access *fresh = arena_new(a->arena, struct questions_access);
-	fresh->q.what = *what;
+	fresh->q.what = keep_access(what, a->arena);
 	fresh->next = a->accesses;
 	a->accesses = fresh;
 	note(a, &fresh->q.base, a->arena, QUESTION_MS, start_access);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "server/request/agreed_version.h"
 #include "server/request/request_audit.h"
+#include "server/write/write_needs.h"
 #include "server/write/write_webhooks.h"
 
 /* A creation that is decided more than once stays the same object. */
@@ -239,7 +240,11 @@ int write_admit_create(struct request *q, struct write *w, const struct write_ru
 	field_errors_init(&errors, q->a);
 	create_validate(o, &errors);
 	admission_validate(&at, &errors);
-	return write_pass(q, o, NULL, &errors) ? 1 : write_ask_validating(q, w, ADMIT_CREATE);
+	if (write_pass(q, o, NULL, &errors)) {
+		return 1;
+	}
+	r = write_ask_needs(q, o, NULL);
+	return r ? r : write_ask_validating(q, w, ADMIT_CREATE);
 }
 
 static void update_prepare(struct request *q, struct object *o, const struct object *old)
@@ -318,7 +323,11 @@ int write_admit_update(struct request *q, struct write *w, const struct write_ru
 	field_errors_init(&errors, q->a);
 	update_validate(q, o, w->present, &errors);
 	admission_validate(&at, &errors);
-	return write_pass(q, o, w->present, &errors) ? 1 : write_ask_validating(q, w, ADMIT_UPDATE);
+	if (write_pass(q, o, w->present, &errors)) {
+		return 1;
+	}
+	r = write_ask_needs(q, o, w->present);
+	return r ? r : write_ask_validating(q, w, ADMIT_UPDATE);
 }
 
 int write_admit_delete(struct request *q, struct write *w)

@@ -6,7 +6,8 @@ import json
 import processes
 import pytest
 
-from objects import ANNALS, APPLY
+from objects import ANNALS, APPLY, JSON_PATCH, MERGE
+from test_access import rule
 
 V1 = "/apis/annals.dev/v1"
 RECORDERS = f"{V1}/recorders"
@@ -87,6 +88,84 @@ def test_recorder_is_refused_by_field(kubectl, annals, name):
     assert made.status == 201
     for change in ({"salt": base64.b64encode(bytes(16)).decode()}, {"namespace": "other"}):
         assert causes(annals.patch(f"{RECORDERS}/{name}", {"spec": change})) == [f"spec.{field}" for field in change]
+
+
+def test_recorder_names_what_is_served_here(annals, name):
+    for named, field in (({"groups": ["apps"], "resources": ["statefulsets", "deployments"]}, "spec.resources[0].resources[1]"),
+                         ({"groups": ["example.com"], "resources": ["*"]}, "spec.resources[0].resources[0]"),
+                         ({"groups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"]}, "spec.resources[0].resources[0]")):
+        refused = annals.post(RECORDERS, recorder(name, named))
+        assert causes(refused) == [field] and "no such resource is served here that can be watched" in refused.json["message"]
+    assert annals.post(RECORDERS, recorder(name, {"groups": ["*"], "resources": ["statefulsets", "*"]})).status == 201
+
+
+def test_recorder_is_applied_with_its_defaults(annals, name):
+    applied = annals.patch(f"{RECORDERS}/{name}?fieldManager=me", recorder(name), kind=APPLY)
+    assert applied.status == 201, applied
+    assert (applied.json["spec"]["historyLimit"], applied.json["spec"]["maxObjectBytes"]) == (10, 262144) and applied.json["spec"]["salt"]
+    assert annals.patch(f"{RECORDERS}/{name}?fieldManager=me", recorder(name, historyLimit=0), kind=APPLY).json["spec"]["historyLimit"] == 0
+    assert annals.patch(f"{RECORDERS}/{name}?fieldManager=me", recorder(name), kind=APPLY).json["spec"]["historyLimit"] == 10
+
+
+# ---- nobody has recorded what he cannot read himself ----
+
+
+@pytest.fixture
+def users(serve, etcd, folder):
+    """alice may do all with Recorders, and read config maps."""
+    (folder / "tokens").write_text("alices,alice,1\n")
+    lines = [rule(user="alice", namespace="*", apiGroup="annals.dev", resource="recorders"),
+             rule(user="alice", namespace="*", apiGroup="", resource="configmaps", readonly=True)]
+    (folder / "policy").write_text("\n".join(lines) + "\n")
+    server = serve(etcd().endpoint, "--token-auth-file", folder / "tokens", "--authorization-policy-file", folder / "policy")
+    server.alice = processes.Client(server.url, server.ca, token="alices")
+    return server
+
+
+MAPS, SECRETS = {"groups": [""], "resources": ["configmaps"]}, {"groups": [""], "resources": ["configmaps", "secrets"]}
+
+
+def lacks(answer, *resources, name="r"):
+    """403, in kube's words, for each of the resources."""
+    cannot = [f'User "alice" cannot {verb} resource "{resource}" in API group "{group}" at the cluster scope, which {field} needs'
+              for group, resource, field in resources for verb in ("list", "watch")]
+    wanted = f'recorders.annals.dev "{name}" is forbidden: ' + "; ".join(cannot)
+    return (answer.status, answer.json["reason"], answer.json["message"]) == (403, "Forbidden", wanted)
+
+
+def test_recorder_needs_the_right_to_read_what_it_names(users):
+    alice, secrets = users.alice, ("", "secrets", "spec.resources[0].resources[1]")
+    for query in ("?", "?dryRun=All"):
+        assert lacks(alice.post(RECORDERS + query, recorder("r", SECRETS)), secrets)
+        assert lacks(alice.patch(f"{RECORDERS}/r{query}&fieldManager=me", recorder("r", SECRETS), kind=APPLY), secrets)
+    everything = alice.post(RECORDERS, recorder("r", {"groups": ["", "*"], "resources": ["*"]}))
+    assert lacks(everything, ("", "*", "spec.resources[0].resources[0]"), ("*", "*", "spec.resources[0].resources[0]"))
+    assert users.get(f"{RECORDERS}/r").status == 404
+    assert alice.post(RECORDERS, recorder("r", MAPS)).status == 201
+
+
+def test_recorder_needs_it_for_each_change_of_its_spec(users):
+    alice, path, secrets = users.alice, f"{RECORDERS}/r", ("", "secrets", "spec.resources[0].resources[1]")
+    assert users.post(RECORDERS, recorder("r", SECRETS)).status == 201
+    present = alice.get(path).json
+    changed = {**present, "spec": {**present["spec"], "historyLimit": 5}}
+    for query in ("?", "?dryRun=All"):
+        assert lacks(alice.put(path + query, changed), secrets)
+        assert lacks(alice.patch(path + query, {"spec": {"redact": ["/a"]}}, kind=MERGE), secrets)
+        assert lacks(alice.patch(path + query, [{"op": "replace", "path": "/spec/historyLimit", "value": 5}], kind=JSON_PATCH), secrets)
+        assert lacks(alice.patch(f"{path}{query}&fieldManager=me&force=true", recorder("r", SECRETS, historyLimit=5), kind=APPLY), secrets)
+    assert users.get(path).json["metadata"]["generation"] == 1
+    labelled = {**present, "metadata": {**present["metadata"], "labels": {"a": "b"}}}
+    assert alice.put(path, labelled).status == alice.patch(path, {"metadata": {"labels": {"c": "d"}}}).status == 200
+    assert alice.patch(f"{path}/status", {"status": {"observedGeneration": 1}}).status == 200
+    assert alice.patch(path, {"spec": {"resources": [MAPS]}}).status == 200  # what it names no more needs nothing
+    assert alice.delete(path).status == 200
+
+
+def test_recorder_of_much_says_the_first_that_is_missing(users):
+    named = {"groups": [""], "resources": ["pods", "services", "nodes", "secrets"]}
+    refused = users.alice.post(RECORDERS, recorder("r", *[named] * 16))
+    assert refused.status == 403 and refused.json["message"].count("cannot") == 8 and refused.json["message"].endswith("; and 120 more")
 
 
 def test_status_of_a_recorder_is_written_apart(annals, name):

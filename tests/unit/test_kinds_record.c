@@ -159,6 +159,8 @@ static void test_recorder__server_makes_salt_once(void **state)
 	struct object *o = world_decode(w, RECORDER, "{\"spec\":{" RULES "}}"), *other = world_decode(w, RECORDER, "{}");
 	struct object *later = world_decode(w, RECORDER, WITH("\"historyLimit\":3"));
 
+	o->meta.uid = STR("u1");
+	other->meta.uid = STR("u2");
 	o->kind->prepare_create(o, &w->a);
 	other->kind->prepare_create(other, &w->a);
 	assert_int_equal(salt_of(o).n, 24);
