@@ -44,10 +44,10 @@ class Pod:
         self.cluster, self.mounts = cluster, {}
         template = cluster.get(workload)["spec"]["template"]["spec"]
         self.container, = template["containers"]
-        self.secrets = {volume["name"]: volume["secret"]["secretName"] for volume in template["volumes"] if "secret" in volume}
+        self.secrets = {volume["name"]: volume["secret"]["secretName"] for volume in template.get("volumes", []) if "secret" in volume}
         self.folder = pathlib.Path(folder)
         self.replaced = dict(addresses)
-        for mount in self.container["volumeMounts"]:
+        for mount in self.container.get("volumeMounts", []):
             self.replaced[mount["mountPath"]] = self._mount(mount)
         self.look()
         arguments = [self._here(self._expand(argument, env)) for argument in self.container["args"]]
@@ -77,20 +77,21 @@ class Pod:
 
 
 class Installed:
-    """annals and its etcd, installed as docs/operations.md says, in a cluster whose kube-apiserver finds it on localhost."""
+    """annals and its etcd, installed as docs/operations.md says, in a cluster whose kube-apiserver finds it on localhost; what records, too,
+    where the overlay has it."""
 
-    def __init__(self, cluster):
-        self.cluster, self.folder = cluster, cluster.folder / "installed"
+    def __init__(self, cluster, overlay="annals-certs-etcd"):
+        self.cluster, self.folder, self.recorder = cluster, cluster.folder / "installed", None
         self.folder.mkdir()
         self.members, self.ports = [], {name: [processes.free_port() for _ in range(3)] for name in MEMBERS}
-        self.kubectl("apply", "-k", KUSTOMIZE / "overlays" / "annals-certs-etcd")
+        self.kubectl("apply", "-k", KUSTOMIZE / "overlays" / overlay)
         self.make_certificates()
         self._start()
         self._lead()
 
     @property
     def everything(self):
-        return [*(member.process for member in self.members), self.annals.process]
+        return [*(member.process for member in self.members), self.annals.process, *([self.recorder.process] if self.recorder else [])]
 
     def kubectl(self, *arguments, **more):
         done = self.cluster.kubectl(*arguments, **more)
@@ -112,14 +113,24 @@ class Installed:
     def _start(self):
         for name in MEMBERS:
             self.members.append(Pod(self, self.folder / name, "statefulset/annals-etcd", self._etcd, {"POD_NAME": name}, self._addresses(name)))
-        token = self.folder / "token"
-        token.write_text(self.kubectl("create", "token", "-n", NAMESPACE, "annals"))
-        kubeconfig = kube.write_kubeconfig(self.folder / "kubeconfig", self.cluster.kube, self.cluster.certificates, {"tokenFile": str(token)})
+        kubeconfig = self._kubeconfig_of("annals")
         servers = ",".join(f"https://{name}.annals-etcd.{NAMESPACE}.svc:2379" for name in MEMBERS)
         self.annals = Pod(self, self.folder / "annals", "deployment/annals", self._serve, {"ETCD_SERVERS": servers},
                           {**self._everybodys_addresses(), "--secure-port=6443": "--secure-port=0"},
                           ["--bind-address=127.0.0.1", f"--kubeconfig={kubeconfig}"])
         self.annals.process.wait_ready()
+
+    def start_recorder(self):
+        """When annals is served: it is a client of kube-apiserver's."""
+        kubeconfig = self._kubeconfig_of("annals-recorder")
+        self.recorder = Pod(self, self.folder / "recorder", "deployment/annals-recorder",
+                            lambda arguments: processes.Process([processes.BIN, *arguments]), {}, {}, [f"--kubeconfig={kubeconfig}"])
+
+    def _kubeconfig_of(self, account):
+        """In place of what a pod has of its service account."""
+        token = self.folder / f"{account}-token"
+        token.write_text(self.kubectl("create", "token", "-n", NAMESPACE, account))
+        return kube.write_kubeconfig(self.folder / f"{account}-kubeconfig", self.cluster.kube, self.cluster.certificates, {"tokenFile": str(token)})
 
     def _everybodys_addresses(self):
         return {f"{name}.annals-etcd.{NAMESPACE}.svc:{number}": f"127.0.0.1:{port}" for name, ports in self.ports.items()
@@ -151,6 +162,8 @@ class Installed:
                          "-p", json.dumps({"spec": {"service": {"port": self.annals.process.client.port}}}))
 
     def stop(self):
+        if self.recorder:
+            self.recorder.process.stop()
         self.annals.process.stop()
         for member in self.members:
             member.process.kill()  # one after the other they would wait for each other
