@@ -223,6 +223,21 @@ def test_fsck__finds_two_controllers(world):
     assert world.findings() == [("controller", "providers.annals.dev default/p2")]
 
 
+def test_fsck__finds_a_history_whose_last_state_is_gone(world):
+    below = "/apis/annals.dev/v1/namespaces/default"
+    subject = {"group": "apps", "kind": "StatefulSet", "namespace": "default", "name": "web"}
+    made = world.server.post(f"{below}/histories", {"metadata": {"name": "web"}, "spec": {"subject": subject}}).json["metadata"]
+    assert world.findings() == [], "it has no state yet"
+    owner = {"apiVersion": "annals.dev/v1", "kind": "History", "name": "web", "uid": made["uid"], "controller": True}
+    change = {"type": "Created", "time": "2026-01-02T03:04:05Z", "uid": "u", "apiVersion": "apps/v1", "historyResourceVersion": made["resourceVersion"]}
+    taken = world.server.post(f"{below}/snapshots", {"spec": {"owner": owner, "data": {"x": 1}, "change": change}})
+    assert taken.status == 201 and world.findings() == []
+    assert world.server.delete(f"{below}/controllerrevisions/{taken.json['status']['revision']['name']}").status == 200
+    told = [("told", "histories.annals.dev default/web")]
+    assert world.findings() == world.findings("--repair") == told
+    assert "is not there, which is said to hold its last state" in world.fsck().stdout
+
+
 def test_fsck__finds_what_is_referred_to_without_protection(world):
     world.server.post(PROVIDERS, provider("unused"))
     for name in ("p1", "unused"):
