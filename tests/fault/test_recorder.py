@@ -8,6 +8,8 @@ import collections
 import json
 import os
 import random
+import signal
+import time
 
 import processes
 import truth
@@ -121,7 +123,17 @@ def kill_recorders(world, crew, _dice):
         world.start_controllers(number)
 
 
-TROUBLES = [kill_recorder, kill_server, kill_recorders, kill_etcd]
+def pause_recorder(world, crew, dice):
+    """For so long that the other one is elected; then it goes on where it was, with what is old by then."""
+    victim = world.controllers[dice.randrange(len(world.controllers))]
+    victim.signal(signal.SIGSTOP)
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        crew.wait_successes(5)
+    victim.signal(signal.SIGCONT)
+
+
+TROUBLES = [kill_recorder, kill_server, pause_recorder, kill_recorders, kill_etcd]
 
 
 def n_told(world):
