@@ -58,7 +58,7 @@ bool command_print(FILE *out, struct str text)
 	_cleanup_(buf_done) struct buf shown;
 	buf_init(&shown, SIZE_MAX / 2);
 	visible_add_lines(&shown, text);
-	return fwrite(shown.p, 1, shown.n, out) == shown.n;
+	return shown.n == 0 || fwrite(shown.p, 1, shown.n, out) == shown.n;
 }
 
 static void complain(const struct command *command, const struct buf *err)
