@@ -23,8 +23,9 @@ struct recorder_core {
 	const struct controller_env *env;
 	struct ledger *ledger;
 	struct workqueue *queue;
-	struct recorder *events;     /* or NULL */
-	struct informer *namespaces; /* NULL while no Recorder asks for them; made before whoever uses it */
+	struct recorder *events; /* or NULL */
+	/* NULL while no Recorder asks for them; made before whoever needs it, and read by workers meanwhile. */
+	struct informer *_Atomic namespaces;
 	struct counters counters;
 	/* The controller's own thread is to look again. */
 	void (*wake)(struct recorder_core *core);
