@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 enum {
-	WORKERS = 4,
+	WORKERS = 8, /* they wait for the disk of etcd, mostly */
 	RETRY_FIRST_MS = 200,
 	RETRY_LAST_MS = 60 * 1000,
 	DISCOVER_MS = 30 * 1000,
@@ -513,7 +513,8 @@ static struct str why_not(const struct director *d, struct str group, struct str
 	if (found) {
 		return can_be_followed(found) ? STR("") : STR("it cannot be listed and watched");
 	}
-	return has_failed(d, group) ? STR("the server that serves its group does not answer") : STR("the server does not serve it");
+	return has_failed(d, group) ? STR("the server that serves its group does not answer")
+				    : STR("the server does not serve it");
 }
 
 static void add_unserved(struct director *d, struct rows *rows, struct str group, struct str plural)
