@@ -9,7 +9,7 @@ import kube
 import processes
 
 PATTERNS = [(r"https://127\.0\.0\.1:\d+", "<server>"), (r"127\.0\.0\.1:\d+", "<server>"), (r"[0-9a-f]{8}-[0-9a-f-]{27}", "<uid>"),
-            (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<time>"),
+            (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "<time>"), (r"\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} [\d:]{8} [+-]\d{4}", "<time>"),
             (r'((?:resourceVersion"?|Resource Version): *"?)\d+', r"\1<version>"),
             (r"/tmp/\S+/", "<folder>/"), (r"\t?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}", " <time>"),
             (r"(^|  ) *(?:\d+[ydhms])+(?: +|$)", r"\1<age> "),
