@@ -1,0 +1,96 @@
+// Elements are made here, and nowhere from text: what users wrote is only ever a text node.
+
+// Characters that change how the text around them looks, or that are not seen at all: controls, marks of
+// direction, line and paragraph separators, zero widths, tags, lone surrogates.
+const UNSEEN = new RegExp('[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160' +
+	'\\u17b4\\u17b5\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0' +
+	'\\ufff9-\\ufffb\\u{e0000}-\\u{e0fff}\\ud800-\\udfff]', 'gu');
+
+const escaped = (c) => {
+	const code = c.codePointAt(0);
+	return code > 0xffff ? `\\U${code.toString(16).padStart(8, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+};
+
+// The text with what cannot be seen written as \uXXXX.
+export function visible(text) {
+	return String(text ?? '').replace(UNSEEN, escaped);
+}
+
+// h('a.link', {href, text, testid, onclick, ...}, child, ...): names of properties that are functions are
+// listeners, `text` is shown by visible(), what begins with data- or aria- is an attribute, as is all else.
+export function h(what, attributes = {}, ...children) {
+	const [tag, ...classes] = what.split('.');
+	const e = document.createElement(tag || 'div');
+	if (classes.length) {
+		e.className = classes.join(' ');
+	}
+	for (const [name, value] of Object.entries(attributes)) {
+		if (typeof value === 'function') {
+			e.addEventListener(name.slice(2), value);
+		} else if (name === 'text') {
+			e.textContent = visible(value);
+		} else if (name === 'testid') {
+			e.dataset.testid = value;
+		} else if (value === true) {
+			e.setAttribute(name, '');
+		} else if (value !== false && value !== null && value !== undefined) {
+			e.setAttribute(name, name === 'title' || name === 'aria-label' ? visible(value) : value);
+		}
+	}
+	for (const child of children.flat()) {
+		if (child !== null && child !== undefined && child !== false) {
+			e.append(child instanceof Node ? child : visible(child));
+		}
+	}
+	return e;
+}
+
+export function clear(e) {
+	e.replaceChildren();
+	return e;
+}
+
+// Sets a text only where it is another one, so that nothing is laid out again for nothing.
+export function setText(e, text) {
+	const shown = visible(text);
+	if (e.textContent !== shown) {
+		e.textContent = shown;
+	}
+}
+
+export async function copy(text) {
+	if (navigator.clipboard) {
+		try {
+			await navigator.clipboard.writeText(text);
+			return true;
+		} catch {
+			// Not in focus, or forbidden: the older way may still do.
+		}
+	}
+	const area = h('textarea.sr', {readonly: true, 'aria-hidden': 'true'});
+	const active = document.activeElement;
+	area.value = text;
+	document.body.append(area);
+	area.select();
+	const done = document.execCommand('copy');
+	area.remove();
+	active?.focus();
+	return done;
+}
+
+// Says something to those who hear the page.
+let saying = 0;
+export function announce(text) {
+	const region = document.getElementById('announce');
+	region.textContent = '';
+	clearTimeout(saying);
+	saying = setTimeout(() => setText(region, text), 50);
+}
+
+// A box that says what failed, for the eye and the ear.
+export function errorBox(error, retry) {
+	return h('div.error', {role: 'alert', testid: 'error'},
+		h('strong', {text: error.title ?? 'That did not work'}),
+		h('p', {text: error.message ?? String(error)}),
+		retry ? h('button', {type: 'button', text: 'Try again', onclick: retry}) : null);
+}
