@@ -7,6 +7,7 @@ export FUZZ_SECONDS
 
 NATIVE_SUITES = unit contract fuzz
 PROCESS_SUITES = tests/integration tests/fault
+BROWSER_SUITES = tests/browser
 # A sanitizer sees in each of these what it sees in the other, or nearly so: "make sanitize-thread SUITES=tests/integration" for the rest.
 SUITES_address = $(NATIVE_SUITES) tests/integration
 SUITES_thread = $(NATIVE_SUITES) tests/fault
@@ -15,7 +16,7 @@ help:
 	@echo 'make run            build, install what is missing, and start "annals up" (ARGS="--port 7443" for its flags)'
 	@echo 'make build          build/annals, and build/kubectl-annals, the plugin'
 	@echo 'make quick          in a minute: builds, source checks, unit tests, and integration tests of what has changed (K=watch: of that name)'
-	@echo 'make check          all tests: source checks, unit, contract, integration and fault tests, exchanges recorded from kube-apiserver'
+	@echo 'make check          all tests: source checks, unit, contract, integration, fault and browser tests, exchanges recorded from kube-apiserver'
 	@echo 'make check-distros  builds and tests on fresh roots of Debian 12 and 13 and Ubuntu 24.04; as root (ARGS="trixie")'
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
 	@echo 'make oracle         random programs of StatefulSets against kube-controller-manager and against annals (PROGRAMS=2000)'
@@ -42,9 +43,10 @@ quick:
 
 check:
 	tools/install-deps.sh build run test
+	tests/browser/fetch-axe.sh
 	$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	ninja -C $(BUILD)
-	tools/run-tests.py --build $(BUILD) house $(NATIVE_SUITES) $(PROCESS_SUITES) tests/parity
+	tools/run-tests.py --build $(BUILD) house $(NATIVE_SUITES) $(PROCESS_SUITES) tests/parity $(BROWSER_SUITES)
 
 check-distros:
 	tools/check-distros.sh $(ARGS)

@@ -23,7 +23,7 @@ RUN_TESTS = ROOT / "tools" / "run-tests.py"
 INTEGRATION = "tests/integration"
 NATIVE = ["house", "unit", "fuzz"]
 ALWAYS = "smoke"
-NOT_FOR_INTEGRATION = ("docs", *(f"tests/{suite}" for suite in ("bench", "cluster", "contract", "fault", "fuzz", "house", "layers", "parity", "unit")))
+NOT_FOR_INTEGRATION = ("docs", *(f"tests/{suite}" for suite in ("bench", "browser", "cluster", "contract", "fault", "fuzz", "house", "layers", "parity", "unit")))
 FILES_MAX = 4  # beyond this many it is no change of a minute
 
 # A word of a path, or the beginning of one: the tests for it.

@@ -46,11 +46,12 @@ LONGER_SECONDS = sum(int(os.environ.get(name, "0")) for name in ("FAULT_SECONDS"
 # Measured: with so many each, two processors are busy. Unit tests wait for timers and sockets, pytest's tests for processes.
 PROCESSES_EACH_CPU = 6
 WORKERS_EACH_CPU = 3
-SANITIZED_EACH_CPU = 2  # these work more than they wait, and two sanitizers run side by side
-# What a worker has on average with its servers, their etcds and clients; a sanitizer keeps shadows.
-WORKER_MIB, SANITIZED_WORKER_MIB = 512, 1024
+BUSY_EACH_CPU = 2  # these work more than they wait, and two sanitizers run side by side
+# What a worker has on average with its servers, their etcds and clients; a sanitizer keeps shadows, and a browser has ten processes.
+WORKER_MIB, BUSY_WORKER_MIB = 512, 1024
 # kube-apiservers, which all tests share, are started once.
 SERIAL_SUITES = ["tests/cluster"]
+BUSY_SUITES = ["tests/browser"]
 
 # What cmocka prints for each test case.
 CMOCKA_OK = re.compile(r"^\[ +OK \] ", re.MULTILINE)
@@ -120,7 +121,7 @@ def run_meson(build, suites, env):
     log = build / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
     command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", TIMEOUT_MULTIPLIER,
-               "--num-processes", str(os.cpu_count() * (SANITIZED_EACH_CPU if is_sanitized(build) else PROCESSES_EACH_CPU))]
+               "--num-processes", str(os.cpu_count() * (BUSY_EACH_CPU if is_sanitized(build) else PROCESSES_EACH_CPU))]
     for suite in suites:
         command += ["--suite", f"annals:{suite}"]
     status = run(command, env)
@@ -160,8 +161,9 @@ def count_workers(suites, build):
         return int(os.environ["TEST_WORKERS"])
     if any(suite in SERIAL_SUITES for suite in suites):
         return 1
+    is_busy = is_sanitized(build) or any(suite.startswith(busy) for suite in suites for busy in BUSY_SUITES)
     memory = int(os.environ.get("TEST_MEMORY_MIB", 0)) or free_mib()
-    each_cpu, each_mib = (SANITIZED_EACH_CPU, SANITIZED_WORKER_MIB) if is_sanitized(build) else (WORKERS_EACH_CPU, WORKER_MIB)
+    each_cpu, each_mib = (BUSY_EACH_CPU, BUSY_WORKER_MIB) if is_busy else (WORKERS_EACH_CPU, WORKER_MIB)
     return max(1, min(each_cpu * os.cpu_count(), memory // each_mib))
 
 
