@@ -522,6 +522,11 @@ static void init_lock(struct client *c)
 	pthread_mutex_init(&c->lock, NULL);
 }
 
+int64_t client_request_timeout_ms(const struct client *c)
+{
+	return c->config.request_timeout_ms;
+}
+
 int client_new(struct client **ret, const struct client_config *config, struct buf *err)
 {
 	struct client *c = mem_new(struct client);

@@ -20,12 +20,16 @@
 struct client;
 struct peer;
 
+/* request_timeout_ms that says: none at all. */
+enum { CLIENT_NO_TIMEOUT = -1 };
+
 /* Copies the configuration and starts the thread. 0, or -errno with a sentence in err. */
 int client_new(struct client **ret, const struct client_config *config, struct buf *err);
 /* Ends everything at once: each exchange ends with EXCHANGE_STOPPED, those to come too; timers are dropped; blocked callers of
  * client/rest.h return. Any thread, any number of times; does not wait. */
 void client_stop(struct client *c);
 bool client_is_stopped(const struct client *c);
+int64_t client_request_timeout_ms(const struct client *c); /* as the configuration has it */
 bool client_sleep(struct client *c, int64_t ms); /* false, at once, when the client is stopped; not on its thread */
 /* Stops and waits for the thread. Informers and others that use the client are freed before it. */
 struct client *client_free(struct client *c);

@@ -15,6 +15,7 @@ struct client_config {
 	char *namespace;  /* of the context; NULL: default */
 	char *as;         /* the user to be instead (impersonation); never of a kubeconfig */
 	char *as_groups;  /* that user's groups, each ended by a line feed */
+	int64_t request_timeout_ms; /* of each try of each blocking request (client/rest.h), whatever it says itself; 0: as it says */
 	bool is_insecure; /* does not look at the server's certificate */
 };
 

@@ -156,7 +156,16 @@ static int read_answer(struct answer *a, const struct call *call)
 	return REST_STATUS;
 }
 
-static void call_init(struct call *call, const struct rest_call *q)
+static int64_t timeout_of(const struct client *c, const struct rest_call *q)
+{
+	int64_t wanted_ms = client_request_timeout_ms(c);
+	if (wanted_ms) {
+		return wanted_ms == CLIENT_NO_TIMEOUT ? 0 : wanted_ms;
+	}
+	return q->timeout_ms ? q->timeout_ms : TIMEOUT_MS;
+}
+
+static void call_init(struct call *call, const struct client *c, const struct rest_call *q)
 {
 	*call = (struct call){
 		.x = {.method = q->method,
@@ -164,7 +173,7 @@ static void call_init(struct call *call, const struct rest_call *q)
 			.accept = q->accept,
 			.content_type = q->content_type,
 			.body = q->body,
-			.timeout_ms = q->timeout_ms ? q->timeout_ms : TIMEOUT_MS,
+			.timeout_ms = timeout_of(c, q),
 			.on_bytes = on_bytes,
 			.on_done = on_done},
 	};
@@ -183,7 +192,7 @@ static void call_done(struct call *call)
 int rest_do(struct client *c, const struct rest_call *q, struct answer *ret)
 {
 	struct call call;
-	call_init(&call, q);
+	call_init(&call, c, q);
 	try_once(c, &call);
 	for (unsigned i = 1; !q->is_single && i < TRIES_MAX && is_turned_away(&call.x); i++) {
 		if (!client_sleep(c, MIN(call.x.retry_after_s, (int64_t)PAUSE_MAX_S) * 1000)) {

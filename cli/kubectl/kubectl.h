@@ -15,6 +15,8 @@ struct kubectl {
 	const char *kubeconfig, *context, *server, *token, *ca_file, *as;
 	struct option_strings as_groups;
 	bool is_insecure;
+	const char *request_timeout;
+	int64_t request_timeout_ms; /* what it says, as client/config.h has it */
 	const char *ns, *output, *dry_run, *field_selector, *label_selector;
 	int64_t revision, to, to_revision; /* -1: not given */
 	int64_t since_ms, tail;            /* 0: not given */
@@ -147,7 +149,7 @@ struct str revision_title(struct kubectl *k, const struct revision *r);
 /* How two differ, as lines of YAML. Both are loaded. */
 void revisions_write_diff(struct kubectl *k, const struct revision *from, const struct revision *to, struct buf *out);
 
-/* The same of any two values; names end with a NUL. */
+/* The same of any two values, of which NULL is no text at all; names end with a NUL. */
 void kubectl_write_yaml_diff(const struct json *const values[2], const struct str names[2], struct buf *out);
 
 /* ---- histories ---- */

@@ -88,6 +88,7 @@ static int apply_flags(struct kubectl *k, struct client_config *c)
 	for (size_t n = strlen(c->server); n > 0 && c->server[n - 1] == '/'; n--) {
 		c->server[n - 1] = '\0'; /* paths are appended to it */
 	}
+	c->request_timeout_ms = k->request_timeout_ms;
 	if (k->is_insecure) {
 		c->is_insecure = true;
 	}

@@ -33,6 +33,9 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 			"Believes any certificate of the server: for tests alone."),
 		FLAG("as", OPTION_STRING, &k->as, "USER", "Acts as another user."),
 		FLAG("as-group", OPTION_STRINGS, &k->as_groups, "GROUP", "Acts as of that group; may be repeated."),
+		FLAG("request-timeout", OPTION_STRING, &k->request_timeout, "DURATION",
+			"How long a request may take, but for a watch: 10s, 2m or seconds alone, 0 for any time; 30s by "
+			"default."),
 		/* of some commands */
 		FLAG("all-namespaces", OPTION_BOOL, &k->is_everywhere, NULL, "In all namespaces."),
 		FLAG("A", OPTION_BOOL, &k->is_everywhere, NULL, "The same."),
@@ -71,6 +74,31 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 	return n;
 }
 
+/* As kubectl reads it: a number alone is seconds. */
+static bool read_timeout(const char *text, int64_t *ret_ms)
+{
+	int64_t n;
+	if (str_to_int64(str_of(text), &n)) {
+		*ret_ms = n > INT32_MAX ? -1 : n * 1000;
+	} else if (!duration_parse_ms(str_of(text), ret_ms)) {
+		return false;
+	}
+	return *ret_ms >= 0 && *ret_ms <= INT32_MAX;
+}
+
+static int check_timeout(struct kubectl *k)
+{
+	int64_t ms;
+	if (!k->request_timeout) {
+		return 0;
+	}
+	if (!read_timeout(k->request_timeout, &ms)) {
+		return kubectl_fail(k, "--request-timeout must be a duration such as 10s or 2m, or a number of seconds");
+	}
+	k->request_timeout_ms = ms ? ms : CLIENT_NO_TIMEOUT;
+	return 0;
+}
+
 int kubectl_check_flags(struct kubectl *k, const struct kubectl_command *c)
 {
 	if (!is_among(c->outputs, k->output)) {
@@ -82,5 +110,5 @@ int kubectl_check_flags(struct kubectl *k, const struct kubectl_command *c)
 	if (k->as_groups.n && !k->as) {
 		return kubectl_fail(k, "--as-group needs --as");
 	}
-	return 0;
+	return check_timeout(k);
 }

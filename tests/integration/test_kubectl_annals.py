@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import socket
 import subprocess
 
 import pytest
@@ -221,6 +222,17 @@ def test_flags__say_where_and_who(folder, serve, etcd):
     assert "cannot be asked" in run("--server", server.url, "--token=root-token").stderr, "who is it?"
     assert "--as-group needs --as" in run(*where, "--as-group=a").stderr
     assert "one line each" in run(*where, "--as=a\r\nX-Remote-User: root").stderr
+
+
+def test_flags__say_how_long_a_request_may_take(plugin, folder, settings):
+    for known in ("10", "10s", "2m", "0"):
+        assert plugin("history", "cm/settings", f"--request-timeout={known}").returncode == 0
+    for unknown in ("soon", "-1", "-1s", "100000h", "99999999999999"):
+        assert "--request-timeout must be a duration" in plugin("history", "cm/settings", f"--request-timeout={unknown}").stderr
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"--server=http://127.0.0.1:{silent.getsockname()[1]}"
+        done = processes.run([processes.BIN, "kubectl", "history", "cm/x", where, "--request-timeout=100ms"], env={"HOME": str(folder)})
+    assert done.returncode == 1 and "timed out" in done.stderr
 
 
 def test_undo__goes_back_to_the_one_before(plugin, settings, annals, namespace):

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static const struct resource configmaps = {{"", 0}, {"v1", 2}, {"configmaps", 10}};
 static const struct resource deployments = {{"apps", 4}, {"v1", 2}, {"deployments", 11}};
@@ -21,14 +22,19 @@ struct scene {
 	struct answer a;
 };
 
-static struct client *new_client(char *server, char *token)
+static struct client *new_client_with(const struct client_config *config)
 {
 	struct client *c = NULL;
 	struct buf err;
 	buf_init(&err, 4096);
-	assert_int_equal(client_new(&c, &(struct client_config){.server = server, .token = token}, &err), 0);
+	assert_int_equal(client_new(&c, config, &err), 0);
 	buf_done(&err);
 	return c;
+}
+
+static struct client *new_client(char *server, char *token)
+{
+	return new_client_with(&(struct client_config){.server = server, .token = token});
 }
 
 static void open_scene(struct scene *s, const struct script_step *steps, size_t n)
@@ -197,6 +203,44 @@ static void test_rest__server_that_is_silent_is_unreachable(void **state _unused
 	close_scene(&s);
 }
 
+/* What the user says goes before what the caller does. */
+static void test_rest__user_says_how_long_it_may_take(void **state _unused_)
+{
+	SCENE(s, {NULL, SCRIPT_MISSED, 0, NULL, NULL});
+	char *url = script_url(s.script);
+	struct client *impatient = new_client_with(&(struct client_config){.server = url, .request_timeout_ms = 20});
+	const struct rest_call slow = {.method = "GET", .path = "/", .timeout_ms = 3600 * 1000};
+	assert_int_equal(rest_do(impatient, &slow, &s.a), REST_UNREACHABLE);
+	assert_true(str_contains(s.a.message, STR("timed out")));
+	client_free(impatient);
+	mem_free(url);
+	close_scene(&s);
+}
+
+static void *release_late(void *script)
+{
+	script_await(script, 1);
+	usleep(50 * 1000);
+	script_release(script);
+	return NULL;
+}
+
+static void test_rest__user_says_that_it_may_take_as_long_as_it_takes(void **state _unused_)
+{
+	SCENE(s, {NULL, SCRIPT_HOLD, 200, NULL, OBJECT});
+	char *url = script_url(s.script);
+	struct client *patient =
+		new_client_with(&(struct client_config){.server = url, .request_timeout_ms = CLIENT_NO_TIMEOUT});
+	const struct rest_call hasty = {.method = "GET", .path = "/", .timeout_ms = 1};
+	pthread_t releasing;
+	assert_int_equal(pthread_create(&releasing, NULL, release_late, s.script), 0);
+	assert_int_equal(rest_do(patient, &hasty, &s.a), 0);
+	pthread_join(releasing, NULL);
+	client_free(patient);
+	mem_free(url);
+	close_scene(&s);
+}
+
 static void test_rest__server_that_breaks_off_is_unreachable(void **state _unused_)
 {
 	SCENE(s, {NULL, SCRIPT_CUT, 200, NULL, OBJECT});
@@ -297,6 +341,8 @@ int main(void)
 		TEST(test_rest__writes_say_what_they_are),
 		TEST(test_rest_list__goes_page_by_page),
 		TEST(test_rest__server_that_is_silent_is_unreachable),
+		TEST(test_rest__user_says_how_long_it_may_take),
+		TEST(test_rest__user_says_that_it_may_take_as_long_as_it_takes),
 		TEST(test_rest__server_that_breaks_off_is_unreachable),
 		TEST(test_rest__nobody_there_is_unreachable),
 		TEST(test_rest__proxies_are_not_for_what_is_on_this_machine),
