@@ -4,9 +4,9 @@
 
 #include <stdio.h>
 
-bool pointer_is_pattern(struct str text)
+static bool is_pointer(struct str text)
 {
-	if (text.n == 0 || text.n > POINTER_PATTERN_MAX || text.p[0] != '/') {
+	if (text.n == 0 || text.p[0] != '/') {
 		return false;
 	}
 	for (size_t i = 0; i < text.n; i++) {
@@ -15,6 +15,15 @@ bool pointer_is_pattern(struct str text)
 		}
 	}
 	return true;
+}
+
+const char *pointer_pattern_problem(struct str text)
+{
+	if (text.n > POINTER_PATTERN_MAX) {
+		return "must be no more than 512 bytes";
+	}
+	return is_pointer(text) ? NULL
+				: "must be a JSON pointer: it begins with /, and ~ is written ~0, and / within a name ~1";
 }
 
 bool pointer_push(struct buf *pointer, struct str segment)
@@ -88,7 +97,7 @@ bool pointer_patterns_read(struct pointer_patterns *ret, const struct json *list
 	struct pointer_pattern *v = arena_array(a, struct pointer_pattern, list->n);
 	for (uint32_t i = 0; i < list->n; i++) {
 		struct str text = json_is(list->items[i], JSON_STRING) ? json_text(list->items[i]) : STR("");
-		if (!pointer_is_pattern(text)) {
+		if (pointer_pattern_problem(text)) {
 			return false;
 		}
 		v[i] = pattern_of(text, a);

@@ -7,8 +7,8 @@
 
 enum { POINTER_PATTERNS_MAX = 64, POINTER_PATTERN_MAX = 512 /* bytes of one */ };
 
-/* May it be a pattern? It begins with "/", each "~" begins "~0" or "~1", and it is short enough. */
-bool pointer_is_pattern(struct str text);
+/* Why it cannot be a pattern: it begins with "/", each "~" begins "~0" or "~1", and it is short enough. NULL: it can. */
+const char *pointer_pattern_problem(struct str text);
 
 /* A set of patterns. A walk from the root of a value carries with it which of them may still match:
  * one bit for each. */

@@ -209,7 +209,8 @@ CHANGE = {"type": "Changed", "time": "2026-01-02T03:04:05Z", "uid": "u", "apiVer
     ({"type": "Moved"}, "type"), ({"type": ""}, "type"), ({"time": None}, "time"), ({"uid": ""}, "uid"), ({"apiVersion": ""}, "apiVersion"),
     ({"historyResourceVersion": ""}, "historyResourceVersion"), ({"historyResourceVersion": "new"}, "historyResourceVersion"),
     ({"managers": ["m"] * 9}, "managers"), ({"managers": ["m" * 129]}, "managers[0]"), ({"paths": ["/"] * 33}, "paths"), ({"paths": ["p" * 257]}, "paths[0]"),
-    ({"ignore": ["/"] * 65}, "ignore"), ({"ignore": ["p" * 513]}, "ignore[0]"), ({"cause": "c" * 1025}, "cause"), ({"morePaths": -1}, "morePaths")])
+    ({"ignore": ["/"] * 65}, "ignore"), ({"ignore": ["/" * 513]}, "ignore[0]"),
+    ({"ignore": ["/a", "b"]}, "ignore[1]"), ({"ignore": ["/a~2"]}, "ignore[0]"), ({"cause": "c" * 1025}, "cause"), ({"morePaths": -1}, "morePaths")])
 def test_wrong_changes_are_refused_by_field(annals, change, field):
     owner = {"apiVersion": ANNALS, "kind": "History", "name": "x", "uid": "u", "controller": True}
     refused = annals.post(SNAPSHOTS, {"spec": {"owner": owner, "data": {}, "change": {**CHANGE, **change}}})

@@ -117,8 +117,8 @@ static void test_rules__invalid_pointers_are_refused(void **state_ _unused_)
 	}
 	char longest[POINTER_PATTERN_MAX + 1];
 	memset(longest, '/', sizeof(longest));
-	assert_true(pointer_is_pattern((struct str){longest, POINTER_PATTERN_MAX}));
-	assert_false(pointer_is_pattern((struct str){longest, POINTER_PATTERN_MAX + 1}));
+	assert_null(pointer_pattern_problem((struct str){longest, POINTER_PATTERN_MAX}));
+	assert_non_null(pointer_pattern_problem((struct str){longest, POINTER_PATTERN_MAX + 1}));
 }
 
 static struct json *secret(const char *name, const char *password, const char *spec)
