@@ -12,7 +12,9 @@ void kubectl_write_yaml_diff(const struct json *const values[2], const struct st
 	struct buf texts[2];
 	for (size_t i = 0; i < 2; i++) {
 		buf_init(&texts[i], DATA_MAX);
-		yaml_from_json_visible(&texts[i], values[i]);
+		if (values[i]) {
+			yaml_from_json_visible(&texts[i], values[i]);
+		}
 	}
 	line_diff(out, buf_str(&texts[0]), buf_str(&texts[1]), names[0].p, names[1].p);
 	buf_done(&texts[0]);

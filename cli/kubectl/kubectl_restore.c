@@ -1,5 +1,6 @@
 /* A History outlives its object; its last state is what there is to make the object again from. */
 #include "api/model/members.h"
+#include "cli/kubectl/job_labels.h"
 #include "cli/kubectl/kubectl_undo.h"
 #include "cli/kubectl/put_back.h"
 
@@ -45,9 +46,22 @@ static void tell(struct kubectl *k, const struct revision *r, const struct json 
 		is_dry ? " (" : "", is_dry ? k->dry_run : "", is_dry ? " dry run)" : "");
 }
 
+static bool ask(struct kubectl *k, const struct revision *r, const struct json *object)
+{
+	_cleanup_(buf_done) struct buf lines;
+	buf_init(&lines, OUTPUT_MAX);
+	if (undo_shows(k)) {
+		undo_write_diff(k, NULL, object, r, &lines);
+	}
+	return undo_ask_whether(k, &lines, r, "will be made again as in", "was not made again");
+}
+
 static int make(struct kubectl *k, const struct revision *r, const struct json *object)
 {
 	struct answer answer;
+	if (!ask(k, r, object)) {
+		return 0;
+	}
 	if (undo_is_dry(k, "client")) {
 		tell(k, r, object);
 		return 0;
@@ -76,7 +90,11 @@ static int restore(struct kubectl *k, const struct revisions *all)
 	if (undo_drop_lost_owners(k, &recorded, NULL)) {
 		return -1;
 	}
-	struct put_back p = {.recorded = recorded, .arena = &k->arena};
+	const struct json *wanted = job_labels_renew(recorded, NULL, &k->arena);
+	if (wanted != recorded) {
+		kubectl_note(k, "labels with the uid that it had are left out: the API server makes new ones");
+	}
+	struct put_back p = {.recorded = wanted, .arena = &k->arena};
 	put_back(&p);
 	return undo_check_missing(k, p.missing, r) ? -1 : make(k, r, p.object);
 }
@@ -98,13 +116,14 @@ static int run(struct kubectl *k)
 
 const struct kubectl_command kubectl_restore = {
 	.name = "restore",
-	.usage = "TYPE/NAME [--revision=N] [--dry-run=server|client] [flags]",
+	.usage = "TYPE/NAME [--revision=N] [--dry-run=server|client] [--yes] [flags]",
 	.summary = "makes a deleted object again",
 	.description = "Makes a deleted object again as a Recorder recorded it last, or as in another revision. Owners that\n"
 		       "are gone, or were made again themselves, are left out and named: with them the object would be\n"
 		       "deleted once more. Of values that were redacted only digests are known: restore refuses, and names\n"
-		       "them, unless --skip-redacted leaves them out.",
-	.flags = "revision,dry-run,skip-redacted",
+		       "them, unless --skip-redacted leaves them out. On a terminal it shows the object and asks, unless\n"
+		       "--yes says so.",
+	.flags = "revision,dry-run,yes,y,skip-redacted",
 	.outputs = "text,json,yaml,name",
 	.run = run,
 };

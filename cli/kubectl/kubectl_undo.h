@@ -11,6 +11,8 @@ bool undo_is_dry(const struct kubectl *k, const char *where);
 bool undo_shows(const struct kubectl *k);
 /* Shows it, and asks where somebody may answer and --yes was not given. False, with what is to be printed: better not. */
 bool undo_ask(struct kubectl *k, const struct buf *diff, const struct revision *r);
+/* The same in words of its own. will: of the object, before the number of the revision; wont: what is said where it is not done. */
+bool undo_ask_whether(struct kubectl *k, const struct buf *diff, const struct revision *r, const char *will, const char *wont);
 /* A merge patch, for k->object in the very version in which it was got. */
 struct json *undo_guarded(struct kubectl *k, const struct json *patch);
 /* A rest_error, or 0. */
@@ -38,6 +40,9 @@ int undo_check_state(struct kubectl *k, const struct revision *r);
 int undo_use_version(struct kubectl *k, const struct revision *r);
 /* Pointers to values that were redacted: refused, unless they may be left out. */
 int undo_check_missing(struct kubectl *k, const struct json *missing, const struct revision *r);
+/* As lines; now NULL: it is gone. Of a Secret no value is shown. */
+void undo_write_diff(
+	struct kubectl *k, const struct json *now, const struct json *wanted, const struct revision *r, struct buf *out);
 /* Leaves out of the state, and names, owners that point nowhere; live (or NULL) has those that need no look. */
 int undo_drop_lost_owners(struct kubectl *k, const struct json **state, const struct json *live);
 

@@ -4,6 +4,7 @@
 #include "api/model/members.h"
 #include "api/patch/diff.h"
 #include "api/record/state.h"
+#include "cli/kubectl/job_labels.h"
 #include "cli/kubectl/kubectl_undo.h"
 #include "cli/kubectl/put_back.h"
 
@@ -161,9 +162,10 @@ static bool is_secret(const struct kubectl *k)
 	return k->type->resource.group.n == 0 && str_is(k->type->kind, "Secret");
 }
 
-static void write_diff(struct kubectl *k, const struct put_back *p, const struct revision *r, struct buf *out)
+void undo_write_diff(
+	struct kubectl *k, const struct json *now, const struct json *wanted, const struct revision *r, struct buf *out)
 {
-	struct json *both[] = {p->shown, json_copy(&k->arena, p->recorded)};
+	struct json *both[] = {now ? json_copy(&k->arena, now) : NULL, json_copy(&k->arena, wanted)};
 	if (is_secret(k)) {
 		put_back_mask_secret(&both[0], &both[1], &k->arena);
 	}
@@ -221,7 +223,7 @@ static int go_back(struct kubectl *k, const struct put_back *p, const struct rev
 		return 0;
 	}
 	if (undo_shows(k)) {
-		write_diff(k, p, r, &lines);
+		undo_write_diff(k, p->shown, p->recorded, r, &lines);
 	}
 	if (!undo_ask(k, &lines, r)) {
 		return 0;
@@ -243,7 +245,11 @@ static int undo_once(
 		return -1;
 	}
 	const struct json *recorded = r->data;
-	if (undo_drop_lost_owners(k, &recorded, k->object) || compare(k, all, recorded, &p) || check(k, &p, r)) {
+	if (undo_drop_lost_owners(k, &recorded, k->object)) {
+		return -1;
+	}
+	recorded = job_labels_renew(recorded, k->object, &k->arena);
+	if (compare(k, all, recorded, &p) || check(k, &p, r)) {
 		return -1;
 	}
 	return go_back(k, &p, r, ret_has_changed);

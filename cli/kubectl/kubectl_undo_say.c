@@ -25,7 +25,7 @@ static bool is_yes(const char *line)
 	return strcasecmp(line, "y\n") == 0 || strcasecmp(line, "yes\n") == 0;
 }
 
-bool undo_ask(struct kubectl *k, const struct buf *diff, const struct revision *r)
+bool undo_ask_whether(struct kubectl *k, const struct buf *diff, const struct revision *r, const char *will, const char *wont)
 {
 	char line[16];
 	command_print(stderr, buf_str(&k->notes));
@@ -36,14 +36,19 @@ bool undo_ask(struct kubectl *k, const struct buf *diff, const struct revision *
 	}
 	struct str name = kubectl_name(k);
 	_cleanup_(mem_freep) char *question =
-		mem_printf(STR_FMT " will be as in revision %lld. Go on? [y/N] ", STR_ARG(name), (long long)r->number);
+		mem_printf(STR_FMT " %s revision %lld. Go on? [y/N] ", STR_ARG(name), will, (long long)r->number);
 	command_print(stderr, str_of(question));
 	fflush(stderr);
 	if (fgets(line, sizeof(line), stdin) && is_yes(line)) {
 		return true;
 	}
-	buf_printf(&k->out, STR_FMT " was left as it is\n", STR_ARG(name));
+	buf_printf(&k->out, STR_FMT " %s\n", STR_ARG(name), wont);
 	return false;
+}
+
+bool undo_ask(struct kubectl *k, const struct buf *diff, const struct revision *r)
+{
+	return undo_ask_whether(k, diff, r, "will be as in", "was left as it is");
 }
 
 struct json *undo_guarded(struct kubectl *k, const struct json *patch)

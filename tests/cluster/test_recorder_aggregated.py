@@ -91,6 +91,7 @@ metadata: {name: recorder-more, labels: {annals.dev/aggregate-to-recorder: "true
 rules:
 - {apiGroups: [""], resources: [secrets], verbs: [get, list, watch]}
 - {apiGroups: [apps], resources: [replicasets], verbs: [get, list, watch]}
+- {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch]}
 ---
 apiVersion: annals.dev/v1
 kind: Recorder
@@ -99,6 +100,7 @@ spec:
   resources:
   - {groups: [""], resources: [secrets]}
   - {groups: [apps], resources: [replicasets]}
+  - {groups: [batch], resources: [jobs]}
 """
 
 
@@ -189,7 +191,8 @@ class World:
         hook = json.loads(self.kubectl("get", "validatingwebhookconfiguration", "annals-recorder", "-o", "json"))
         one = hook["webhooks"][0]
         rule = {"apiVersions": ["v1"], "operations": ["CREATE", "UPDATE", "DELETE"], "scope": "*"}
-        one["rules"] = [{**rule, "apiGroups": [""], "resources": ["secrets"]}, {**rule, "apiGroups": ["apps"], "resources": ["replicasets"]}]
+        one["rules"] = [{**rule, "apiGroups": [""], "resources": ["secrets"]}, {**rule, "apiGroups": ["apps"], "resources": ["replicasets"]},
+                        {**rule, "apiGroups": ["batch"], "resources": ["jobs"]}]
         one["clientConfig"]["service"]["path"] = "/apis/annals.dev/v1/recorders/more/admission"
         one["clientConfig"].pop("caBundle", None)
         self.kubectl("create", "-f", "-", input=json.dumps({**hook, "metadata": {"name": "recorder-more"}}))
@@ -345,6 +348,30 @@ def check_undo_and_restore_bring_back_the_recorded_state(world, states):
         assert [who(change) for change in told[id_of(row)][2:]] == expected, row
 
 
+def check_a_job_is_made_again(world, states):
+    """Labels of its pods and its selector name its uid. Another Job has another one, and with that it is as it was."""
+    def live():
+        job = json.loads(world.kubectl("get", "job", "once", "-n", ROOM, "-o", "json"))
+        uid = job["metadata"]["uid"]
+        return uid, json.loads(json.dumps(state_of(job)).replace(uid, "UID"))
+
+    world.kubectl("create", "job", "once", "-n", ROOM, "--image=job:1", user="alice")
+    first, made = live()
+    assert "UID" in json.dumps(made["spec"]["selector"]) and "UID" in json.dumps(made["spec"]["template"])
+    world.wait_told({("Job", "once"): 1})
+    world.kubectl("patch", "job", "once", "-n", ROOM, "--type=merge", "-p", '{"spec":{"suspend":true}}', user="bob")
+    world.wait_told({("Job", "once"): 2})
+    world.kubectl("delete", "job", "once", "-n", ROOM, user="bob")
+    world.wait_told({("Job", "once"): 3})
+    done = world.try_kubectl("annals", "restore", "job/once", "-n", ROOM, "--revision=1", user="alice")
+    assert done.returncode == 0 and "labels with the uid that it had are left out" in done.stderr, done
+    again, restored = live()
+    assert (again != first, restored) == (True, made)
+    world.wait_told({("Job", "once"): 4})
+    world.kubectl("annals", "undo", "job/once", "-n", ROOM, "--to-revision=2", "--yes", user="alice")
+    assert live() == (again, {**made, "spec": {**made["spec"], "suspend": True}})
+
+
 def in_base64(text):
     """What is in base64 of whatever holds the text, wherever it begins there."""
     return [base64.b64encode(b"x" * shift + text.encode())[4 if shift else 0:-4].decode() for shift in range(3)]
@@ -406,6 +433,7 @@ def test_what_is_installed_records_a_cluster(world):
     check_log_names_each_change_its_paths_and_its_user(world, states)
     check_controllers_are_users_too(world, states)
     check_undo_and_restore_bring_back_the_recorded_state(world, states)
+    check_a_job_is_made_again(world, states)
     check_secrets_are_nowhere_in_etcd(world, states)
     check_nobody_has_recorded_what_he_may_not_list(world, states)
     check_recorder_has_the_rights_that_it_needs(world, states)

@@ -2,8 +2,6 @@
 
 import json
 import os
-import pty
-import subprocess
 
 import pytest
 import yaml
@@ -11,6 +9,7 @@ import yaml
 import processes
 from gate import Gate
 from recorded import V1, Recorded, redacted, state_of
+from test_kubectl_annals import on_terminal
 
 
 @pytest.fixture
@@ -249,21 +248,9 @@ def test_undo__leaves_out_owners_that_are_gone(plugin, settings, annals, namespa
 
 
 def test_undo__asks_on_a_terminal(settings, annals, namespace):
-    for answer, color in ((b"n\n", "blue"), (b"y\n", "green")):
-        ours, theirs = pty.openpty()
-        child = subprocess.Popen([processes.BIN, "kubectl", "undo", "cm/settings", "-n", namespace], stdin=theirs, stdout=theirs, stderr=theirs,
-                                 env={**annals.kubectl_env(), "TERM": "xterm"})
-        os.close(theirs)
-        os.write(ours, answer)
-        seen = b""
-        try:
-            while piece := os.read(ours, 65536):
-                seen += piece
-        except OSError:
-            pass  # its end
-        os.close(ours)
-        assert child.wait(timeout=processes.PATIENCE) == 0, seen
-        assert b"\x1b[31m-  color: blue" in seen and b"Go on? [y/N]" in seen
+    for answer, color in (("n\n", "blue"), ("y\n", "green")):
+        status, seen = on_terminal(annals, namespace, "undo", "cm/settings", answer=answer)
+        assert status == 0 and "\x1b[31m-  color: blue" in seen and "Go on? [y/N]" in seen, seen
         assert settings.get()["data"]["color"] == color
 
 
@@ -286,6 +273,30 @@ def test_restore__makes_a_deleted_object_again(plugin, settings):
     settings.delete()
     assert plugin("restore", "cm/settings", "--revision=1", "-o", "name").stdout == "configmap/settings\n"
     assert settings.get()["data"] == {"color": "red", "size": "1"}
+
+
+def test_restore__asks_on_a_terminal(settings, annals, namespace):
+    settings.delete()
+    status, seen = on_terminal(annals, namespace, "restore", "cm/settings", answer="n\n")
+    assert status == 0 and "configmap/settings will be made again as in revision 3. Go on? [y/N]" in seen and "was not made again" in seen, seen
+    assert "\x1b[32m+  color: blue" in seen and "--- configmap/settings now" in seen
+    assert settings.server.get(settings.path).status == 404
+    status, seen = on_terminal(annals, namespace, "restore", "cm/settings", answer="y\n")
+    assert status == 0 and "restored from revision 3" in seen and settings.get()["data"]["color"] == "blue"
+    settings.take("Created")
+    settings.delete()
+    status, seen = on_terminal(annals, namespace, "restore", "cm/settings", "--yes")
+    assert status == 0 and "Go on?" not in seen and "+  color: blue" in seen and settings.get()["data"]["color"] == "blue"
+
+
+def test_restore__shows_no_value_of_a_secret(plugin, annals, namespace):
+    secret = Recorded(annals, namespace, "Secret", "shown")
+    secret.make(data={"password": "c2VjcmV0"})
+    secret.delete()
+    done = plugin("restore", "secret/shown", "--dry-run=server")
+    assert "+  password: '***" in done.stderr and "c2VjcmV0" not in done.stderr + done.stdout
+    plugin("restore", "secret/shown", "-y")
+    assert secret.get()["data"] == {"password": "c2VjcmV0"}
 
 
 def test_restore__leaves_out_owners_that_are_gone(plugin, settings, namespace, annals):
