@@ -1,9 +1,9 @@
 /* Revisions of any API server are compared, also of apps/v1. So the difference is computed here
  * and not asked for, with the differ that the server's /diff uses too. */
+#include "api/hunks/line_diff.h"
 #include "api/patch/diff.h"
 #include "base/yaml.h"
 #include "cli/kubectl/kubectl.h"
-#include "cli/kubectl/line_diff.h"
 
 enum { DATA_MAX = 64 << 20 };
 
