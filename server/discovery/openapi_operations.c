@@ -8,14 +8,16 @@
 const char *const openapi_patch_types[] = {"application/apply-patch+yaml", "application/json-patch+json",
 	"application/merge-patch+json", "application/strategic-merge-patch+json", NULL};
 const char *const openapi_media_types[] = {"application/json", "application/yaml", NULL};
-const char *const openapi_diff_types[] = {
-	"application/json", "application/json-patch+json", "application/merge-patch+json", NULL};
+const char *const openapi_diff_types[] = {"application/json", "application/json-patch+json", "application/merge-patch+json",
+	"application/vnd.annals.hunks+json", NULL};
 const char *const openapi_list_media_types[] = {"application/json", "application/json;stream=watch", "application/yaml", NULL};
 
 /* By name. */
 const struct openapi_parameter openapi_parameters[] = {
 	{"allowWatchBookmarks", "boolean", "Whether a watch may send bookmarks, which only say how far it has come.",
 		PARAMETERS_WATCH},
+	{"context", "string", "In hunks, how many lines are shown around each change: 3, another number, or all.",
+		PARAMETERS_DIFF},
 	{"continue", "string", "What the part of the list before this one said in metadata.continue.", PARAMETERS_SELECT},
 	{"dryRun", "string", "All: go through all steps, but store nothing.", PARAMETERS_WRITE | PARAMETERS_DELETE},
 	{"fieldManager", "string", "Who makes the change, for metadata.managedFields; required to apply.", PARAMETERS_WRITE},

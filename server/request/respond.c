@@ -71,7 +71,7 @@ static bool may_answer(struct request *q, size_t n)
 	return n < LARGE_ANSWER || !request_charge(q, n) || q->class != CLASS_READ;
 }
 
-static void reply_json_text(struct request *q, unsigned code, struct buf *text, struct str content_type)
+void reply_json_buf_as(struct request *q, unsigned code, struct buf *text, struct str content_type)
 {
 	struct buf out;
 
@@ -91,7 +91,7 @@ static void reply_json_text(struct request *q, unsigned code, struct buf *text, 
 /* JSON text in the client's format, with the usual headers. */
 void reply_json_buf(struct request *q, unsigned code, struct buf *text)
 {
-	reply_json_text(q, code, text, media_content_type(&q->media));
+	reply_json_buf_as(q, code, text, media_content_type(&q->media));
 }
 
 void reply_json_as(struct request *q, unsigned code, const struct json *j, struct str content_type)
@@ -100,7 +100,7 @@ void reply_json_as(struct request *q, unsigned code, const struct json *j, struc
 
 	buf_init(&text, RESPONSE_CEILING);
 	json_encode(&text, j);
-	reply_json_text(q, code, &text, content_type);
+	reply_json_buf_as(q, code, &text, content_type);
 }
 
 void reply_json(struct request *q, unsigned code, const struct json *j)

@@ -19,6 +19,7 @@ void reply_object(struct request *q, unsigned code, const struct object *o); /* 
 /* Likewise, of its stored text alone. False: the client wants it in another form, and nothing was answered. */
 bool reply_stored(struct request *q, unsigned code, struct str stored, int64_t revision);
 void reply_json_buf(struct request *q, unsigned code, struct buf *text); /* JSON text; takes its memory */
+void reply_json_buf_as(struct request *q, unsigned code, struct buf *text, struct str content_type);
 void reply_buf(struct request *q, unsigned code, struct buf *b);         /* as it is, compressed if wanted; takes its memory */
 void reply_headers(struct request *q, struct str content_type);          /* Audit-Id, Cache-Control, Content-Type, Warning */
 

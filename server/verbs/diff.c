@@ -1,20 +1,22 @@
 /* Both objects are read behind one read index, so neither is older than the question; their data
  * never changes. It is a read of both: who may see the one need not see the other, so the second is
- * authorized here. Everything is made in the request's own arena: two large revisions meet its
- * ceiling, and get a 422 that says so. */
+ * authorized here. Patches are made in the request's own arena: two large revisions meet its
+ * ceiling, and get a 422 that says so. Hunks have ceilings of their own. */
 #include "server/verbs/diff.h"
 
+#include "api/hunks/hunks.h"
 #include "api/patch/diff.h"
 #include "server/request/agreed_version.h"
 #include "server/request/respond.h"
 #include "server/request/wait.h"
 
-enum { FORM_ANY, FORM_JSON_PATCH, FORM_MERGE_PATCH };
+enum { FORM_ANY, FORM_JSON_PATCH, FORM_MERGE_PATCH, FORM_HUNKS };
 
 static const char *const forms[] = {
 	[FORM_ANY] = "application/json",
 	[FORM_JSON_PATCH] = "application/json-patch+json",
 	[FORM_MERGE_PATCH] = "application/merge-patch+json",
+	[FORM_HUNKS] = HUNKS_MEDIA_TYPE,
 };
 
 static int preferred_form(struct request *q)
@@ -32,8 +34,8 @@ int diff_negotiate(struct request *q)
 	if (preferred_form(q) >= 0) {
 		return 0;
 	}
-	status_set(&q->media_status, 406, REASON_NOT_ACCEPTABLE, "only the following media types are accepted: %s, %s, %s",
-		forms[FORM_ANY], forms[FORM_JSON_PATCH], forms[FORM_MERGE_PATCH]);
+	status_set(&q->media_status, 406, REASON_NOT_ACCEPTABLE, "only the following media types are accepted: %s, %s, %s, %s",
+		forms[FORM_ANY], forms[FORM_JSON_PATCH], forms[FORM_MERGE_PATCH], forms[FORM_HUNKS]);
 	return 1;
 }
 
@@ -72,9 +74,37 @@ static int read_data(struct request *q, struct str name, const struct json **ret
 	return 0;
 }
 
+static void answer_hunks(struct request *q, const struct json *from, const struct json *to)
+{
+	struct hunks hunks = {.from = from, .to = to, .from_name = other_name(q), .to_name = q->route.name};
+	struct buf text;
+	int r;
+
+	buf_init(&text, HUNKS_ANSWER_MAX);
+	hunks_parse_context(params_get(&q->route.params, "context"), &hunks.context);
+	r = hunks_write(&text, &hunks);
+	if (r == 0) {
+		reply_json_buf_as(q, 200, &text, STR(HUNKS_MEDIA_TYPE));
+		return;
+	}
+	buf_done(&text);
+	if (r > 0) {
+		status_set(&q->st, 422, REASON_INVALID,
+			"the difference of %s \"" STR_FMT "\" and \"" STR_FMT "\" is too large to be shown line by line",
+			q->route.kind->resource, STR_ARG(other_name(q)), STR_ARG(q->route.name));
+	} else {
+		status_internal(&q->st, "the lines of " STR_FMT " cannot be read", STR_ARG(q->route.name));
+	}
+	reply_status(q);
+}
+
 static void answer(struct request *q, const struct json *from, const struct json *to)
 {
 	int form = preferred_form(q);
+	if (form == FORM_HUNKS) {
+		answer_hunks(q, from, to);
+		return;
+	}
 	struct json *patch = form == FORM_MERGE_PATCH ? diff_merge(from, to, q->a) : diff_json(from, to, q->a);
 
 	if (arena_is_full(q->a)) {
@@ -113,12 +143,26 @@ static int authorize_other(struct request *q)
 	return authz_check(q->server->authz, &what, &q->questions, NULL, q->a, &q->st);
 }
 
+static int check_parameters(struct request *q)
+{
+	uint32_t context;
+
+	if (other_name(q).n == 0) {
+		status_bad_request(&q->st, "from must name the object with which to compare");
+		return 1;
+	}
+	if (preferred_form(q) == FORM_HUNKS && !hunks_parse_context(params_get(&q->route.params, "context"), &context)) {
+		status_bad_request(&q->st, HUNKS_CONTEXT_HELP);
+		return 1;
+	}
+	return 0;
+}
+
 void diff_answer(struct request *q)
 {
 	int r;
 
-	if (other_name(q).n == 0) {
-		status_bad_request(&q->st, "from must name the object with which to compare");
+	if (check_parameters(q)) {
 		reply_status(q);
 		return;
 	}

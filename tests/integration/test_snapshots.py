@@ -245,12 +245,78 @@ def test_difference_is_a_patch_in_the_form_that_is_accepted(server, pair, door, 
     assert diff(server, pair[0], pair[0]).json == []
 
 
+HUNKS = "application/vnd.annals.hunks+json"
+
+
+def lines(answer):
+    """Those of all hunks, as diff -u shows them, each with its path."""
+    assert (answer.status, answer.headers["Content-Type"]) == (200, HUNKS), answer
+    return [(line["op"] + line["text"], line["path"]) for hunk in answer.json["hunks"] for line in hunk["lines"]]
+
+
+@pytest.mark.parametrize("door", [ANNALS, "annals.dev/v1beta1"])
+def test_difference_is_shown_line_by_line(server, pair, door):
+    answer = diff(server, pair[1], pair[0], HUNKS, door=door)
+    assert lines(answer) == [
+        (" env:", "/env"), (' - "n": A', "/env/0/n"), ("   v: 1", "/env/0/v"), ("-gone: true", "/gone"), ("-image: nginx:1", "/image"),
+        ('+- "n": B', "/env/1/n"), ("+  v: 2", "/env/1/v"), ("+image: nginx:2", "/image")]
+    told = answer.json
+    assert (told["apiVersion"], told["kind"], told["from"], told["to"]) == (ANNALS, "Hunks", *pair)
+    assert (told["fromLines"], told["toLines"]) == (5, 6) and [(h["from"], h["to"]) for h in told["hunks"]] == [(1, 1)]
+    assert diff(server, pair[0], pair[0], HUNKS).json["hunks"] == []
+
+
+def test_difference_shows_as_many_lines_around_as_are_wanted(server):
+    names = [snapshot(server, {"l": [*range(20), last]})["revision"]["name"] for last in ("a", "b")]
+    for context, number in (("0", 2), ("1", 3), ("", 5), ("7", 9), ("20", 22), ("1000000", 23), ("all", 23)):
+        answer = diff(server, names[1], names[0], HUNKS, f"&context={context}")
+        assert len(lines(answer)) == number, context
+        assert answer.json["hunks"][0]["from"] == 24 - number, context
+    for context in ("-1", "1000001", "3x", "ALL"):
+        answer = diff(server, names[1], names[0], HUNKS, f"&context={context}")
+        assert answer.status == 400 and answer.json["message"] == "context must be a number from 0 to 1000000, or all"
+
+
+def test_difference_shows_text_of_any_kind(server):
+    """Nothing of it is lost, and nothing is obeyed by who shows it."""
+    evil = {"a/b": {"~": "</script>\u2028\u202e"}, "text": "one\n<script>\n", "e\u001b": "\x9b"}
+    names = [snapshot(server, data)["revision"]["name"] for data in ({}, evil)]
+    seen = lines(diff(server, names[1], names[0], HUNKS))
+    assert {path for _, path in seen} == {"", "/a~1b", "/a~1b/~0", "/text", "/e\x1b"}
+    assert ("+  <script>", "/text") in seen and ('+  "~": "</script>\\L\\u202E"', "/a~1b/~0") in seen
+    assert not any(ord(c) < 0x20 or 0x7f <= ord(c) < 0xa0 or c in "\u2028\u202e" for text, _ in seen for c in text)
+
+
+def test_difference_that_cannot_be_shown_line_by_line(server):
+    """Little JSON is much YAML where it is nested deeply: each line is indented."""
+    deep = [{"m": i} for i in range(60_000)]
+    for _ in range(300):
+        deep = {"d": deep}
+    for name, data in (("deep", deep), ("flat", {"d": 1})):
+        assert server.post(REVISIONS, revision(name, 1, data, ANNALS)).status == 201
+    refused = diff(server, "deep", "flat", HUNKS)
+    assert refused.status == 422 and 'difference of controllerrevisions "flat" and "deep" is too large' in refused.json["message"]
+    assert diff(server, "deep", "flat").status == 200
+
+
+def test_difference_of_big_revisions_line_by_line(server):
+    """As big as an object may be: many lines of which a few come and go; and nothing but differences."""
+    many = [f"line {i} of a text that is long enough" for i in range(34_000)]
+    other = [*many[:100], "new", *many[200:20_000], "changed", *many[20_001:]]
+    for name, data in (("a", {"f": "\n".join(many)}), ("b", {"f": "\n".join(other)}), ("c", {"l": [0] * 700_000}), ("d", {"l": [1] * 700_000})):
+        assert server.post(REVISIONS, revision(name, 1, data, ANNALS)).status == 201
+    shown = [text for text, _ in lines(diff(server, "b", "a", HUNKS))]
+    assert sum(text[0] == "-" for text in shown) == 101 and [text.strip() for text in shown if text[0] == "+"] == ["+  new", "+  changed"]
+    assert diff(server, "d", "c", HUNKS).status == 422
+
+
 def test_difference_that_cannot_be_answered(server, pair):
     for name, other, absent in (("absent", pair[0], "absent"), (pair[0], "missing", "missing")):
         answer = diff(server, name, other)
         assert answer.status == 404 and answer.json["message"] == f'controllerrevisions.annals.dev "{absent}" not found'
     assert server.get(f"{REVISIONS}/{pair[0]}/diff").status == 400
-    assert diff(server, *pair, accept="text/html").status == 406
+    refused = diff(server, *pair, accept="text/html")
+    assert refused.status == 406 and HUNKS in refused.json["message"]
     assert server.put(f"{REVISIONS}/{pair[0]}/diff", {}).status == 405
     assert diff(server, *pair, door=APPS).status == 404
     null = snapshot(server, {"a": 1, "b": [{"c": None}]})["revision"]["name"]
@@ -286,8 +352,8 @@ def test_discovery_and_openapi_show_the_difference_and_snapshots(server):
     assert "controllerrevisions/diff" not in {r["name"] for r in server.get("/apis/apps/v1").json["resources"]}
     paths = server.get("/openapi/v3/apis/annals.dev/v1").json["paths"]
     path = paths["/apis/annals.dev/v1/namespaces/{namespace}/controllerrevisions/{name}/diff"]
-    assert "application/merge-patch+json" in path["get"]["responses"]["200"]["content"]
-    assert "from" in {parameter["name"] for parameter in path["parameters"]}
+    assert {"application/merge-patch+json", HUNKS} <= set(path["get"]["responses"]["200"]["content"])
+    assert {"from", "context"} <= {parameter["name"] for parameter in path["parameters"]}
     assert {"get", "post", "delete"} & set(paths["/apis/annals.dev/v1/namespaces/{namespace}/snapshots"]) == {"post"}
 
 
