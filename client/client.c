@@ -31,11 +31,11 @@ struct client {
 	_Atomic bool is_stopping;
 	struct list running;         /* the thread's own */
 	struct heap timers;          /* likewise */
-	pthread_mutex_t lock;        /* guards what follows, and is_cancelled of exchanges */
+	pthread_mutex_t lock;        /* guards what follows, and is_cancelled and is_resumed of exchanges */
 	struct list starting, tasks;
-	/* has_cancelled spares a look at all exchanges in each round. is_over: the thread takes
-	 * nothing more, so whoever comes now must be told at once. */
-	bool has_cancelled, is_over;
+	/* has_cancelled and has_resumed spare a look at all exchanges in each round. is_over: the
+	 * thread takes nothing more, so whoever comes now must be told at once. */
+	bool has_cancelled, has_resumed, is_over;
 	pthread_cond_t stopped;
 };
 
@@ -47,6 +47,7 @@ struct client {
 	X(easy_setopt)         \
 	X(easy_getinfo)        \
 	X(easy_strerror)       \
+	X(easy_pause)          \
 	X(easy_cleanup)        \
 	X(slist_append)        \
 	X(slist_free_all)      \
@@ -123,6 +124,9 @@ static size_t on_header(char *p, size_t size, size_t n, void *ctx)
 		x->answer_type[0] = x->answer_date[0] = '\0';
 	} else if (str_trim(line).n == 0) {
 		read_code(x); /* of a watch, long before anything else comes */
+		if (x->on_head && x->code >= 200) {
+			x->on_head(x);
+		}
 	} else if (str_cut(line, ':', &name, &value)) {
 		value = str_trim(value);
 		int64_t seconds;
@@ -141,11 +145,13 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
 	struct exchange *x = ctx;
 	read_code(x);
+	x->is_pausing = false;
 	bool is_wanted = !x->on_bytes || x->on_bytes(x, (struct str){p, size * n});
 	if (!is_wanted) {
 		x->result = EXCHANGE_REFUSED;
+		return 0;
 	}
-	return is_wanted ? size * n : 0;
+	return x->is_pausing ? CURL_WRITEFUNC_PAUSE : size * n;
 }
 
 static void add_header(struct exchange *x, const char *name, const char *value)
@@ -407,6 +413,38 @@ static void end_cancelled(struct client *c)
 	}
 }
 
+static struct exchange *take_resumed(struct client *c)
+{
+	struct exchange *found = NULL;
+	pthread_mutex_lock(&c->lock);
+	list_for_each(it, &c->running) {
+		struct exchange *x = list_entry(it, struct exchange, link);
+		if (x->is_resumed) {
+			x->is_resumed = false;
+			found = x;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	return found;
+}
+
+/* Here and not at once: on_bytes may still be about to say that it pauses. libcurl hands over what
+ * it has kept within the call, and where that is refused, leaves it to us to end the exchange. */
+static void go_on_resumed(struct client *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool has_resumed = c->has_resumed;
+	c->has_resumed = false;
+	pthread_mutex_unlock(&c->lock);
+	for (struct exchange *x; has_resumed && (x = take_resumed(c));) {
+		CURLcode code = curl.easy_pause(x->easy, CURLPAUSE_CONT);
+		if (code != CURLE_OK) {
+			end_running(c, x, result_of(x, code));
+		}
+	}
+}
+
 /* True when nobody can want anything any more. */
 static bool is_over(struct client *c)
 {
@@ -440,6 +478,7 @@ static void *drive(void *ctx)
 		 * the running ones. */
 		begin_all(c);
 		end_cancelled(c);
+		go_on_resumed(c);
 		curl.multi_perform(c->multi, &n_running);
 		end_finished(c);
 		curl.multi_poll(c->multi, NULL, 0, timers_left_ms(&c->timers, POLL_MAX_MS), NULL);
@@ -474,7 +513,7 @@ void exchange_start(struct client *c, struct exchange *x)
 	x->retry_after_s = -1;
 	x->answer_type[0] = x->answer_date[0] = x->problem[0] = '\0';
 	x->result = EXCHANGE_OK;
-	x->is_cancelled = x->is_broken = false;
+	x->is_cancelled = x->is_resumed = x->is_pausing = x->is_broken = false;
 	if (!leave(c, &c->starting, &x->link)) {
 		end(x, EXCHANGE_STOPPED);
 	}
@@ -484,6 +523,21 @@ void exchange_cancel(struct client *c, struct exchange *x)
 {
 	pthread_mutex_lock(&c->lock);
 	x->is_cancelled = c->has_cancelled = true;
+	if (!c->is_over) {
+		wake(c);
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void exchange_pause(struct exchange *x)
+{
+	x->is_pausing = true;
+}
+
+void exchange_resume(struct client *c, struct exchange *x)
+{
+	pthread_mutex_lock(&c->lock);
+	x->is_resumed = c->has_resumed = true;
 	if (!c->is_over) {
 		wake(c);
 	}

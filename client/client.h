@@ -56,6 +56,8 @@ struct exchange {
 	const struct peer *peer;           /* where to; NULL: the client's own server */
 	struct str body;
 	int64_t timeout_ms; /* for all of it; 0: none */
+	/* The code and the headers are there, of a watch perhaps long before anything else. May be NULL. */
+	void (*on_head)(struct exchange *x);
 	/* A piece of the body; the code and the headers are there. False: stop here. May be NULL. */
 	bool (*on_bytes)(struct exchange *x, struct str bytes);
 	/* Exactly once, last; x is the caller's again, which may start it anew or free it. */
@@ -72,7 +74,7 @@ struct exchange {
 
 	/* private */
 	struct list link;
-	bool is_cancelled;
+	bool is_cancelled, is_resumed, is_pausing;
 	void *easy, *headers;
 };
 
@@ -81,6 +83,12 @@ void exchange_start(struct client *c, struct exchange *x);
 /* Ends it soon, unless it has ended already: on_done tells. From the client's thread, or while the caller knows that
  * on_done has not been called. */
 void exchange_cancel(struct client *c, struct exchange *x);
+
+/* From on_bytes, for want of room: these bytes were not taken, and come again after exchange_resume(). Until then no more is read, and the
+ * server has to wait. */
+void exchange_pause(struct exchange *x);
+/* Any thread, while the caller knows that on_done has not been called. */
+void exchange_resume(struct client *c, struct exchange *x);
 
 /* ---- later ---- */
 
