@@ -177,6 +177,7 @@ static int read_context(struct reader *r, struct client_config *c, const char *w
 		return refuse(
 			r, name.n ? "there is no context \"" STR_FMT "\"" : "no current-context is set" STR_FMT, STR_ARG(name));
 	}
+	c->context = copy_of(name);
 	c->namespace = copy_of(member_text(context, "namespace"));
 	int error = read_cluster(r, c, member_text(context, "cluster"));
 	return error ? error : read_user(r, c, member_text(context, "user"));
@@ -278,8 +279,8 @@ int client_config_load_pod(struct client_config *ret, const char *folder, struct
 
 static char **texts(struct client_config *c, size_t i)
 {
-	char **all[] = {&c->server, &c->ca, &c->cert, &c->key, &c->token, &c->token_file, &c->user_agent, &c->namespace, &c->as,
-		&c->as_groups};
+	char **all[] = {&c->server, &c->ca, &c->cert, &c->key, &c->token, &c->token_file, &c->user_agent, &c->namespace,
+		&c->context, &c->as, &c->as_groups};
 	return i < ARRAY_SIZE(all) ? all[i] : NULL;
 }
 

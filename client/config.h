@@ -13,6 +13,7 @@ struct client_config {
 	char *token_file; /* goes before token: read again when a minute has passed, as client-go does */
 	char *user_agent; /* NULL: annals/VERSION */
 	char *namespace;  /* of the context; NULL: default */
+	char *context;    /* its name; NULL: it is of no kubeconfig */
 	char *as;         /* the user to be instead (impersonation); never of a kubeconfig */
 	char *as_groups;  /* that user's groups, each ended by a line feed */
 	int64_t request_timeout_ms; /* of each try of each blocking request (client/rest.h), whatever it says itself; 0: as it says */

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-const struct kubectl_command *const kubectl_commands[] = {
-	&kubectl_log, &kubectl_history, &kubectl_show, &kubectl_diff, &kubectl_undo, &kubectl_restore, &kubectl_who_uses, NULL};
+const struct kubectl_command *const kubectl_commands[] = {&kubectl_log, &kubectl_history, &kubectl_show, &kubectl_diff,
+	&kubectl_undo, &kubectl_restore, &kubectl_who_uses, &kubectl_ui, NULL};
 
 const struct kubectl_command *kubectl_find_command(struct str name)
 {
@@ -59,7 +59,7 @@ static bool read_name(struct kubectl *k, const struct kubectl_command *c, int n,
 {
 	bool is_pair = n == 2 && !strchr(words[0], '/') && !strchr(words[1], '/');
 	*ret = is_pair ? arena_printf(&k->arena, "%s/%s", words[0], words[1]) : str_of(n == 1 ? words[0] : NULL);
-	return ret->n > 0 || (n == 0 && c->words == WORDS_OBJECT_OR_NONE);
+	return c->words == WORDS_NONE ? n == 0 : ret->n > 0 || (n == 0 && c->words == WORDS_OBJECT_OR_NONE);
 }
 
 /* -1: go on; else what to end with. */
@@ -75,7 +75,8 @@ static int parse_flags(struct kubectl *k, const struct kubectl_command *c, int a
 		return misuse(c, &k->err);
 	}
 	if (!read_name(k, c, n_words, argv + 1, ret_name)) {
-		kubectl_fail(k, "give one object, as TYPE/NAME");
+		kubectl_fail(k,
+			c->words == WORDS_NONE ? "it is about no object: give flags alone" : "give one object, as TYPE/NAME");
 		return misuse(c, &k->err);
 	}
 	return kubectl_check_flags(k, c) ? misuse(c, &k->err) : -1;
@@ -152,7 +153,7 @@ static int run(const struct command *command _unused_, int argc, char **argv)
 const struct command command_kubectl = {
 	.name = "kubectl",
 	.usage = "COMMAND [TYPE/NAME] [flags]",
-	.summary = "the kubectl plugin (kubectl annals): log, history, show, diff, undo, restore, who-uses",
+	.summary = "the kubectl plugin (kubectl annals): log, history, show, diff, undo, restore, who-uses, ui",
 	.description = "",
 	.run = run,
 };

@@ -21,11 +21,13 @@ struct kubectl {
 	int64_t revision, to, to_revision; /* -1: not given */
 	int64_t since_ms, tail;            /* 0: not given */
 	bool is_everywhere, is_following, is_agreed, wants_own, skips_redacted;
+	int64_t port; /* 0: any */
+	bool may_write, has_no_browser;
 	/* what they lead to */
 	struct client *client;
 	struct discovery discovery;
 	struct arena arena;
-	char *config_ns;
+	char *config_ns, *config_context, *config_server; /* the context's name: NULL where it has none */
 	struct buf out, err; /* what will be printed; a sentence without a stop, when something fails */
 	struct buf notes;    /* lines for standard error, printed before `out` */
 	bool is_diff;        /* what `out` holds: lines of it may be coloured */
@@ -40,6 +42,7 @@ struct kubectl {
 enum kubectl_words {
 	WORDS_OBJECT,         /* TYPE/NAME or TYPE NAME */
 	WORDS_OBJECT_OR_NONE, /* the same, TYPE, or nothing */
+	WORDS_NONE,           /* nothing: it is about no object */
 };
 
 struct kubectl_command {
@@ -51,8 +54,8 @@ struct kubectl_command {
 	int (*run)(struct kubectl *k);
 };
 
-extern const struct kubectl_command kubectl_diff, kubectl_history, kubectl_log, kubectl_restore, kubectl_show, kubectl_undo,
-	kubectl_who_uses;
+extern const struct kubectl_command kubectl_diff, kubectl_history, kubectl_log, kubectl_restore, kubectl_show, kubectl_ui,
+	kubectl_undo, kubectl_who_uses;
 /* All of them, in the order of the overview; ends with NULL. */
 extern const struct kubectl_command *const kubectl_commands[];
 const struct kubectl_command *kubectl_find_command(struct str name); /* or NULL */

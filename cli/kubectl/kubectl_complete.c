@@ -302,6 +302,10 @@ static void plan(struct completing *c, int n, char **words)
 	}
 	kubectl_flags(&c->k, c->command, c->flags);
 	complete_plan_make(&c->plan, c->flags, words, (size_t)n);
+	if (c->command && c->command->words == WORDS_NONE &&
+		(c->plan.what == COMPLETE_TYPES || c->plan.what == COMPLETE_NAMES)) {
+		c->plan.what = COMPLETE_NOTHING;
+	}
 	read_flags(c, n - 1, words);
 }
 

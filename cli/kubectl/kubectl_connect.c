@@ -106,6 +106,8 @@ int kubectl_connect(struct kubectl *k)
 	r = r ? r : apply_flags(k, &config);
 	r = r ? r : client_new(&k->client, &config, &k->err);
 	k->config_ns = mem_strdup(config.namespace && *config.namespace ? config.namespace : "default");
+	k->config_context = take_ptr(config.context);
+	k->config_server = take_ptr(config.server);
 	client_config_done(&config);
 	if (r) {
 		return -1;
@@ -134,6 +136,8 @@ void kubectl_done(struct kubectl *k)
 		client_free(k->client);
 	}
 	mem_free(k->config_ns);
+	mem_free(k->config_context);
+	mem_free(k->config_server);
 	option_strings_done(&k->as_groups);
 	arena_done(&k->arena);
 	buf_done(&k->notes);

@@ -60,6 +60,9 @@ size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct 
 		FLAG("y", OPTION_BOOL, &k->is_agreed, NULL, "The same."),
 		FLAG("skip-redacted", OPTION_BOOL, &k->skips_redacted, NULL,
 			"Leaves out values that were redacted and are nowhere else."),
+		{"port", OPTION_INT, &k->port, "PORT", "Where to listen on 127.0.0.1 and ::1; 0: any that is free.", 0, 65535},
+		FLAG("write", OPTION_BOOL, &k->may_write, NULL, "Lets the page undo and restore, each after a dry run."),
+		FLAG("no-browser", OPTION_BOOL, &k->has_no_browser, NULL, "Prints the link, and opens nothing."),
 	};
 	static const char first_of_some[] = "all-namespaces";
 	bool is_common = true;

@@ -1,0 +1,111 @@
+/* Serves the page until it is told to stop. Signals only write to a descriptor, since threads of the
+ * client are there already and any of them may get one. */
+#include "cli/kubectl/page.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static int stop_fd = -1;
+
+static void on_signal(int number _unused_)
+{
+	const uint64_t one = 1;
+	ssize_t n = write(stop_fd, &one, sizeof(one));
+	(void)n; /* it can only be full, and then it says so already */
+}
+
+static int catch_signals(struct kubectl *k)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+	stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (stop_fd < 0) {
+		return kubectl_fail(k, "cannot wait for signals: %s", strerror(errno));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		struct sigaction old;
+		/* nohup(1) has SIGHUP ignored, and means it. */
+		if (sigaction(numbers[i], NULL, &old) || old.sa_handler != SIG_IGN || numbers[i] != SIGHUP) {
+			sigaction(numbers[i], &(struct sigaction){.sa_handler = on_signal, .sa_flags = SA_RESTART}, NULL);
+		}
+	}
+	signal(SIGPIPE, SIG_IGN); /* a browser that goes away is an error of write(2), not of the process */
+	signal(SIGCHLD, SIG_IGN); /* what opens the browser ends when it likes */
+	return 0;
+}
+
+static void print_link(struct page *p, bool opens)
+{
+	_cleanup_(buf_done) struct buf link;
+	buf_init(&link, 4096);
+	ui_add_link(p->ui, &link);
+	printf("%s\n", link.p);
+	fflush(stdout);
+	if (opens && !browser_open(link.p)) {
+		fputs("Open it in a browser.\n", stderr);
+	}
+}
+
+/* In the background the terminal is not ours to read. */
+static bool has_keyboard(void)
+{
+	return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+/* What was typed; false: nothing more will be. */
+static bool read_keys(bool *ret_is_enter)
+{
+	char keys[256];
+	ssize_t n = has_keyboard() ? read(STDIN_FILENO, keys, sizeof(keys)) : 0;
+	*ret_is_enter = n > 0 && memchr(keys, '\n', (size_t)n);
+	return n > 0;
+}
+
+static void serve(struct page *p)
+{
+	struct pollfd fds[] = {{.fd = stop_fd, .events = POLLIN}, {.fd = has_keyboard() ? STDIN_FILENO : -1, .events = POLLIN}};
+	while (!(fds[0].revents & POLLIN)) {
+		bool is_enter = false;
+		if (poll(fds, ARRAY_SIZE(fds), -1) <= 0) {
+			fds[0].revents = 0;
+			continue;
+		}
+		if (fds[1].revents && !read_keys(&is_enter)) {
+			fds[1].fd = -1;
+		}
+		if (is_enter) {
+			print_link(p, false);
+		}
+	}
+}
+
+static int run(struct kubectl *k)
+{
+	struct page page = {0};
+	if (catch_signals(k) || page_open(&page, k)) {
+		return -1;
+	}
+	fprintf(stderr, "The page is served until Ctrl-C. %s%s\n",
+		k->may_write ? "It may undo and restore." : "It only shows; --write lets it undo and restore.",
+		has_keyboard() ? " Enter prints a new link, for another browser." : "");
+	print_link(&page, !k->has_no_browser && isatty(STDOUT_FILENO));
+	serve(&page);
+	page_close(&page);
+	return 0;
+}
+
+const struct kubectl_command kubectl_ui = {
+	.name = "ui",
+	.usage = "[flags]",
+	.summary = "a page that shows what changed, in a browser",
+	.description =
+		"Serves a page on 127.0.0.1 and ::1 and opens it in a browser: what changed, live; how two revisions of\n"
+		"an object differ; which pods run which revision; what uses a Provider. It asks the API server as you.\n"
+		"The link is good for one browser, and the page for you alone.",
+	.flags = "port,write,no-browser",
+	.outputs = "text",
+	.words = WORDS_NONE,
+	.run = run,
+};

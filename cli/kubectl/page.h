@@ -1,0 +1,27 @@
+/* The page to look at, with what the plugin's code works out for it: what `kubectl annals ui` and `annals up --ui` have in common. */
+#ifndef CLI_KUBECTL_PAGE_H
+#define CLI_KUBECTL_PAGE_H
+
+#include "cli/kubectl/kubectl.h"
+#include "cli/ui/ui.h"
+
+struct page {
+	struct kubectl *k; /* whom the page asks as; connected. Only its client may be used by calls, and what never changes */
+	struct ui *ui;
+};
+
+/* k->port, k->may_write; k stays until page_close(), which stops its client. 0; or -1 with a sentence in k->err. */
+int page_open(struct page *p, struct kubectl *k);
+void page_close(struct page *p);
+
+/* A call's own plugin, with the page's client, and with what the server serves at present. page_done_call() in any case. 0; or -1, and the
+ * call has been refused. */
+int page_init_call(const struct page *p, struct kubectl *k, struct ui_call *call);
+void page_done_call(struct kubectl *k);
+/* Refuses the call with what is in k->err. */
+void page_fail_call(struct kubectl *k, struct ui_call *call);
+
+/* What `run` of ui_route is; ctx is the page. */
+void page_about(void *ctx, struct ui_call *call);
+
+#endif

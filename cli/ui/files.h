@@ -1,0 +1,21 @@
+/* The page's files, which are in the program itself (tools/embed-page.py). They hold nothing of anybody. */
+#ifndef CLI_UI_FILES_H
+#define CLI_UI_FILES_H
+
+#include "base/str.h"
+
+struct page_file {
+	const char *name, *type; /* "views/timeline.js", "text/javascript; charset=utf-8" */
+	const char *etag, *packed_etag;
+	struct str plain, packed; /* packed: by gzip */
+};
+
+extern const struct page_file page_files[];
+extern const size_t n_page_files;
+
+/* By the path below /annals/ui/; the empty one is index.html. NULL: there is none. */
+const struct page_file *page_file_find(struct str path);
+/* Whether an element of a list between commas is this one: If-None-Match, Accept-Encoding. */
+bool header_has(struct str list, const char *element);
+
+#endif
