@@ -13,11 +13,16 @@ enum {
 	KEY_MAX = 4096,
 	KINDS_MAX = 4096,
 	PROBLEM_MAX = 1024, /* what a Recorder's status may hold */
-	LOOK_BYTES = 64,
+	/* Keys that the queue holds at once. A list that shows 100,000 new objects does not fill it with as many; the others wait
+	 * as a mark on their entry. */
+	WOKEN_MAX = 1024,
+	/* Of the ceiling, what states may take that were listed: to read them again later loses nothing. */
+	LISTED_SHARE = 16,
 };
 
 struct entry {
 	struct entry *next; /* in its bucket */
+	struct entry *next_put_off;
 	struct ledger_change *first, *last;
 	uint64_t version;         /* of the object's deletion */
 	uint64_t recorder;        /* whose it is */
@@ -29,6 +34,8 @@ struct entry {
 	bool is_seen;    /* it is there, and is recorded: `seen` holds */
 	bool is_written; /* `kept` holds */
 	bool is_busy;    /* its first change is with a worker */
+	bool is_woken;   /* the queue has its key, or a worker has */
+	bool is_put_off; /* it waits for a place in the queue */
 	char text[];     /* namespace, name */
 };
 
@@ -38,7 +45,8 @@ struct ledger {
 	struct ledger_kind **kinds;
 	size_t n_kinds;
 	struct entry **buckets;
-	size_t n_buckets, n, waiting, waiting_bytes;
+	struct entry *put_off, *last_put_off;
+	size_t n_buckets, n, n_woken, waiting, waiting_bytes;
 	uint64_t collapsed, changes;
 	uint32_t lists;
 	bool is_full;
@@ -95,9 +103,12 @@ struct ledger_change *ledger_change_new(enum ledger_sort sort, uint64_t version,
 	return c;
 }
 
+/* There is nothing to say of one LOOK that is not true of all, and it is always the last change of its object. */
+static struct ledger_change look = {.sort = LEDGER_LOOK};
+
 struct ledger_change *ledger_change_free(struct ledger_change *c)
 {
-	if (c) {
+	if (c && c != &look) {
 		recording_unref(c->recording);
 		mem_free(c);
 	}
@@ -198,9 +209,10 @@ static void drop_changes(struct ledger *l, struct entry *e)
 /* Of whom nothing more is known goes. */
 static void drop_if_idle(struct ledger *l, struct entry *e)
 {
-	if (e->is_seen || e->history_version || e->first || e->is_busy) {
+	if (e->is_seen || e->history_version || e->first || e->is_busy || e->is_put_off) {
 		return;
 	}
+	l->n_woken -= e->is_woken;
 	struct entry **at = bucket_of(l, e->kind, entry_ns(e), entry_name(e));
 	while (*at != e) {
 		at = &(*at)->next;
@@ -212,12 +224,50 @@ static void drop_if_idle(struct ledger *l, struct entry *e)
 
 /* ---- the queue ---- */
 
-static void wake(struct ledger *l, const struct entry *e)
+static void wake(struct ledger *l, struct entry *e)
 {
 	char text[KEY_MAX];
+
+	if (e->is_woken) {
+		return;
+	}
+	e->is_woken = true;
+	l->n_woken++;
 	int n = snprintf(text, sizeof(text), "%u/" STR_FMT "/" STR_FMT, e->kind, STR_ARG(entry_ns(e)), STR_ARG(entry_name(e)));
 
 	workqueue_add(l->options.queue, (struct str){text, (size_t)n});
+}
+
+/* What happens now goes before what a list has shown. */
+static void wake_in_turn(struct ledger *l, struct entry *e)
+{
+	if (l->n_woken < WOKEN_MAX) {
+		wake(l, e);
+	} else if (!e->is_woken && !e->is_put_off) {
+		e->is_put_off = true;
+		e->next_put_off = NULL;
+		*(l->put_off ? &l->last_put_off->next_put_off : &l->put_off) = e;
+		l->last_put_off = e;
+	}
+}
+
+static void wake_more(struct ledger *l)
+{
+	while (l->n_woken < WOKEN_MAX && l->put_off) {
+		struct entry *e = l->put_off;
+		l->put_off = e->next_put_off;
+		e->is_put_off = false;
+		if (e->first && !e->is_busy) {
+			wake(l, e);
+		}
+		drop_if_idle(l, e);
+	}
+}
+
+static void release(struct ledger *l, struct entry *e)
+{
+	l->n_woken -= e->is_woken;
+	e->is_woken = false;
 }
 
 static void append(struct ledger *l, struct entry *e, struct ledger_change *c)
@@ -233,6 +283,13 @@ static void append(struct ledger *l, struct entry *e, struct ledger_change *c)
 	l->waiting_bytes += c->bytes;
 }
 
+static bool is_too_much(const struct ledger *l, const struct entry *e, const struct ledger_change *c)
+{
+	size_t max = l->options.max_waiting / (c->is_listed && !e->first ? LISTED_SHARE : 1);
+
+	return c->sort == LEDGER_STATE && l->waiting_bytes + c->bytes > max;
+}
+
 /* A LOOK that waits will see whatever happened before it is carried out. */
 static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 {
@@ -241,21 +298,21 @@ static void queue(struct ledger *l, struct entry *e, struct ledger_change *c)
 		ledger_change_free(c);
 		return;
 	}
-	if (l->waiting_bytes + c->bytes > l->options.max_waiting && c->sort == LEDGER_STATE) {
-		l->collapsed++;
+	if (is_too_much(l, e, c)) {
+		l->collapsed += !c->is_listed || e->first;
 		drop_changes(l, e);
 		ledger_change_free(c);
-		c = ledger_change_new(LEDGER_LOOK, 0, STR(""));
+		c = &look;
 	}
 	append(l, e, c);
-	if (!e->is_busy) {
-		wake(l, e);
+	if (e->is_busy) {
+		return; /* its worker comes again */
 	}
-}
-
-static void queue_look(struct ledger *l, struct entry *e)
-{
-	queue(l, e, ledger_change_new(LEDGER_LOOK, 0, STR("")));
+	if (c->version && !c->is_listed) {
+		wake(l, e);
+	} else {
+		wake_in_turn(l, e);
+	}
 }
 
 static bool is_kept(const struct entry *e, const struct ledger_print *print)
@@ -268,7 +325,7 @@ static bool is_kept(const struct entry *e, const struct ledger_print *print)
 static void compare(struct ledger *l, struct entry *e)
 {
 	if (e->is_seen && !e->first && !e->is_busy && !is_kept(e, &e->seen)) {
-		queue_look(l, e);
+		queue(l, e, &look);
 	}
 }
 
@@ -619,8 +676,13 @@ bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
 	bool has_work = e && e->first && !e->is_busy;
 	if (has_work) {
 		ret->change = take_first(l, e);
+		ret->has_history = e->history_version > 0;
 		e->is_busy = true;
+	} else if (e && !e->is_busy) {
+		release(l, e);
+		drop_if_idle(l, e);
 	}
+	wake_more(l);
 	pthread_mutex_unlock(&l->lock);
 	return has_work;
 }
@@ -706,7 +768,11 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 		put_back(l, e, take_ptr(work->change));
 	}
 	settled.is_more = e->first != NULL;
+	if (!settled.is_more) {
+		release(l, e);
+	}
 	drop_if_idle(l, e);
+	wake_more(l);
 	pthread_mutex_unlock(&l->lock);
 	work->change = ledger_change_free(work->change);
 	return settled;

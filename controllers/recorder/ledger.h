@@ -3,7 +3,9 @@
  *
  * A change is what was seen: a state, or that the object is gone. Changes of an object wait in the order in which
  * they were seen. All that waits has a ceiling in bytes: beyond it the changes of an object become one LOOK, for which the
- * object is read from the server when its turn comes. So states in between may be lost, and the last one never is.
+ * object is read from the server when its turn comes. So states in between may be lost, and the last one never is. States
+ * that a list has shown may take a small part of it alone: while the objects of a new Recorder are written one after the
+ * other, most of them wait as a mark on their entry.
  *
  * Any thread. One lock guards it all; it is never held during a request. */
 #ifndef CONTROLLERS_RECORDER_LEDGER_H
@@ -121,6 +123,7 @@ struct ledger_work {
 	struct ledger_kind *kind;
 	struct str ns, name; /* of the key */
 	struct ledger_change *change;
+	bool has_history; /* as far as the watch of Histories has told */
 };
 /* key: of the queue. False: nothing waits. */
 bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret);

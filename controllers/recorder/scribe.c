@@ -24,7 +24,7 @@ struct scribe {
 	struct str name; /* of the History */
 	struct sighting sighting;
 	struct recording *recording; /* a reference */
-	bool has_looked;
+	bool has_looked, has_asked; /* for the object; for the History */
 	struct answer history, object, answer; /* object: of a LOOK */
 	struct arena arena;
 	/* What to tell the ledger. */
@@ -157,10 +157,23 @@ static enum found get_history_in(struct scribe *s, struct str namespace)
 	return FOUND_TROUBLE;
 }
 
+/* Of most objects that are new to us there is none, as the watch of Histories says. Should it be mistaken, making one says so. */
+static bool is_surely_new(struct scribe *s)
+{
+	bool is_first = !s->has_asked;
+
+	s->has_asked = true;
+	return is_first && !s->work.has_history && !s->sighting.is_gone && s->recording;
+}
+
 /* Of an object without a namespace it is where its Recorder says; of one that is gone nobody knows which Recorder it was. */
 static enum found get_history(struct scribe *s)
 {
 	enum found found = FOUND_NONE;
+
+	if (is_surely_new(s)) {
+		return FOUND_NONE;
+	}
 
 	if (s->subject.namespace.n) {
 		return get_history_in(s, s->subject.namespace);
@@ -174,21 +187,24 @@ static enum found get_history(struct scribe *s)
 	return found;
 }
 
-/* False: it could not be made. Another recorder may have been faster. */
-static bool make_history(struct scribe *s)
+/* FOUND: it was made. FOUND_NONE: another recorder was faster. */
+static enum found make_history(struct scribe *s)
 {
 	struct str namespace = s->subject.namespace.n ? s->subject.namespace : s->recording->namespace;
 	const struct target t = {.resource = &histories_resource, .namespace = namespace};
-	int error = rest_create(client_of(s), &t, scribe_history(&s->subject, s->name, namespace, &s->arena), &s->answer);
 
-	if (!error || answer_is(&s->answer, 409, "AlreadyExists")) {
-		return true;
+	if (!rest_create(client_of(s), &t, scribe_history(&s->subject, s->name, namespace, &s->arena), &s->history)) {
+		know(s, s->history.body);
+		return FOUND;
 	}
-	/* The subject's own namespace has gone, and the subject with it. */
-	if (s->answer.code != 404 || !s->subject.namespace.n) {
-		fail(s, &s->answer);
+	if (answer_is(&s->history, 409, "AlreadyExists")) {
+		return FOUND_NONE;
 	}
-	return false;
+	/* 404: the subject's own namespace has gone, and the subject with it. */
+	if (s->history.code != 404 || !s->subject.namespace.n) {
+		fail(s, &s->history);
+	}
+	return FOUND_TROUBLE;
 }
 
 /* ---- writing ---- */
@@ -263,10 +279,8 @@ static bool decide(struct scribe *s)
 	if (step == SCRIBE_LOOK) {
 		return !look(s);
 	}
-	if (found == FOUND_NONE) {
-		return !make_history(s);
-	}
-	return write_step(s, step);
+	found = found == FOUND_NONE ? make_history(s) : found;
+	return found == FOUND ? write_step(s, step) : found == FOUND_TROUBLE;
 }
 
 static void write_change(struct scribe *s)

@@ -297,6 +297,83 @@ static void test_memory__is_less_than_300_bytes_an_object(void **state)
 	assert_true(after - before < (size_t)N * 300);
 }
 
+/* A state of a list, of 1 KiB. */
+static void list_state(struct world *w, int i)
+{
+	char name[32], text[1024] = {0};
+	snprintf(name, sizeof(name), "config-of-a-team-%06d", i);
+	const struct ledger_key key = key_of(w, name);
+	const struct ledger_print print = print_of("u", "1");
+	assert_true(ledger_show(w->ledger, &key, &print, 1, w->list));
+	struct ledger_change *c = ledger_change_new(LEDGER_STATE, 1, (struct str){text, sizeof(text)});
+	c->is_listed = true;
+	ledger_queue(w->ledger, &key, c);
+}
+
+/* Works on whatever the queue has. How many there were. */
+static size_t work_all(struct world *w)
+{
+	struct workqueue_stats stats;
+	struct ledger_work work;
+	size_t n = 0;
+	for (workqueue_read_stats(w->queue, &stats); stats.depth > 0; workqueue_read_stats(w->queue, &stats)) {
+		char *key = workqueue_get(w->queue);
+		assert_true(ledger_take(w->ledger, str_of(key), &work));
+		assert_false(ledger_settle(w->ledger, &work, &(struct ledger_result){.outcome = LEDGER_DONE}).is_more);
+		workqueue_done(w->queue, key);
+		n++;
+	}
+	return n;
+}
+
+static void test_memory__of_a_list_that_waits_is_a_mark_on_each_object(void **state)
+{
+	struct world *w = *state;
+	struct workqueue_stats stats;
+	struct ledger_totals totals;
+	enum { N = 100000 };
+	size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+	for (int i = 0; i < N; i++) {
+		list_state(w, i);
+	}
+	assert_true(mallinfo2().uordblks + mallinfo2().hblkhd - before < (size_t)N * 300);
+	ledger_read_totals(w->ledger, &totals);
+	workqueue_read_stats(w->queue, &stats);
+	assert_int_equal(totals.waiting, N);
+	assert_int_equal(totals.collapsed, 0); /* nothing is lost */
+	assert_true(stats.depth < N / 50);
+	assert_int_equal(work_all(w), N);
+}
+
+static void test_list__does_not_hold_up_what_happens(void **state)
+{
+	struct world *w = *state;
+	struct workqueue_stats before, after;
+	for (int i = 0; i < 5000; i++) {
+		list_state(w, i);
+	}
+	workqueue_read_stats(w->queue, &before);
+	see(w, "a", "u", "1");
+	workqueue_read_stats(w->queue, &after);
+	assert_int_equal(after.depth, before.depth + 1);
+	assert_int_equal(work_all(w), 5001);
+}
+
+/* Those that wait for a place in the queue, and are of no interest any more when it comes. */
+static void test_list__what_goes_while_it_waits(void **state)
+{
+	struct world *w = *state;
+	struct ledger_totals totals;
+	for (int i = 0; i < 5000; i++) {
+		list_state(w, i);
+	}
+	ledger_end(w->ledger, w->kind, ledger_begin(w->ledger)); /* another list showed nothing */
+	assert_int_equal(work_all(w), 5000); /* a look finds that it is gone */
+	ledger_read_totals(w->ledger, &totals);
+	assert_int_equal(totals.entries, 0);
+	assert_int_equal(totals.waiting, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +390,9 @@ int main(void)
 		TEST_LEDGER(test_history__outlives_its_object_for_so_long),
 		TEST_LEDGER(test_tally__by_kind_and_recorder),
 		TEST_LEDGER(test_memory__is_less_than_300_bytes_an_object),
+		TEST_LEDGER(test_memory__of_a_list_that_waits_is_a_mark_on_each_object),
+		TEST_LEDGER(test_list__does_not_hold_up_what_happens),
+		TEST_LEDGER(test_list__what_goes_while_it_waits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
