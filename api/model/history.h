@@ -12,6 +12,9 @@
 /* "true": the object may be another one of the same state or number. */
 #define ANNOTATION_DUPLICATES STR("annals.dev/allow-duplicates")
 
+/* Of a state that a Recorder had kept: the JSON pointers, as JSON, to what it had left out of the object. Absent: nothing. */
+#define ANNOTATION_IGNORED STR("annals.dev/ignored")
+
 struct history_place {
 	struct str owner; /* uid of the controller */
 	int64_t number;

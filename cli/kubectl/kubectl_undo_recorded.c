@@ -1,6 +1,7 @@
 /* Going back to a recorded state: a patch from the object as it is to what put_back() makes of it,
  * for the very version that was read. So what was written meanwhile is never lost: then all of it
  * is looked at again. */
+#include "api/model/history.h"
 #include "api/model/members.h"
 #include "api/patch/diff.h"
 #include "api/record/state.h"
@@ -69,17 +70,43 @@ static int get_live(struct kubectl *k, const struct revision *r)
 	return -1;
 }
 
-/* What of the object was recorded, or would be; with nothing redacted. What is ignored today may be in a revision of before. */
-static int compare(struct kubectl *k, const struct revisions *all, const struct json *recorded, struct put_back *ret)
+/* What was ignored when the revision was made; NULL: nothing. It is text, in an annotation. */
+static int ignored_then(struct kubectl *k, const struct revision *r, const struct json **ret)
+{
+	const struct json *annotations = json_gets(json_gets(r->object, "metadata"), "annotations");
+	struct str text = json_text(json_get(annotations, ANNOTATION_IGNORED));
+	struct json *ignore = NULL;
+	size_t at;
+	if (text.n && json_parse(&ignore, &k->arena, text, JSON_LIMITS_DEFAULT, &at)) {
+		return kubectl_fail(k, "the annotation " STR_FMT " of revision %lld cannot be read", STR_ARG(ANNOTATION_IGNORED),
+			(long long)r->number);
+	}
+	*ret = ignore;
+	return 0;
+}
+
+static int leave_out(struct kubectl *k, const struct json *ignore, struct put_back *p)
 {
 	struct state_rules rules = {.shows_secrets = true, .max_bytes = INT64_MAX};
-	const struct json *ignore = json_gets(json_gets(all->history, "status"), "ignore");
 	if (!pointer_patterns_read(&rules.ignore, ignore, &k->arena)) {
-		return kubectl_fail(k, "status.ignore of its History cannot be read");
+		return kubectl_fail(k, "what its Recorder ignores cannot be read");
 	}
-	*ret = (struct put_back){.live = k->object, .arena = &k->arena};
-	ret->recorded = state_of(recorded, &rules, &k->arena);
-	ret->state = state_of(k->object, &rules, &k->arena);
+	p->recorded = state_of(p->recorded, &rules, &k->arena);
+	p->state = state_of(p->state, &rules, &k->arena);
+	return 0;
+}
+
+/* What of the object was recorded, or would be; with nothing redacted. What is ignored today may be in a revision of before, and what was ignored
+ * then is not in it. */
+static int compare(struct kubectl *k, const struct revisions *all, const struct revision *r, const struct json *recorded,
+	struct put_back *ret)
+{
+	const struct json *then = NULL;
+	*ret = (struct put_back){.live = k->object, .arena = &k->arena, .recorded = recorded, .state = k->object};
+	if (ignored_then(k, r, &then) || leave_out(k, then, ret) ||
+		leave_out(k, json_gets(json_gets(all->history, "status"), "ignore"), ret)) {
+		return -1;
+	}
 	put_back(ret);
 	return 0;
 }
@@ -91,7 +118,7 @@ static int is_recorded(struct kubectl *k, const struct revisions *all, bool *ret
 {
 	struct revision *today = revisions_today(k, all);
 	struct put_back p;
-	if (!today || revision_load(k, all, today) || get_live(k, today) || compare(k, all, today->data, &p)) {
+	if (!today || revision_load(k, all, today) || get_live(k, today) || compare(k, all, today, today->data, &p)) {
 		return -1;
 	}
 	*ret_is = state_is_omitted(today->data) || json_equal(p.object, k->object);
@@ -249,7 +276,7 @@ static int undo_once(
 		return -1;
 	}
 	recorded = job_labels_renew(recorded, k->object, &k->arena);
-	if (compare(k, all, recorded, &p) || check(k, &p, r)) {
+	if (compare(k, all, r, recorded, &p) || check(k, &p, r)) {
 		return -1;
 	}
 	return go_back(k, &p, r, ret_has_changed);

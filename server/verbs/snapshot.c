@@ -6,6 +6,7 @@
 
 #include "api/apply/managed.h"
 #include "api/model/digest.h"
+#include "api/model/history.h"
 #include "api/model/members.h"
 #include "api/record/change_schema.h"
 #include "server/request/agreed_version.h"
@@ -25,6 +26,7 @@ enum {
 	DIGEST_LENGTH_MIN = 10, /* of a name: with less there would be collisions every day */
 	/* Guards and steps of one transaction are at most 128: three steps for each that is trimmed, and some for the revision itself. */
 	TRIM_MAX = 40,
+	IGNORED_MAX = 256 * 1024, /* an object's annotations may have as many bytes */
 	WAIT_FOR_HISTORY_MS = 2000, /* until the cache has the version of it that a client has seen */
 };
 
@@ -109,6 +111,32 @@ static struct json *number_node(struct request *q, const struct snapshot *s)
 	return json_int(q->a, s->plan.number);
 }
 
+/* What was left out of an object to make a state of it, as text; NULL: nothing. */
+static struct json *ignored_text(struct request *q, const struct snapshot *s)
+{
+	const struct json *ignore = json_gets(s->change, "ignore");
+	_cleanup_(buf_done) struct buf text;
+
+	buf_init(&text, IGNORED_MAX);
+	if (!ignore || !ignore->n || !json_encode(&text, ignore)) {
+		return NULL;
+	}
+	return json_string(q->a, arena_dup(q->a, buf_str(&text)));
+}
+
+/* Of what was left out when the state was seen last. */
+static void note_ignored(struct request *q, const struct snapshot *s, struct object *revision)
+{
+	struct json *text = ignored_text(q, s);
+
+	if (text) {
+		meta_set_annotation(&revision->meta, q->a, ANNOTATION_IGNORED, text);
+	} else if (s->change && json_get(revision->meta.annotations, ANNOTATION_IGNORED)) {
+		revision->meta.annotations = json_copy(q->a, revision->meta.annotations);
+		json_remove(revision->meta.annotations, ANNOTATION_IGNORED);
+	}
+}
+
 static struct object *new_revision(struct request *q, const struct snapshot *s, struct str name)
 {
 	struct json *whole = json_object(q->a), *metadata = json_object(q->a), *owners = json_array(q->a);
@@ -122,6 +150,12 @@ static struct object *new_revision(struct request *q, const struct snapshot *s, 
 		json_add(q->a, metadata, STR("labels"), s->labels);
 	}
 	json_add(q->a, metadata, STR("ownerReferences"), owners);
+	struct json *ignored = ignored_text(q, s);
+	if (ignored) {
+		struct json *annotations = json_object(q->a);
+		json_add(q->a, annotations, ANNOTATION_IGNORED, ignored);
+		json_add(q->a, metadata, STR("annotations"), annotations);
+	}
 	json_add(q->a, whole, STR("metadata"), metadata);
 	json_add(q->a, whole, STR("data"), s->data);
 	json_add(q->a, whole, STR("revision"), number_node(q, s));
@@ -152,6 +186,7 @@ static enum decision decide_roll_back(struct request *q, struct snapshot *s)
 
 	w->object = object_copy(w->present, q->a);
 	json_set(q->a, w->object->fields, STR("revision"), number_node(q, s));
+	note_ignored(q, s, w->object);
 	if (write_admit_update(q, w, &s->rules)) {
 		return DECIDE_REFUSE;
 	}

@@ -152,6 +152,23 @@ def test_undo__leaves_what_is_ignored_only_now(plugin, settings):
     assert settings.get()["data"] == {"color": "red", "size": "5"}, "revision 1 had another size"
 
 
+def test_undo__leaves_what_was_ignored_only_then(plugin, annals, namespace):
+    it = Recorded(annals, namespace, "ConfigMap", "then", ignore=["/data/size"])
+    assert annals.post(it.collection, {"metadata": {"name": "then"}, "data": {"color": "red", "size": "1"}}).status == 201
+    state = state_of(it.get())
+    it.take("Created", state={**state, "data": {"color": "red"}})
+    it.alter({"data": {"color": "blue"}})
+    it.take(state=state_of(it.get()), ignore=[])
+    assert plugin("undo", "cm/then").returncode == 0
+    assert it.get()["data"] == {"color": "red", "size": "1"}, "nobody knows what it was"
+    # That nothing was left out is true again of the very same state: now size was not there.
+    it.take(state={**state, "data": {"color": "red"}}, ignore=[])
+    it.alter({"data": {"color": "green"}})
+    it.take(state=state_of(it.get()), ignore=[])
+    assert plugin("undo", "cm/then").returncode == 0
+    assert it.get()["data"] == {"color": "red"}
+
+
 def test_undo__leaves_what_was_redacted(plugin, annals, namespace):
     it = Recorded(annals, namespace, "Secret", "s")
     values = {"user": "dXNlcg==", "password": "b25l"}
