@@ -13,7 +13,8 @@ static const struct {
 } groups[] = {
 	{"/api/v1/", "pods"},
 	{"/apis/apps/v1/", "statefulsets,deployments,daemonsets,replicasets,controllerrevisions"},
-	{"/apis/annals.dev/v1/", "histories,recorders,controllerrevisions,providers,dependents,statefulsets"},
+	{"/apis/annals.dev/v1/", "histories,recorders,controllerrevisions,providers,dependents"},
+	{"/apis/annals.dev/v1beta1/", "statefulsets"},
 };
 
 /* Of their own: the objects that hold everything else are listed, and nothing more. */

@@ -50,6 +50,18 @@ export function clear(e) {
 	return e;
 }
 
+// The children in this order, moved only where they are not in it: what has the focus keeps it.
+export function place(parent, elements) {
+	elements.forEach((each, i) => {
+		if (parent.children[i] !== each) {
+			parent.insertBefore(each, parent.children[i] ?? null);
+		}
+	});
+	while (parent.children.length > elements.length) {
+		parent.lastChild.remove();
+	}
+}
+
 // Sets a text only where it is another one, so that nothing is laid out again for nothing.
 export function setText(e, text) {
 	const shown = visible(text);
@@ -93,4 +105,22 @@ export function errorBox(error, retry) {
 		h('strong', {text: error.title ?? 'That did not work'}),
 		h('p', {text: error.message ?? String(error)}),
 		retry ? h('button', {type: 'button', text: 'Try again', onclick: retry}) : null);
+}
+
+// Keys of one character are in the way of those who speak to their machine: the help switches them off.
+const KEYS = 'annals-keys';
+export function hasKeys() {
+	try {
+		return localStorage.getItem(KEYS) !== 'off';
+	} catch {
+		return true;
+	}
+}
+
+export function setKeys(isOn) {
+	try {
+		localStorage.setItem(KEYS, isOn ? 'on' : 'off');
+	} catch {
+		// Storage is forbidden: then they stay as they are.
+	}
 }

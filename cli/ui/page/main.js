@@ -1,7 +1,7 @@
 // The start: a session, what the server says of itself, and the view that the address names.
 import {addressOf, parseAddress, VIEWS} from './address.js';
 import {exchangeToken, getJson, hasSession, onSessionLost} from './api.js';
-import {announce, clear, errorBox, h, setText} from './dom.js';
+import {announce, clear, errorBox, h, hasKeys, setText} from './dom.js';
 import {startClock} from './time.js';
 
 const main = document.getElementById('main');
@@ -164,14 +164,17 @@ async function start() {
 	});
 	document.addEventListener('keydown', (event) => {
 		const isTyping = event.target.closest?.('input, textarea, select');
-		if (event.key === '/' && !isTyping && !event.ctrlKey && !event.metaKey) {
+		if (isTyping || event.ctrlKey || event.metaKey || event.altKey || !hasKeys()) {
+			return;
+		}
+		if (event.key === '/') {
 			const field = main.querySelector('[data-filter]');
 			if (field) {
 				field.focus();
 				field.select?.();
 				event.preventDefault();
 			}
-		} else if (event.key === '?' && !isTyping) {
+		} else if (event.key === '?') {
 			openHelp(about);
 			event.preventDefault();
 		}

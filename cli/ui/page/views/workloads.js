@@ -1,0 +1,251 @@
+// Which workloads there are: the way to their rollouts and to the revisions that their controllers keep. In a
+// cluster without annals this is the start.
+import {clear, errorBox, h, setText} from '../dom.js';
+import {getJson, resourcePath} from '../api.js';
+import {List} from '../list.js';
+import {setTime, timeOf} from '../time.js';
+
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io'; // a tenth of the objects themselves
+const KINDS = ['Deployment', 'StatefulSet', 'DaemonSet'];
+const PAGE = 500, ROWS_MAX = 50000;
+const PAUSE = 10000; // milliseconds; three watches would be half of the connections that a browser has
+const FILTERS = ['namespace', 'kind', 'text'];
+const byName = new Intl.Collator('en', {numeric: true}).compare;
+
+// A row of a Table: what kubectl get would print, by the names of columns.
+function rowOf({cells, object}, columns, type) {
+	const cell = (name) => cells[columns[name]];
+	const {name, namespace, creationTimestamp} = object.metadata;
+	// A Deployment and a StatefulSet say 2/3; a DaemonSet has two columns.
+	const ready = cell('desired') === undefined ? String(cell('ready') ?? '') : `${cell('ready')}/${cell('desired')}`;
+	const [is, wanted] = ready.split('/').map(Number);
+	return {
+		key: `${type.group}/${type.kind}/${namespace}/${name}`, type, name, namespace, ready, isReady: !(is < wanted),
+		updated: String(cell('up-to-date') ?? ''), created: timeOf(creationTimestamp),
+		sought: `${name} ${namespace}`.toLowerCase(),
+	};
+}
+
+class Workloads {
+	constructor(root, params, ctx) {
+		Object.assign(this, {params, ctx, all: [], shown: [], namespaces: new Set()});
+		this.stop = new AbortController();
+		this.types = ctx.about.resources.filter(({group, kind}) => KINDS.includes(kind) && ['apps', 'annals.dev'].includes(group));
+		// Where apps and annals.dev show one store (annals alone), its sets are listed once.
+		this.types = this.types.filter((each) => each.group === 'apps' || !this.types.some((other) => other.group === 'apps' && other.kind === each.kind) ||
+			ctx.about.mode === 'annals' && this.types.some((other) => other.kind === 'Deployment'));
+		this.build(root);
+		this.read();
+		this.wake = () => document.hidden || this.read();
+		document.addEventListener('visibilitychange', this.wake);
+	}
+
+	close() {
+		this.stop.abort();
+		clearTimeout(this.timer);
+		document.removeEventListener('visibilitychange', this.wake);
+		this.list.close();
+	}
+
+	build(root) {
+		const changed = () => this.filtersChanged();
+		const options = (names) => names.map((text) => h('option', {value: text, text: text || 'all'}));
+		this.fields = {
+			namespace: h('select', {testid: 'filter-namespace', onchange: changed}, options(['', this.params.namespace].filter((each, i) => !i || each))),
+			kind: h('select', {testid: 'filter-kind', onchange: changed}, options(['', ...new Set(this.types.map((each) => each.kind))])),
+			text: h('input', {type: 'search', testid: 'filter-text', 'data-filter': '', autocomplete: 'off', spellcheck: 'false',
+				placeholder: 'press / to search', oninput: changed, onkeydown: (event) => {
+					if (event.key === 'Enter' || event.key === 'ArrowDown') {
+						this.list.element.focus();
+						event.preventDefault();
+					}
+				}}),
+		};
+		this.count = h('span.count', {role: 'status'});
+		this.error = h('div');
+		this.empty = h('div.empty', {text: 'Reading…'});
+		this.list = new List({
+			label: 'Workloads', testid: 'workloads', headings: ['Workload', 'Kind', 'Namespace', 'Ready', 'Updated', 'Made', 'Revisions'],
+			create: () => this.createRow(), render: (row, index) => this.renderRow(row, index),
+			keyOf: (index) => this.shown[index]?.key,
+			onOpen: (index) => this.ctx.go('rollout', this.paramsOf(this.shown[index])),
+		});
+		root.append(h('h1.sr', {text: 'Workloads'}),
+			h('div.filters', {role: 'search', 'aria-label': 'Filter workloads'},
+				h('label.field', {}, h('span', {text: 'Namespace'}), this.fields.namespace),
+				h('label.field', {}, h('span', {text: 'Kind'}), this.fields.kind),
+				h('label.field.grow', {}, h('span', {text: 'Name'}), this.fields.text), this.count),
+			this.error, h('div.workloads', {}, this.list.element, this.empty));
+		this.fillFields();
+	}
+
+	// ---- filters ----
+
+	fillFields() {
+		FILTERS.forEach((name) => {
+			this.fields[name].value = this.params[name] ?? '';
+		});
+	}
+
+	filtersChanged() {
+		const old = this.params.namespace ?? '';
+		this.params = Object.fromEntries(FILTERS.map((name) => [name, this.fields[name].value.trim()]));
+		this.ctx.put('workloads', this.params);
+		this.narrow();
+		if (this.isNarrow && old !== this.params.namespace) {
+			this.read();
+		}
+	}
+
+	update(params) {
+		this.params = params;
+		this.offerNamespaces();
+		this.fillFields();
+		this.narrow();
+	}
+
+	narrow() {
+		const {namespace, kind, text = ''} = this.params;
+		const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+		this.shown = this.all.filter((each) => (!namespace || each.namespace === namespace) && (!kind || each.type.kind === kind) &&
+			words.every((word) => each.sought.includes(word)));
+		this.list.set(this.shown.length);
+		setText(this.count, this.isRead ? `${this.shown.length.toLocaleString()} of ${this.all.length.toLocaleString()}` : '');
+		this.list.element.hidden = !this.shown.length;
+		this.empty.hidden = this.shown.length > 0;
+		setText(this.empty, !this.isRead ? 'Reading…' : this.all.length ? 'No workload is like that.' : 'There are no workloads.');
+	}
+
+	offerNamespaces() {
+		const select = this.fields.namespace, known = new Set([...select.options].map((each) => each.value));
+		for (const name of [...this.namespaces, this.params.namespace].filter(Boolean)) {
+			if (!known.has(name)) {
+				const after = [...select.options].find((each) => each.value && byName(each.value, name) > 0);
+				select.insertBefore(h('option', {value: name, text: name}), after ?? null);
+				known.add(name);
+			}
+		}
+	}
+
+	// ---- what there is ----
+
+	async readTable(type, namespace, into) {
+		let next = '', columns;
+		do {
+			const table = await getJson(resourcePath(type, namespace), {accept: TABLE, signal: this.stop.signal, query: {limit: PAGE, continue: next}});
+			columns ??= Object.fromEntries((table.columnDefinitions ?? []).map((each, i) => [each.name.toLowerCase(), i]));
+			(table.rows ?? []).forEach((row) => into.length < ROWS_MAX && into.push(rowOf(row, columns, type)));
+			next = into.length < ROWS_MAX ? table.metadata?.continue : '';
+		} while (next);
+	}
+
+	async readAll(namespace) {
+		const all = [], refused = [];
+		for (const type of this.types) {
+			try {
+				await this.readTable(type, namespace, all);
+			} catch (error) {
+				if (error.status !== 403 && error.status !== 404) {
+					throw error;
+				}
+				refused.push(error);
+			}
+		}
+		if (refused.length && refused.length === this.types.length) {
+			throw refused[0];
+		}
+		return all.sort((a, b) => byName(a.namespace, b.namespace) || byName(a.name, b.name) || byName(a.key, b.key));
+	}
+
+	async read() {
+		clearTimeout(this.timer);
+		const mine = this.reading = {};
+		try {
+			const all = await this.readAll(this.isNarrow ? this.params.namespace || this.ctx.about.namespace : '');
+			if (mine !== this.reading) {
+				return;
+			}
+			this.isRead = true;
+			this.ctx.setLive('none');
+			clear(this.error);
+			if (this.all.length !== all.length || JSON.stringify(this.all) !== JSON.stringify(all)) {
+				this.all = all;
+				this.namespaces = new Set(all.map((each) => each.namespace));
+				this.offerNamespaces();
+				this.narrow();
+			}
+			this.narrow();
+		} catch (error) {
+			if (error.name === 'AbortError' || error.status === 401 || mine !== this.reading) {
+				return;
+			}
+			if (error.status === 403 && !this.isNarrow) {
+				// Who may not read all namespaces reads one.
+				this.isNarrow = true;
+				this.params.namespace ||= this.ctx.about.namespace || 'default';
+				this.offerNamespaces();
+				this.fillFields();
+				this.ctx.put('workloads', this.params);
+				this.read();
+				return;
+			}
+			if (this.isRead && !error.status) {
+				this.ctx.setLive('lost', error.message);
+			} else {
+				clear(this.error).append(errorBox(error, () => this.read()));
+				this.empty.hidden = true;
+			}
+		}
+		if (!this.stop.signal.aborted && !document.hidden) {
+			this.timer = setTimeout(() => this.read(), PAUSE);
+		}
+	}
+
+	// ---- rows ----
+
+	paramsOf({type, namespace, name}) {
+		return {group: type.group, kind: type.kind, namespace, name};
+	}
+
+	createRow() {
+		const cell = (name, ...children) => h(`span.${name}`, {role: 'gridcell'}, ...children);
+		const p = {link: h('a', {tabindex: '-1'}), kind: cell('kind'), ns: cell('ns'), ready: cell('ready'), updated: cell('updated'), time: h('time'),
+			history: h('a', {tabindex: '-1', text: 'revisions'})};
+		const row = h('div', {testid: 'workload-row'}, cell('object', p.link), p.kind, p.ns, p.ready, p.updated, cell('made', p.time), cell('more', p.history));
+		row.parts = p;
+		return row;
+	}
+
+	renderRow(row, index) {
+		const each = this.shown[index], p = row.parts, params = this.paramsOf(each);
+		row.dataset.key = each.key;
+		setText(p.link, each.name);
+		p.link.href = this.ctx.address('rollout', params);
+		setText(p.kind, each.type.kind);
+		setText(p.ns, each.namespace);
+		setText(p.ready, each.ready);
+		p.ready.dataset.state = each.isReady ? 'ready' : 'starting';
+		p.ready.title = each.isReady ? 'all pods are Ready' : 'not all pods are Ready';
+		setText(p.updated, each.updated);
+		setTime(p.time, each.created);
+		p.history.href = this.ctx.address('history', {...params, own: 'true'});
+	}
+}
+
+let shown = null;
+
+export default {
+	title: ({namespace}) => (namespace ? `Workloads of ${namespace}` : 'Workloads'),
+	open(root, params, ctx) {
+		shown = new Workloads(root, params, ctx);
+		shown.list.measure();
+	},
+	update(params) {
+		shown.update(params);
+		return true;
+	},
+	close() {
+		shown?.close();
+		shown = null;
+	},
+};
