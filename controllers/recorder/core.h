@@ -27,8 +27,9 @@ struct recorder_core {
 	/* NULL while no Recorder asks for them; made before whoever needs it, and read by workers meanwhile. */
 	struct informer *_Atomic namespaces;
 	struct counters counters;
-	/* The controller's own thread is to look again. */
+	/* The controller's own thread is to look again; soon also at what is served. */
 	void (*wake)(struct recorder_core *core);
+	void (*discover_soon)(struct recorder_core *core);
 };
 
 extern const struct resource recorders_resource, histories_resource;

@@ -118,6 +118,9 @@ static void on_problem(void *ctx, bool is_over, struct str text)
 	struct follow *f = ctx;
 
 	ledger_note_problem(f->core->ledger, f->kind, is_over ? STR("") : text);
+	if (!is_over) {
+		f->core->discover_soon(f->core); /* it may be served no longer, or in another version */
+	}
 	recorder_notice(f->core, true, STR_FMT, STR_ARG(text));
 	for (size_t i = 0; !is_over && i < f->followed->recordings.n; i++) {
 		recorder_event(f->core, f->followed->recordings.v[i], true, STR("CannotFollow"), text);

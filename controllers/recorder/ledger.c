@@ -36,6 +36,7 @@ struct entry {
 	bool is_busy;    /* its first change is with a worker */
 	bool is_woken;   /* the queue has its key, or a worker has */
 	bool is_put_off; /* it waits for a place in the queue */
+	uint8_t outcome; /* of its last change: enum ledger_outcome */
 	char text[];     /* namespace, name */
 };
 
@@ -206,6 +207,29 @@ static void drop_changes(struct ledger *l, struct entry *e)
 	e->last = NULL;
 }
 
+static size_t *count_of(struct ledger_kind *k, uint8_t outcome)
+{
+	return outcome == LEDGER_RETRY ? &k->n_waiting : outcome == LEDGER_REFUSED ? &k->n_refused : NULL;
+}
+
+static void set_outcome(struct ledger *l, struct entry *e, enum ledger_outcome outcome)
+{
+	struct ledger_kind *k = l->kinds[e->kind];
+	size_t *before = count_of(k, e->outcome), *after = count_of(k, outcome);
+
+	e->outcome = outcome;
+	if (before) {
+		(*before)--;
+	}
+	if (after) {
+		(*after)++;
+	}
+	if (k->last_error && k->n_waiting == 0 && k->n_refused == 0) {
+		k->last_error = mem_free(k->last_error);
+		l->changes++;
+	}
+}
+
 /* Of whom nothing more is known goes. */
 static void drop_if_idle(struct ledger *l, struct entry *e)
 {
@@ -213,6 +237,7 @@ static void drop_if_idle(struct ledger *l, struct entry *e)
 		return;
 	}
 	l->n_woken -= e->is_woken;
+	set_outcome(l, e, LEDGER_DONE);
 	struct entry **at = bucket_of(l, e->kind, entry_ns(e), entry_name(e));
 	while (*at != e) {
 		at = &(*at)->next;
@@ -347,6 +372,7 @@ static void kind_free(struct ledger_kind *k)
 	mem_free(k->group);
 	mem_free(k->kind);
 	mem_free(k->last_error);
+	mem_free(k->watch_error);
 	mem_free(k);
 }
 
@@ -544,7 +570,7 @@ void ledger_unfollow(struct ledger *l, struct ledger_kind *kind)
 	ledger_set_followed(l, kind, NULL);
 	pthread_mutex_lock(&l->lock);
 	each_entry(l, forget_object, kind);
-	kind->last_error = mem_free(kind->last_error);
+	kind->watch_error = mem_free(kind->watch_error);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -706,7 +732,7 @@ static void put_back(struct ledger *l, struct entry *e, struct ledger_change *c)
 	l->waiting_bytes += c->bytes;
 }
 
-static void note_problem(struct ledger *l, struct ledger_kind *k, struct str problem)
+static void note_problem(struct ledger *l, char **at, struct str problem)
 {
 	if (problem.n > PROBLEM_MAX) {
 		problem.n = PROBLEM_MAX;
@@ -715,14 +741,14 @@ static void note_problem(struct ledger *l, struct ledger_kind *k, struct str pro
 		}
 	}
 	l->changes++;
-	mem_free(k->last_error);
-	k->last_error = problem.n ? mem_strndup(problem.p, problem.n) : NULL;
+	mem_free(*at);
+	*at = problem.n ? mem_strndup(problem.p, problem.n) : NULL;
 }
 
 void ledger_note_problem(struct ledger *l, struct ledger_kind *kind, struct str problem)
 {
 	pthread_mutex_lock(&l->lock);
-	note_problem(l, kind, problem);
+	note_problem(l, &kind->watch_error, problem);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -737,15 +763,18 @@ static void note_look(struct entry *e, const struct ledger_result *result)
 	}
 }
 
-static enum ledger_trouble settle_trouble(struct ledger *l, struct ledger_kind *k, const struct ledger_result *result)
+static enum ledger_trouble settle_trouble(struct ledger *l, struct entry *e, const struct ledger_result *result)
 {
-	bool is_trouble = result->outcome != LEDGER_DONE, was_trouble = k->last_error != NULL;
+	struct ledger_kind *k = l->kinds[e->kind];
+	bool was_waiting = k->n_waiting > 0;
 
-	if (is_trouble || was_trouble) {
-		k->refused += result->outcome == LEDGER_REFUSED;
-		note_problem(l, k, is_trouble ? result->problem : STR(""));
+	set_outcome(l, e, result->outcome);
+	k->refused += result->outcome == LEDGER_REFUSED;
+	if (result->outcome != LEDGER_DONE) {
+		note_problem(l, &k->last_error, result->problem);
 	}
-	return is_trouble == was_trouble ? LEDGER_TROUBLE_NONE : is_trouble ? LEDGER_TROUBLE_BEGINS : LEDGER_TROUBLE_ENDS;
+	bool is_waiting = k->n_waiting > 0;
+	return is_waiting == was_waiting ? LEDGER_TROUBLE_NONE : is_waiting ? LEDGER_TROUBLE_BEGINS : LEDGER_TROUBLE_ENDS;
 }
 
 struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, const struct ledger_result *result)
@@ -763,7 +792,7 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 	if (!e->first) {
 		note_look(e, result);
 	}
-	settled.trouble = settle_trouble(l, work->kind, result);
+	settled.trouble = settle_trouble(l, e, result);
 	if (result->outcome == LEDGER_RETRY) {
 		put_back(l, e, take_ptr(work->change));
 	}
@@ -851,7 +880,7 @@ uint64_t ledger_refused(struct ledger *l, const struct ledger_kind *kind, struct
 {
 	pthread_mutex_lock(&l->lock);
 	uint64_t n = kind->refused;
-	*ret_problem = arena_dup(a, str_of(kind->last_error));
+	*ret_problem = arena_dup(a, str_of(kind->last_error ? kind->last_error : kind->watch_error));
 	pthread_mutex_unlock(&l->lock);
 	return n;
 }

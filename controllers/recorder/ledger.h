@@ -36,7 +36,8 @@ struct ledger_kind {
 	char *group, *kind;
 	struct followed *followed; /* NULL: nobody follows it now */
 	uint64_t refused;
-	char *last_error; /* NULL: none since it went well */
+	size_t n_waiting, n_refused;    /* objects whose last change could not be written, and is tried again; or was refused */
+	char *last_error, *watch_error; /* of those; of the watch. NULL: there are none; it goes well */
 };
 
 /* Enough of the digests of two texts to tell them apart. */
@@ -142,7 +143,8 @@ struct ledger_result {
 	const struct ledger_history *history;
 	struct str problem; /* of RETRY and REFUSED */
 };
-enum ledger_trouble { LEDGER_TROUBLE_NONE, LEDGER_TROUBLE_BEGINS, LEDGER_TROUBLE_ENDS }; /* with objects of the kind */
+/* Changes of the kind wait since they cannot be written: of the first object; of none any more. */
+enum ledger_trouble { LEDGER_TROUBLE_NONE, LEDGER_TROUBLE_BEGINS, LEDGER_TROUBLE_ENDS };
 struct ledger_settled {
 	bool is_more; /* another change waits */
 	enum ledger_trouble trouble;
@@ -168,7 +170,8 @@ struct ledger_tally {
 size_t ledger_tally(struct ledger *l, struct ledger_tally *rows, size_t max);
 /* A watch has trouble; empty: none any more. */
 void ledger_note_problem(struct ledger *l, struct ledger_kind *kind, struct str problem);
-/* How often the kind's states were refused, and the last problem; empty when all goes well. */
+/* How often the kind's states were refused, and the last problem. It is empty when the watch goes well and the last change of
+ * each object was written: what goes well with others does not hide it. */
 uint64_t ledger_refused(struct ledger *l, const struct ledger_kind *kind, struct str *ret_problem, struct arena *a);
 /* Changes whenever something was counted otherwise. */
 uint64_t ledger_changes(struct ledger *l);

@@ -20,6 +20,7 @@ enum {
 	RETRY_LAST_MS = 60 * 1000,
 	DISCOVER_MS = 30 * 1000,
 	DISCOVER_FIRST_MS = 1000, /* while nothing is known */
+	DISCOVER_SOON_MS = 2000,  /* a kind that goes is told of by discovery a little later than by its watch */
 	REPORT_MS = 3 * 1000,
 	EXPIRE_MAX_S = 600,
 	OBJECTS_MAX = 2 * 1000 * 1000,
@@ -65,7 +66,7 @@ struct director {
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t wake;
-	bool is_ending, has_news, has_new_recorders, must_report;
+	bool is_ending, has_news, has_new_recorders, must_report, must_discover;
 	struct map items;    /* Recorders by name: references to items */
 	struct list follows; /* changed by the thread alone, read by the client's */
 };
@@ -116,6 +117,12 @@ static void on_wake(struct recorder_core *core)
 {
 	struct director *d = container_of(core, struct director, core);
 	wake_for(d, &d->must_report);
+}
+
+static void on_discover_soon(struct recorder_core *core)
+{
+	struct director *d = container_of(core, struct director, core);
+	wake_for(d, &d->must_discover);
 }
 
 /* Until then, or until there is news. False: it is the end. */
@@ -345,6 +352,16 @@ static void discover(struct director *d)
 		d->has_told = false;
 	}
 	d->discover_at_ms = clock_mono_ms() + (d->has_found ? DISCOVER_MS : DISCOVER_FIRST_MS);
+}
+
+static void bring_discovery_forward(struct director *d)
+{
+	pthread_mutex_lock(&d->lock);
+	if (d->must_discover) {
+		d->discover_at_ms = MIN(d->discover_at_ms, clock_mono_ms() + DISCOVER_SOON_MS);
+	}
+	d->must_discover = false;
+	pthread_mutex_unlock(&d->lock);
 }
 
 static bool can_be_followed(const struct api_resource *r)
@@ -705,6 +722,7 @@ static void look_after_follows(struct director *d, bool is_new)
 		return;
 	}
 	start_workers(d);
+	bring_discovery_forward(d);
 	bool is_due = now_ms >= d->discover_at_ms;
 	if (is_new || is_due) {
 		discover(d);
@@ -754,6 +772,7 @@ static void *start(const struct controller_env *env)
 
 	d->core.env = env;
 	d->core.wake = on_wake;
+	d->core.discover_soon = on_discover_soon;
 	d->core.queue = workqueue_new("recorder", RETRY_FIRST_MS, RETRY_LAST_MS);
 	d->core.ledger = ledger_new(
 		&(struct ledger_options){.max_objects = OBJECTS_MAX, .max_waiting = WAITING_MAX, .queue = d->core.queue});

@@ -403,7 +403,7 @@ static void tell(struct scribe *s, enum ledger_trouble trouble)
 	} else if (s->outcome == LEDGER_RETRY) {
 		count(&s->core->counters, RECORDER_RETRIES);
 	}
-	if (trouble == LEDGER_TROUBLE_BEGINS && s->outcome == LEDGER_RETRY) {
+	if (trouble == LEDGER_TROUBLE_BEGINS) {
 		recorder_notice(s->core, true, "changes of %s wait, since they cannot be written: " STR_FMT, s->work.kind->kind,
 			STR_ARG(s->problem));
 	} else if (trouble == LEDGER_TROUBLE_ENDS) {

@@ -160,6 +160,60 @@ static void test_changes__what_is_refused_makes_way(void **state)
 	arena_done(&a);
 }
 
+static enum ledger_trouble settle_next(struct world *w, const char *name, enum ledger_outcome outcome)
+{
+	struct ledger_work work; /* points into the key */
+	char key[64];
+	int n = snprintf(key, sizeof(key), "0/ns/%s", name);
+	assert_true(ledger_take(w->ledger, (struct str){key, (size_t)n}, &work));
+	return ledger_settle(w->ledger, &work, &(struct ledger_result){.outcome = outcome, .problem = STR("why")}).trouble;
+}
+
+static void assert_problem(struct world *w, const char *expected)
+{
+	struct arena a;
+	struct str problem;
+	arena_init(&a, 1 << 20);
+	ledger_refused(w->ledger, w->kind, &problem, &a);
+	assert_str(problem, expected);
+	arena_done(&a);
+}
+
+/* What goes well with others says nothing of an object whose change cannot be written. */
+static void test_trouble__lasts_as_long_as_one_object_has_it(void **state)
+{
+	struct world *w = *state;
+	static const char *const names[] = {"a", "b", "c"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		see(w, names[i], "u", "1");
+		see(w, names[i], "u", "2");
+	}
+	assert_int_equal(settle_next(w, "a", LEDGER_RETRY), LEDGER_TROUBLE_BEGINS);
+	assert_int_equal(settle_next(w, "b", LEDGER_DONE), LEDGER_TROUBLE_NONE);
+	assert_problem(w, "why");
+	assert_int_equal(settle_next(w, "c", LEDGER_REFUSED), LEDGER_TROUBLE_NONE);
+	assert_int_equal(settle_next(w, "b", LEDGER_RETRY), LEDGER_TROUBLE_NONE);
+	assert_int_equal(settle_next(w, "a", LEDGER_DONE), LEDGER_TROUBLE_NONE);
+	assert_int_equal(settle_next(w, "b", LEDGER_DONE), LEDGER_TROUBLE_ENDS);
+	assert_problem(w, "why"); /* of c */
+	assert_int_equal(settle_next(w, "c", LEDGER_DONE), LEDGER_TROUBLE_NONE);
+	assert_problem(w, "");
+}
+
+static void test_trouble__goes_with_its_object(void **state)
+{
+	struct world *w = *state;
+	const struct ledger_key key = key_of(w, "a");
+	see(w, "a", "u", "1");
+	settle_next(w, "a", LEDGER_REFUSED);
+	ledger_note_problem(w->ledger, w->kind, STR("watch"));
+	assert_problem(w, "why");
+	ledger_miss(w->ledger, &key, 2);
+	assert_problem(w, "watch");
+	ledger_note_problem(w->ledger, w->kind, STR(""));
+	assert_problem(w, "");
+}
+
 static void test_ceiling__makes_the_changes_of_an_object_one_look(void **state)
 {
 	struct world *w = *state;
@@ -381,6 +435,8 @@ int main(void)
 		TEST_LEDGER(test_changes__none_of_what_the_history_holds),
 		TEST_LEDGER(test_changes__one_worker_at_a_time),
 		TEST_LEDGER(test_changes__what_is_refused_makes_way),
+		TEST_LEDGER(test_trouble__lasts_as_long_as_one_object_has_it),
+		TEST_LEDGER(test_trouble__goes_with_its_object),
 		TEST_LEDGER(test_ceiling__makes_the_changes_of_an_object_one_look),
 		TEST_LEDGER(test_look__is_compared_with_what_came_meanwhile),
 		TEST_LEDGER(test_deletion__of_what_has_a_history),
