@@ -145,8 +145,8 @@ def shared(process):
 class Behind:
     """A program behind a cluster: replicas on an etcd, a door that leads to them, APIServices that lead to the door."""
 
-    def __init__(self, cluster, program, n_replicas=1, flags=()):
-        self.cluster, self.program, self.kind, self.flags = cluster, program, program.kind, flags
+    def __init__(self, cluster, program, n_replicas=1, flags=(), etcd_flags=()):
+        self.cluster, self.program, self.kind, self.flags, self.etcd_flags = cluster, program, program.kind, flags, etcd_flags
         self.folder, self.namespace = cluster.folder / program.name, f"{program.name}-system"
         self.service = f"{program.name}.{self.namespace}.svc"
         self.doorway, self.etcd, self.replicas = doorway.Doorway(), None, [None] * n_replicas
@@ -185,7 +185,7 @@ class Behind:
     # ---- processes ----
 
     def start_etcd(self):
-        self.etcd = shared(processes.Etcd(self.folder / "etcd", kube.NEWEST_ETCD))
+        self.etcd = shared(processes.Etcd(self.folder / "etcd", kube.NEWEST_ETCD, flags=self.etcd_flags))
 
     def start_replica(self, number, wait=True):
         folder = self.folder / f"replica-{number}"

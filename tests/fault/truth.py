@@ -170,15 +170,19 @@ class Recorder:
         while not self.is_over:
             try:
                 for batch in filter(None, self.gateway.batches(self.next)):
-                    self.found += batch
+                    self.take(batch)
                     self.next = batch[-1].revision + 1
             except (OSError, http.client.HTTPException):
                 time.sleep(0.01)  # etcd is away
 
-    def catch_up(self):
+    def take(self, batch):
+        """In which each revision is whole."""
+        self.found += batch
+
+    def catch_up(self, patience=processes.PATIENCE):
         """Until everything up to now is here. Returns the revision of now: history up to there may be forgotten."""
         last = self.gateway.revision()
-        processes.retry_until(lambda: self.next > last, "etcd's own watch")
+        processes.retry_until(lambda: self.next > last, "etcd's own watch", patience=patience)
         return last
 
     def end(self):

@@ -18,6 +18,8 @@ class World:
     """etcd and `annals serve` processes on it. Whoever starts one must be the main thread: processes end with the thread that
     started them."""
 
+    etcd_flags = ()
+
     def __init__(self, folder, certificates, etcd_binary=None, n_servers=2, n_members=N_MEMBERS, on_small_disks=False):
         assert n_members in (1, members.N_MEMBERS)
         self.n_members, self.on_small_disks, self.etcd = n_members, on_small_disks, None
@@ -40,11 +42,11 @@ class World:
 
     def start_etcd(self):
         if self.n_members == 1:
-            self.etcd = processes.Etcd(self.folder / "etcd", self.etcd_binary)
+            self.etcd = processes.Etcd(self.folder / "etcd", self.etcd_binary, flags=self.etcd_flags)
         elif self.etcd:
             self.etcd.start_all()
         else:
-            self.etcd = members.Members(self.folder / "etcd", self.etcd_binary, on_small_disks=self.on_small_disks)
+            self.etcd = members.Members(self.folder / "etcd", self.etcd_binary, self.etcd_flags, self.on_small_disks)
 
     def path(self, number):
         """A socket of etcd, for a relay that leads a server there."""
