@@ -71,7 +71,8 @@ export async function request(path, {query, accept = 'application/json', signal,
 		return response;
 	}
 	const error = await errorOf(response);
-	if (response.status === 401 && response.headers.get('X-Annals-Session') !== 'valid') {
+	// An API server may say 401, too, of credentials that have ended; the session goes on then.
+	if (response.status === 401 && (!path.startsWith('api/') || /session/.test(error.message))) {
 		forgetSession();
 	}
 	const after = Number(response.headers.get('Retry-After'));
@@ -188,14 +189,14 @@ export async function follow(path, {query, signal, limit, onReset, onItems, onSy
 			// A server may end a watch at any time. One that does so at once is not to be asked in a circle.
 			wait = performance.now() - began > WAIT_FIRST ? 0 : Math.min(Math.max(WAIT_FIRST, wait * 2), WAIT_MOST);
 		} catch (error) {
-			if (error.name === 'AbortError' || signal.aborted || error.status === 401) {
+			if (error.name === 'AbortError' || signal.aborted || !hasSession()) {
 				return;
 			}
 			if (error.status === 410) {
 				// At once the first time; a server whose lists expire while they are read is given time.
 				wait = version ? 0 : Math.min(Math.max(WAIT_FIRST, wait * 2), WAIT_MOST);
 				version = '';
-			} else if ([400, 403, 404, 405, 422].includes(error.status)) {
+			} else if ([400, 401, 403, 404, 405, 406, 422].includes(error.status)) {
 				throw error;
 			} else {
 				onState?.('lost', error);

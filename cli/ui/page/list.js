@@ -84,6 +84,7 @@ export class List {
 		this.total = this.count * this.rowHeight;
 		this.shown = Math.min(this.total, TALLEST);
 		this.space.style.height = `${Math.max(this.shown, 0)}px`;
+		this.layer.style.width = `${this.width}px`;
 		this.layer.style.height = `${Math.max(0, Math.min(this.height, this.shown))}px`;
 		this.draw(true);
 	}

@@ -110,7 +110,7 @@ async function show() {
 			announce(view.title(params));
 		}
 	} catch (error) {
-		if (mine === opening && error.name !== 'AbortError' && error.status !== 401) {
+		if (mine === opening && error.name !== 'AbortError' && hasSession()) {
 			clear(main).append(errorBox(error, show));
 		}
 	}
@@ -130,7 +130,7 @@ async function begin() {
 	try {
 		about = await getJson('about');
 	} catch (error) {
-		if (error.status !== 401) {
+		if (hasSession()) {
 			clear(main).append(errorBox(error, begin));
 		}
 		return;

@@ -1,0 +1,514 @@
+// What one object was: its changes and revisions, and the difference of any two.
+import {follow, getJson, resourcePath} from '../api.js';
+import {clear, errorBox, h, setText, visible} from '../dom.js';
+import {Diff} from '../diff.js';
+import {linesOf} from '../lines.js';
+import {List} from '../list.js';
+import {pathsOf, whoOf} from '../store.js';
+import {absolute, ago, setTime, timeElement, timeOf} from '../time.js';
+
+const HISTORIES = {group: 'annals.dev', version: 'v1', resource: 'histories'};
+const REVISIONS = {group: 'annals.dev', version: 'v1', resource: 'controllerrevisions'};
+const HUNKS = 'application/vnd.annals.hunks+json';
+const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+const WORKLOADS = ['StatefulSet', 'Deployment', 'DaemonSet'];
+const NOTHING = 'none'; // the from of a whole state
+
+let view = null;
+
+class History {
+	constructor(root, params, context) {
+		this.context = context;
+		this.params = params;
+		this.abort = new AbortController();
+		this.history = null;
+		this.revisions = [];  // {number, name, time, by, cause, isCurrent}, the newest first
+		this.rows = [];       // of the list of changes, the newest first
+		this.isOwn = params.own === 'true' || context.about.mode === 'plain';
+		this.build(root);
+	}
+
+	get subject() {
+		const {group, kind, namespace, name} = this.params;
+		return {group, kind, namespace, name};
+	}
+
+	// As the plugin takes it: deployments.apps, configmaps.
+	get type() {
+		const {group, kind} = this.params, resource = this.context.resourceOf(group, kind);
+		return (resource?.resource ?? kind.toLowerCase()) + (group ? `.${group}` : '');
+	}
+
+	build(root) {
+		const {kind, namespace, name} = this.params;
+		this.chip = h('span.chip.bad', {hidden: true, testid: 'deleted'});
+		this.facts = h('div.facts');
+		this.links = h('nav.links', {'aria-label': 'Of this object'});
+		this.note = h('p.note', {role: 'status'});
+		this.list = new List({label: 'Changes, the newest first', testid: 'changes',
+			create: () => this.createRow(), render: (row, index) => this.renderRow(row, index),
+			keyOf: (index) => this.rows[index]?.key,
+			onOpen: (index, event) => (event.shiftKey ? this.pick('from', index) : this.openRow(index)),
+			onKey: (event, index) => {
+				const end = {f: 'from', t: 'to'}[event.key];
+				return Boolean(end) && index >= 0 && this.pick(end, index);
+			}});
+		this.from = h('select', {testid: 'revision-from', onchange: () => this.choose(this.from.value, this.to.value)});
+		this.to = h('select', {testid: 'revision-to', onchange: () => this.choose(this.from.value, this.to.value)});
+		this.swap = h('button', {type: 'button', text: '⇄', title: 'Exchange the two', 'aria-label': 'Exchange the two revisions',
+			onclick: () => this.from.value !== NOTHING && this.choose(this.to.value, this.from.value)});
+		this.diff = new Diff({mode: this.params.mode, loadWhole: () => this.loadHunks('all'),
+			onMode: (mode) => {
+				this.params.mode = mode;
+				this.context.put('history', this.params);
+			}});
+		this.actions = h('div.actions');
+		this.changesTitle = h('span', {text: 'Changes'});
+		this.body = h('div.columns', {},
+			h('section.changes', {'aria-labelledby': 'changes-title'},
+				h('h2', {id: 'changes-title'}, this.changesTitle, h('span', {text: '⇧ Enter: from', title: 'Enter shows a change. Shift and Enter, or f, make a row the one to compare from; t the one to compare to.'})),
+				this.list.element),
+			h('section', {'aria-label': 'Difference'},
+				h('div.diff-bar', {},
+					h('label.field', {}, h('span', {text: 'From'}), this.from),
+					this.swap,
+					h('label.field', {}, h('span', {text: 'To'}), this.to),
+					this.diff.tally,
+					h('span.end', {}, this.diff.modes)),
+				this.diff.element,
+				this.actions));
+		root.append(
+			h('div.title', {},
+				h('h1', {testid: 'history-title'}, h('span.kind', {text: kind}), ' ', visible(namespace ? `${namespace}/${name}` : name)),
+				this.chip, this.links, this.facts),
+			this.note, this.body);
+		this.fillLinks();
+		this.list.measure();
+	}
+
+	fillLinks() {
+		const {group, kind, namespace, name} = this.subject, {context} = this;
+		clear(this.links).append(
+			...(WORKLOADS.includes(kind) ? [h('a', {href: context.address('rollout', {group, kind, namespace, name}), text: 'Rollout'})] : []),
+			...(context.about.mode !== 'plain' && WORKLOADS.includes(kind) ? [h('a', {
+				href: context.address('history', this.isOwn ? this.subject : {...this.subject, own: 'true'}),
+				text: this.isOwn ? 'Recorded revisions' : 'Its own revisions'})] : []),
+			...(context.about.mode === 'plain' ? [] : [h('a', {href: context.address('timeline', {namespace, kind: this.type, text: name}), text: 'In the timeline'})]));
+	}
+
+	// ---- what there is ----
+
+	async start() {
+		if (this.isOwn) {
+			await this.readOwn();
+			return;
+		}
+		const {group, kind, namespace, name} = this.subject;
+		const {signal} = this.abort;
+		const fieldSelector = `spec.subject.group=${group},spec.subject.kind=${kind},spec.subject.namespace=${namespace},spec.subject.name=${name}`;
+		this.context.setLive('loading');
+		this.diff.say('Reading…');
+		try {
+			await follow(resourcePath(HISTORIES, namespace), {query: {fieldSelector}, signal,
+				onReset: () => (this.found = []),
+				onItems: (items) => this.found.push(...items),
+				onSynced: () => this.took(this.found[0] ?? null),
+				onEvent: (type, object) => this.took(type === 'DELETED' ? null : object),
+				onState: (state, error) => this.context.setLive(state, error?.message)});
+		} catch (error) {
+			if (signal.aborted) {
+				return;
+			}
+			this.context.setLive('none');
+			if (error.status === 403 || error.status === 404) {
+				await this.readOwn(error.status === 403 ? `You may not read what was recorded (${error.message}).` : '');
+			} else {
+				this.fail(error);
+			}
+		}
+	}
+
+	fail(error) {
+		clear(this.body).append(errorBox(error, () => location.reload()));
+	}
+
+	async took(history) {
+		if (!history) {
+			if (this.history) {
+				setText(this.note, 'This history has been deleted just now.');
+			} else {
+				await this.readOwn('Nothing of this object was recorded.');
+			}
+			return;
+		}
+		const before = this.history?.status?.totalChanges;
+		this.history = history;
+		this.isOwn = false;
+		this.fillRows();
+		this.fillFacts();
+		if (before !== undefined && history.status?.totalChanges > before) {
+			const [newest] = this.rows;
+			this.context.announce(`${newest.type}, by ${newest.by}`);
+		}
+		this.read();
+	}
+
+	// One reading at a time; what changes meanwhile makes one more.
+	async read() {
+		if (this.isReading) {
+			this.readAgain = true;
+			return;
+		}
+		this.isReading = true;
+		try {
+			do {
+				this.readAgain = false;
+				await this.readRevisions();
+			} while (this.readAgain && !this.abort.signal.aborted);
+		} catch (error) {
+			if (!this.abort.signal.aborted) {
+				this.diff.say('', error, () => this.read());
+			}
+		} finally {
+			this.isReading = false;
+		}
+	}
+
+	// Their numbers and names alone: as rows of a table, which hold no data.
+	async readRevisions() {
+		const {namespace, uid} = this.history.metadata;
+		const found = [];
+		let next = '', column = -1;
+		do {
+			const table = await getJson(resourcePath(REVISIONS, namespace), {accept: TABLE, signal: this.abort.signal,
+				query: {fieldSelector: `controller.uid=${uid}`, limit: 500, continue: next, includeObject: 'Metadata'}});
+			column = column < 0 ? (table.columnDefinitions ?? []).findIndex((each) => each.name === 'Revision') : column;
+			for (const {cells, object} of table.rows ?? []) {
+				found.push({number: Number(cells[column]), name: object.metadata.name, time: timeOf(object.metadata.creationTimestamp)});
+			}
+			next = table.metadata?.continue ?? '';
+		} while (next);
+		const current = this.history.status?.revision?.name;
+		const told = new Map();
+		for (const change of this.history.status?.changes ?? []) {
+			if (change.revision) {
+				told.set(change.revision, change);
+			}
+		}
+		this.setRevisions(found.map((revision) => {
+			const change = told.get(revision.name);
+			return {...revision, isCurrent: revision.name === current, time: change ? timeOf(change.time) : revision.time,
+				by: change ? whoOf(change) : '', cause: change?.cause};
+		}));
+	}
+
+	async readOwn(why = '') {
+		this.isOwn = true;
+		this.fillLinks();
+		const {namespace, name} = this.subject;
+		try {
+			const {items, source} = await getJson('revisions', {signal: this.abort.signal,
+				query: {type: this.type, namespace, name, own: this.params.own === 'true' || this.context.about.mode === 'plain' ? 'true' : ''}});
+			setText(this.note, why && items.length ? `${why} These are the revisions that its controller keeps.`
+				: source === 'own' && items.length ? 'The revisions that its controller keeps.' : why);
+			this.setRevisions(items.map((each) => ({...each, time: timeOf(each.time)})));
+		} catch (error) {
+			if (!this.abort.signal.aborted) {
+				setText(this.note, why);
+				if (error.status === 404 && why) {
+					this.setRevisions([]);
+				} else {
+					this.fail(error);
+				}
+			}
+		}
+	}
+
+	setRevisions(revisions) {
+		this.revisions = revisions.sort((a, b) => b.number - a.number);
+		this.fillRows();
+		this.fillFacts();
+		this.fillSelects();
+		if (this.revisions.length === 0) {
+			this.diff.say('There are no revisions of it.');
+			return;
+		}
+		this.select();
+	}
+
+	// Changes, and below them what revisions there are that no change tells of any more.
+	fillRows() {
+		const changes = this.isOwn ? [] : this.history?.status?.changes ?? [];
+		const total = Math.max(this.history?.status?.totalChanges ?? 0, changes.length);
+		const named = new Set(changes.map((change) => change.revision));
+		const rows = changes.map((change, i) => ({key: `c${total - changes.length + i}`, type: change.type, time: timeOf(change.time), by: whoOf(change),
+			paths: change.type === 'Changed' ? pathsOf(change) : '', cause: change.cause ?? '', revision: change.revision, number: change.number}));
+		const older = this.revisions.filter((revision) => !named.has(revision.name)).map((revision) => ({key: `r${revision.name}`, type: '',
+			time: revision.time, by: revision.by ?? '', paths: '', cause: revision.cause ?? '', revision: revision.name, number: revision.number,
+			isCurrent: this.isOwn && revision.isCurrent}));
+		this.rows = rows.reverse().concat(older);
+		this.list.set(this.rows.length);
+		setText(this.changesTitle, this.isOwn ? 'Revisions' : 'Changes');
+	}
+
+	fillFacts() {
+		const status = this.history?.status, n = this.revisions.length;
+		const deletion = this.isOwn ? NaN : timeOf(status?.deletionTime);
+		this.chip.hidden = !Number.isFinite(deletion);
+		if (Number.isFinite(deletion)) {
+			setText(this.chip, `deleted ${ago(deletion)}`);
+			this.chip.title = absolute(deletion);
+		}
+		const parts = [h('span', {text: `${n.toLocaleString()} ${n === 1 ? 'revision' : 'revisions'}`})];
+		if (!this.isOwn && status) {
+			const total = status.totalChanges ?? this.rows.length, told = (status.changes ?? []).length;
+			parts.push(h('span', {text: `${total.toLocaleString()} ${total === 1 ? 'change' : 'changes'}${total > told ? `, of which the last ${told} are told` : ''}`}),
+				h('span', {text: status.apiVersion ?? ''}));
+			if (status.uid) {
+				parts.push(h('span.mono', {text: `uid ${status.uid}`}));
+			}
+		} else if (this.params.group) {
+			parts.push(h('span', {text: this.params.group}));
+		}
+		clear(this.facts).append(...parts);
+	}
+
+	// ---- which two ----
+
+	fillSelects() {
+		const options = (select, isFrom) => {
+			const all = this.revisions.map((revision) => h('option', {value: revision.name,
+				text: `${revision.number}${revision.isCurrent ? ' (last)' : ''} · ${ago(revision.time)}${revision.by ? ` · ${revision.by}` : ''}`}));
+			if (isFrom && !this.isOwn) {
+				all.push(h('option', {value: NOTHING, text: '— nothing: the whole state'}));
+			}
+			select.replaceChildren(...all);
+		};
+		options(this.from, true);
+		options(this.to, false);
+	}
+
+	// The name of the revision that has a number, or had it when a change was told.
+	nameOf(number) {
+		const n = Number(number);
+		const there = (name) => this.revisions.some((revision) => revision.name === name);
+		const name = this.revisions.find((revision) => revision.number === n)?.name ??
+			this.rows.find((row) => row.number === n && there(row.revision))?.revision;
+		return name ?? null;
+	}
+
+	// What was before a change: the state of the change before it, or where that is not known, of the number before.
+	before(index) {
+		const row = this.rows[index];
+		if (row?.type === 'Created') {
+			return NOTHING;
+		}
+		for (let i = index + 1; i < this.rows.length; i++) {
+			const name = this.rows[i].revision;
+			if (name && name !== row.revision && this.revisions.some((revision) => revision.name === name)) {
+				return name;
+			}
+		}
+		return NOTHING;
+	}
+
+	// The two that the address names; or else the last change.
+	select() {
+		const {params} = this;
+		let to = params.to ? this.nameOf(params.to) : this.revisions.find((each) => each.isCurrent)?.name ?? this.revisions[0].name;
+		const notes = [];
+		if (!to) {
+			notes.push(`Revision ${params.to} is not kept any more.`);
+			to = this.revisions[0].name;
+		}
+		let from = params.from === NOTHING ? NOTHING : params.from ? this.nameOf(params.from) : null;
+		if (params.from && !from) {
+			notes.push(`Revision ${params.from} is not kept any more.`);
+		}
+		if (!from) {
+			const numbered = params.to ? this.rows.findIndex((row) => row.number === Number(params.to)) : -1;
+			const at = numbered >= 0 ? numbered : this.rows.findIndex((row) => row.revision === to);
+			from = this.before(at);
+		}
+		if (notes.length) {
+			setText(this.note, notes.join(' '));
+		}
+		this.compare(from, to);
+	}
+
+	// By hand: from now on the address says which.
+	choose(from, to) {
+		const number = (name) => this.revisions.find((revision) => revision.name === name)?.number;
+		this.params.from = from === NOTHING ? NOTHING : number(from);
+		this.params.to = number(to);
+		this.context.put('history', this.params);
+		this.compare(from, to);
+	}
+
+	openRow(index) {
+		const row = this.rows[index];
+		const there = this.revisions.some((revision) => revision.name === row.revision);
+		if (row.type === 'Deleted' || (row.type && !row.revision)) {
+			// What was lost: the last state before.
+			const last = this.rows.slice(index + 1).find((each) => this.revisions.some((revision) => revision.name === each.revision));
+			if (last) {
+				this.choose(NOTHING, last.revision);
+			}
+		} else if (there) {
+			this.choose(this.before(index), row.revision);
+		} else {
+			this.context.announce('This revision is not kept any more');
+			setText(this.note, `Revision ${row.number} is not kept any more.`);
+		}
+	}
+
+	pick(end, index) {
+		const {revision} = this.rows[index];
+		if (this.revisions.some((each) => each.name === revision)) {
+			this.choose(end === 'from' ? revision : this.from.value, end === 'to' ? revision : this.to.value);
+			this.context.announce(`Compared ${end} revision ${this.numberOf(revision)}`);
+		}
+		return true;
+	}
+
+	numberOf(name) {
+		return this.revisions.find((each) => each.name === name)?.number;
+	}
+
+	async compare(from, to) {
+		if (from === NOTHING && this.isOwn) {
+			from = to; // the states of others' revisions are parts that only their difference shows
+		}
+		this.from.value = from;
+		this.to.value = to;
+		this.ends = {from, to};
+		this.swap.disabled = from === NOTHING;
+		this.list.draw(true);
+		this.fillActions();
+		const key = `${from} ${to}`;
+		if (key === this.shownKey) {
+			return;
+		}
+		this.shownKey = key;
+		this.loading?.abort();
+		this.loading = new AbortController();
+		const {signal} = this.loading;
+		// Something that is fast does not flicker.
+		const slow = setTimeout(() => this.diff.say('Reading…'), 150);
+		try {
+			if (from === NOTHING) {
+				const {data} = await getJson(resourcePath(REVISIONS, this.history.metadata.namespace, to), {signal});
+				clearTimeout(slow);
+				this.diff.setLabel(`The state of revision ${this.numberOf(to)}`);
+				this.diff.showState(linesOf(data));
+			} else {
+				const hunks = await this.loadHunks(3, signal);
+				clearTimeout(slow);
+				this.diff.setLabel(`Difference of revisions ${this.numberOf(from)} and ${this.numberOf(to)}`);
+				this.diff.show(hunks);
+				if (this.revisions.length === 1 && this.isOwn) {
+					this.diff.say('There is one revision, and nothing to compare it with.');
+				}
+			}
+		} catch (error) {
+			clearTimeout(slow);
+			if (error.name !== 'AbortError') {
+				this.shownKey = '';
+				this.diff.say('', error, () => this.compare(from, to));
+			}
+		}
+	}
+
+	loadHunks(context, signal = this.abort.signal) {
+		const {from, to} = this.ends;
+		if (this.isOwn) {
+			const {namespace, name} = this.subject;
+			return getJson('diff', {signal, query: {type: this.type, namespace, name, context, from: this.numberOf(from), to: this.numberOf(to),
+				own: this.params.own === 'true' || this.context.about.mode === 'plain' ? 'true' : ''}});
+		}
+		return getJson(resourcePath(REVISIONS, this.history.metadata.namespace, to, 'diff'), {signal, accept: HUNKS, query: {from, context}});
+	}
+
+	// Going back to what is looked at.
+	async fillActions() {
+		const {to} = this.ends, revision = this.revisions.find((each) => each.name === to);
+		const deleted = !this.isOwn && Boolean(this.history?.status?.deletionTime);
+		const key = `${to} ${revision?.number} ${revision?.isCurrent} ${deleted}`;
+		if (!revision || key === this.actionsKey) {
+			return;
+		}
+		this.actionsKey = key;
+		const {actions} = await import('./write.js');
+		if (key === this.actionsKey && !this.abort.signal.aborted) {
+			clear(this.actions).append(actions({ctx: this.context, ...this.subject, resource: this.type.split('.')[0], revision: revision.number,
+				isCurrent: Boolean(revision.isCurrent), isDeleted: deleted, own: this.isOwn}));
+		}
+	}
+
+	// ---- rows ----
+
+	createRow() {
+		const row = h('div', {testid: 'history-row'});
+		row.parts = {word: h('span'), number: h('b'), time: timeElement(NaN), mark: h('span.mark'), by: h('span.by.rest'),
+			paths: h('span.paths.rest'), cause: h('span.cause.soft.rest')};
+		const {word, number, time, mark, by, paths, cause} = row.parts;
+		row.append(h('span.ends', {role: 'gridcell'}, number, word),
+			h('span', {role: 'gridcell'}, h('span.line', {}, mark, by, time), h('span.line', {}, paths), h('span.line', {}, cause)));
+		return row;
+	}
+
+	renderRow(element, index) {
+		const row = this.rows[index], p = element.parts;
+		const isThere = this.revisions.some((revision) => revision.name === row.revision);
+		const end = row.revision && row.type !== 'Deleted' ? row.revision === this.ends?.to ? 'to' : row.revision === this.ends?.from ? 'from' : '' : '';
+		setText(p.number, row.number || '–');
+		setText(p.word, end);
+		setText(p.mark, row.type || (row.isCurrent ? 'Current' : 'Revision'));
+		p.mark.dataset.type = row.type;
+		setText(p.by, row.by);
+		p.by.title = visible(row.by);
+		setTime(p.time, row.time);
+		setText(p.paths, row.paths);
+		p.paths.title = visible(row.paths).replaceAll(', ', '\n');
+		setText(p.cause, row.cause || (row.revision && !isThere ? 'not kept any more' : ''));
+		p.cause.title = visible(row.cause);
+		element.classList.toggle('is-end', Boolean(end));
+	}
+
+	close() {
+		this.abort.abort();
+		this.loading?.abort();
+		this.list.close();
+		this.diff.close();
+	}
+}
+
+export default {
+	title({kind, namespace, name}) {
+		return visible(`${kind} ${namespace ? `${namespace}/` : ''}${name}`);
+	},
+
+	async open(root, params, context) {
+		view = new History(root, params, context);
+		view.start(); // goes on for as long as the view is open
+	},
+
+	// Back and forward among revisions of the same object.
+	update(params) {
+		const same = ['group', 'kind', 'namespace', 'name', 'own'].every((name) => (params[name] ?? '') === (view.params[name] ?? ''));
+		if (same) {
+			if (params.mode && params.mode !== view.diff.mode) {
+				view.diff.setMode(params.mode);
+			}
+			view.params = params;
+			if (view.revisions.length) {
+				view.select();
+			}
+		}
+		return same;
+	},
+
+	close() {
+		view.close();
+	},
+};
