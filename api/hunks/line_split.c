@@ -7,8 +7,8 @@
 #include "api/hunks/line_private.h"
 
 enum {
-	EFFORT = 128 << 20, /* comparisons of lines, and steps from one diagonal to another: half a second */
-	ROUNDS_MAX = 2048,  /* of one search: twice as many differences are found for certain */
+	EFFORT = 64 << 20, /* comparisons of lines, and steps from one diagonal to another */
+	ROUNDS_MAX = 2048, /* of one search: twice as many differences are found for certain */
 	ROUNDS_MIN = 32,
 };
 
