@@ -54,7 +54,8 @@ TESTS_OF = {
     "install": "install_deps", "impl": "protection", "makefile": "readme", "readme": "readme",
     "openapi": "discovery", "pod": "pods", "review": "kinds", "toy": "toy",
     "yaml": "data", "undo": "kubectl_annals kubectl_annals_sets kubectl_annals_recorded", "kubectl": "kubectl_annals",
-    "record": "recorder record_kinds tutorial", "log": "kubectl_annals_log audit_log", "put": "kubectl_annals_recorded", "complete": "kubectl_annals_complete",
+    "record": "recorder record_kinds tutorial", "hunks": "snapshots ui_revisions", "page": "ui_revisions",
+    "log": "kubectl_annals_log audit_log", "put": "kubectl_annals_recorded", "complete": "kubectl_annals_complete",
 }
 # Where no word says it: by the outermost folder.
 TESTS_OF_FOLDER = {"admission": "refusals", "api": "refusals", "cli": "up", "deploy": "certs", "server": "http operation", "storage": "lists"}

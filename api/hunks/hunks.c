@@ -121,7 +121,7 @@ static size_t count_lines(struct str text)
 
 static bool write_text(struct buf *text, const struct json *value)
 {
-	return yaml_from_json_visible(text, value) && count_lines(buf_str(text)) <= HUNKS_LINES_MAX;
+	return !value || (yaml_from_json_visible(text, value) && count_lines(buf_str(text)) <= HUNKS_LINES_MAX);
 }
 
 int hunks_write(struct buf *out, const struct hunks *h)

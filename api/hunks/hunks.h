@@ -20,7 +20,7 @@ enum {
 };
 
 struct hunks {
-	const struct json *from, *to;
+	const struct json *from, *to; /* NULL: an empty text */
 	struct str from_name, to_name;
 	uint32_t context; /* lines around changes */
 };

@@ -29,6 +29,7 @@ struct kubectl {
 	struct arena arena;
 	char *config_ns, *config_context, *config_server; /* the context's name: NULL where it has none */
 	struct buf out, err; /* what will be printed; a sentence without a stop, when something fails */
+	int refused_code;    /* of the server, where `err` says that it refused; 0: something else is in the way */
 	struct buf notes;    /* lines for standard error, printed before `out` */
 	bool is_diff;        /* what `out` holds: lines of it may be coloured */
 	/* the object that the command is about; type NULL: none was named */
@@ -147,6 +148,8 @@ struct revision *revisions_before(const struct kubectl *k, const struct revision
 struct revision *revisions_find(struct kubectl *k, const struct revisions *r, int64_t number);
 /* Has its data. 0; or -1, also where it holds none. */
 int revision_load(struct kubectl *k, const struct revisions *all, struct revision *r);
+/* Of an own one: why it was made, as its owner said. */
+struct str revision_cause(const struct revision *r);
 /* What it is called where two are compared; the text ends with a NUL. */
 struct str revision_title(struct kubectl *k, const struct revision *r);
 /* How two differ, as lines of YAML. Both are loaded. */
@@ -166,6 +169,8 @@ int history_find(struct kubectl *k, struct answer *ret_answer, const struct json
 struct str histories_selector(struct kubectl *k);
 struct str history_subject(struct arena *a, const struct json *history); /* deployment.apps/web */
 bool history_is_deleted(const struct json *history);
+/* Of a Recorder's: the last change that led to it. NULL: it was long ago. */
+const struct json *change_to(const struct revisions *all, const struct revision *r);
 /* Of an item of status.changes: who made it, and what became another; shortened unless it may be wide. */
 struct str change_by(struct arena *a, const struct json *change);
 struct str change_what(struct arena *a, const struct json *change, bool is_wide);

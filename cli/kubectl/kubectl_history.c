@@ -95,6 +95,11 @@ static bool find_live(struct kubectl *k, const struct revisions *revisions, bool
 	return (!is_ours || look_at(k, &dependents, false, note_dependent, &l)) && is_known;
 }
 
+struct str revision_cause(const struct revision *r)
+{
+	return json_text(json_gets(json_gets(json_gets(r->object, "metadata"), "annotations"), CHANGE_CAUSE));
+}
+
 static const char *yes_no(bool is_so)
 {
 	return is_so ? "yes" : "no";
@@ -110,8 +115,7 @@ static void write_table(struct kubectl *k, const struct revisions *revisions, co
 	}
 	for (size_t i = 0; i < revisions->n; i++) {
 		const struct revision *r = &revisions->v[i];
-		struct str cause =
-			json_text(json_gets(json_gets(json_gets(r->object, "metadata"), "annotations"), CHANGE_CAUSE));
+		struct str cause = revision_cause(r);
 		row = text_table_row(&t);
 		row[0] = arena_printf(&k->arena, "%lld", (long long)r->number);
 		row[1] = r->name;
@@ -126,8 +130,7 @@ static void write_table(struct kubectl *k, const struct revisions *revisions, co
 
 /* ---- of a Recorder ---- */
 
-/* The last change that led to a revision. NULL: it was long ago. */
-static const struct json *change_to(const struct revisions *all, const struct revision *r)
+const struct json *change_to(const struct revisions *all, const struct revision *r)
 {
 	const struct json *changes = json_gets(json_gets(all->history, "status"), "changes");
 	for (uint32_t i = json_is(changes, JSON_ARRAY) ? changes->n : 0; i > 0; i--) {

@@ -15,15 +15,22 @@ int kubectl_fail(struct kubectl *k, const char *format, ...)
 	buf_clear(&k->err);
 	buf_vprintf(&k->err, format, ap);
 	va_end(ap);
+	k->refused_code = 0;
 	return -1;
 }
+
+enum { NO_ANSWER = 502 };
 
 int kubectl_refused(struct kubectl *k, int error, const struct answer *a)
 {
 	if (error != REST_STATUS) {
-		return kubectl_fail(k, "the server cannot be asked: " STR_FMT, STR_ARG(a->message));
+		kubectl_fail(k, "the server cannot be asked: " STR_FMT, STR_ARG(a->message));
+		k->refused_code = NO_ANSWER;
+		return -1;
 	}
-	return kubectl_fail(k, "from server (" STR_FMT "): " STR_FMT, STR_ARG(a->reason), STR_ARG(a->message));
+	kubectl_fail(k, "from server (" STR_FMT "): " STR_FMT, STR_ARG(a->reason), STR_ARG(a->message));
+	k->refused_code = a->code;
+	return -1;
 }
 
 void kubectl_note(struct kubectl *k, const char *format, ...)

@@ -4,6 +4,8 @@
 
 static const struct ui_route routes[] = {
 	{"GET", "about", page_about},
+	{"GET", "diff", page_diff},
+	{"GET", "revisions", page_revisions},
 	{0},
 };
 
@@ -25,7 +27,8 @@ void page_close(struct page *p)
 
 void page_fail_call(struct kubectl *k, struct ui_call *call)
 {
-	int code = k->answer.code >= 400 ? k->answer.code : 502;
+	enum { OURS = 422 };
+	int code = k->refused_code >= 400 ? k->refused_code : k->refused_code ? 502 : OURS;
 	ui_refuse(call, (unsigned)code, STR_FMT, STR_ARG(buf_str(&k->err)));
 }
 
@@ -47,4 +50,23 @@ void page_done_call(struct kubectl *k)
 {
 	k->client = NULL;
 	kubectl_done(k);
+}
+
+/* They become parts of a path, and no part may mean another place. */
+static bool is_part(struct str text)
+{
+	return !str_is(text, ".") && !str_is(text, "..") && !str_contains(text, STR("/")) &&
+		(text.n == 0 || !memchr(text.p, '\0', text.n));
+}
+
+int page_find(struct kubectl *k, struct str type, struct str namespace, struct str name)
+{
+	if (!is_part(namespace) || !is_part(name)) {
+		return kubectl_fail(k, "this is not the name of an object");
+	}
+	if (namespace.n) {
+		k->ns = arena_dup(&k->arena, namespace).p;
+	}
+	struct str both = arena_printf(&k->arena, STR_FMT "/" STR_FMT, STR_ARG(type), STR_ARG(name));
+	return kubectl_find(k, both, WORDS_OBJECT);
 }

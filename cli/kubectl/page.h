@@ -18,10 +18,15 @@ void page_close(struct page *p);
  * call has been refused. */
 int page_init_call(const struct page *p, struct kubectl *k, struct ui_call *call);
 void page_done_call(struct kubectl *k);
-/* Refuses the call with what is in k->err. */
+/* Refuses the call with what is in k->err: with the server's code, where it was the server who refused. */
 void page_fail_call(struct kubectl *k, struct ui_call *call);
+
+/* The object that a call is about; with no namespace, in the page's. 0; or -1 with a sentence in k->err. */
+int page_find(struct kubectl *k, struct str type, struct str namespace, struct str name);
 
 /* What `run` of ui_route is; ctx is the page. */
 void page_about(void *ctx, struct ui_call *call);
+void page_diff(void *ctx, struct ui_call *call);
+void page_revisions(void *ctx, struct ui_call *call);
 
 #endif

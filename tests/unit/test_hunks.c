@@ -86,6 +86,15 @@ static void test_hunks__of_equal_values_are_none(void **state)
 	assert_str(json_text(json_gets(hunks, "fromLines")), "2");
 }
 
+static void test_hunks__of_nothing_are_all_lines(void **state)
+{
+	struct json *hunks = hunks_of(*state, NULL, parse(*state, "{\"a\":1}"), 3), *hunk = json_gets(hunks, "hunks")->items[0];
+	assert_str(json_text(json_gets(hunks, "fromLines")), "0");
+	assert_str(json_text(json_gets(hunk, "from")), "1");
+	assert_str(json_text(json_gets(json_gets(hunk, "lines")->items[0], "op")), "+");
+	assert_int_equal(json_gets(hunks_of(*state, NULL, NULL, 3), "hunks")->n, 0);
+}
+
 static void test_hunks__have_as_many_lines_around_as_are_wanted(void **state)
 {
 	static const struct {
@@ -380,6 +389,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_hunks__name_the_value_of_each_line, start_arena, free_arena),
 		cmocka_unit_test_setup_teardown(test_hunks__name_the_value_of_lines_of_texts, start_arena, free_arena),
 		cmocka_unit_test_setup_teardown(test_hunks__of_equal_values_are_none, start_arena, free_arena),
+		cmocka_unit_test_setup_teardown(test_hunks__of_nothing_are_all_lines, start_arena, free_arena),
 		cmocka_unit_test_setup_teardown(test_hunks__have_as_many_lines_around_as_are_wanted, start_arena, free_arena),
 		cmocka_unit_test_setup_teardown(test_hunks__of_one_value_are_about_it, start_arena, free_arena),
 		cmocka_unit_test_setup_teardown(test_hunks__lead_from_any_value_to_another, start_arena, free_arena),
