@@ -35,6 +35,7 @@ struct entry {
 	bool is_written; /* `kept` holds */
 	bool is_busy;    /* its first change is with a worker */
 	bool is_woken;   /* the queue has its key, or a worker has */
+	bool is_patient; /* its change could not be written, and is tried again later: until then it takes no place in the queue */
 	bool is_put_off; /* it waits for a place in the queue */
 	uint8_t outcome; /* of its last change: enum ledger_outcome */
 	char text[];     /* namespace, name */
@@ -230,13 +231,32 @@ static void set_outcome(struct ledger *l, struct entry *e, enum ledger_outcome o
 	}
 }
 
+static void release(struct ledger *l, struct entry *e)
+{
+	l->n_woken -= e->is_woken && !e->is_patient;
+	e->is_woken = e->is_patient = false;
+}
+
+/* However many cannot be written, the others come to their turn. */
+static void make_patient(struct ledger *l, struct entry *e)
+{
+	l->n_woken -= e->is_woken && !e->is_patient;
+	e->is_patient = e->is_woken;
+}
+
+static void make_impatient(struct ledger *l, struct entry *e)
+{
+	l->n_woken += e->is_patient;
+	e->is_patient = false;
+}
+
 /* Of whom nothing more is known goes. */
 static void drop_if_idle(struct ledger *l, struct entry *e)
 {
 	if (e->is_seen || e->history_version || e->first || e->is_busy || e->is_put_off) {
 		return;
 	}
-	l->n_woken -= e->is_woken;
+	release(l, e);
 	set_outcome(l, e, LEDGER_DONE);
 	struct entry **at = bucket_of(l, e->kind, entry_ns(e), entry_name(e));
 	while (*at != e) {
@@ -287,12 +307,6 @@ static void wake_more(struct ledger *l)
 		}
 		drop_if_idle(l, e);
 	}
-}
-
-static void release(struct ledger *l, struct entry *e)
-{
-	l->n_woken -= e->is_woken;
-	e->is_woken = false;
 }
 
 static void append(struct ledger *l, struct entry *e, struct ledger_change *c)
@@ -704,6 +718,7 @@ bool ledger_take(struct ledger *l, struct str key, struct ledger_work *ret)
 		ret->change = take_first(l, e);
 		ret->has_history = e->history_version > 0;
 		e->is_busy = true;
+		make_impatient(l, e);
 	} else if (e && !e->is_busy) {
 		release(l, e);
 		drop_if_idle(l, e);
@@ -795,6 +810,7 @@ struct ledger_settled ledger_settle(struct ledger *l, struct ledger_work *work, 
 	settled.trouble = settle_trouble(l, e, result);
 	if (result->outcome == LEDGER_RETRY) {
 		put_back(l, e, take_ptr(work->change));
+		make_patient(l, e);
 	}
 	settled.is_more = e->first != NULL;
 	if (!settled.is_more) {

@@ -365,7 +365,7 @@ static void list_state(struct world *w, int i)
 }
 
 /* Works on whatever the queue has. How many there were. */
-static size_t work_all(struct world *w)
+static size_t work_all_with(struct world *w, enum ledger_outcome outcome)
 {
 	struct workqueue_stats stats;
 	struct ledger_work work;
@@ -373,11 +373,17 @@ static size_t work_all(struct world *w)
 	for (workqueue_read_stats(w->queue, &stats); stats.depth > 0; workqueue_read_stats(w->queue, &stats)) {
 		char *key = workqueue_get(w->queue);
 		assert_true(ledger_take(w->ledger, str_of(key), &work));
-		assert_false(ledger_settle(w->ledger, &work, &(struct ledger_result){.outcome = LEDGER_DONE}).is_more);
+		bool is_more = ledger_settle(w->ledger, &work, &(struct ledger_result){.outcome = outcome}).is_more;
+		assert_int_equal(is_more, outcome == LEDGER_RETRY);
 		workqueue_done(w->queue, key);
 		n++;
 	}
 	return n;
+}
+
+static size_t work_all(struct world *w)
+{
+	return work_all_with(w, LEDGER_DONE);
 }
 
 static void test_memory__of_a_list_that_waits_is_a_mark_on_each_object(void **state)
@@ -411,6 +417,28 @@ static void test_list__does_not_hold_up_what_happens(void **state)
 	workqueue_read_stats(w->queue, &after);
 	assert_int_equal(after.depth, before.depth + 1);
 	assert_int_equal(work_all(w), 5001);
+}
+
+/* Whatever cannot be written now is tried again later, and takes no place in the queue until then. */
+static void test_list__is_not_held_up_by_what_cannot_be_written(void **state)
+{
+	struct world *w = *state;
+	struct ledger_totals totals;
+	for (int i = 0; i < 5000; i++) {
+		list_state(w, i);
+	}
+	assert_int_equal(work_all_with(w, LEDGER_RETRY), 5000);
+	for (int i = 0; i < 5000; i++) {
+		char key[64];
+		snprintf(key, sizeof(key), "0/ns/config-of-a-team-%06d", i);
+		workqueue_add(w->queue, str_of(key)); /* its time has come */
+	}
+	for (int i = 5000; i < 10000; i++) {
+		list_state(w, i);
+	}
+	assert_int_equal(work_all(w), 10000);
+	ledger_read_totals(w->ledger, &totals);
+	assert_int_equal(totals.waiting, 0);
 }
 
 /* Those that wait for a place in the queue, and are of no interest any more when it comes. */
@@ -448,6 +476,7 @@ int main(void)
 		TEST_LEDGER(test_memory__is_less_than_300_bytes_an_object),
 		TEST_LEDGER(test_memory__of_a_list_that_waits_is_a_mark_on_each_object),
 		TEST_LEDGER(test_list__does_not_hold_up_what_happens),
+		TEST_LEDGER(test_list__is_not_held_up_by_what_cannot_be_written),
 		TEST_LEDGER(test_list__what_goes_while_it_waits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
