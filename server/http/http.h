@@ -79,6 +79,8 @@ struct http_options {
 	int64_t idle_timeout_ms;      /* keep-alive; 0: 180,000 */
 	int64_t stranger_grace_ms;    /* a client nobody has vouched for gives way to another after this time; 0: 1,000 */
 	struct http_handler handler;
+	/* {name, value}, ended by {NULL, NULL}: of every answer, also of those to what is not HTTP. Stays; a KiB at most. NULL: none. */
+	const char *const (*answer_headers)[2];
 };
 
 /* 0, or -errno with a sentence in err: port in use, unreadable or mismatched certificate... */

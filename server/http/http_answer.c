@@ -65,6 +65,10 @@ static void answer(struct http_exchange *x, unsigned status, struct MHD_Response
 	for (struct answer_header *h = x->answer_headers; h; h = h->next) {
 		MHD_add_response_header(response, h->name, h->value);
 	}
+	const char *const(*common)[2] = http_exchange_server(x)->options.answer_headers;
+	for (; common && (*common)[0]; common++) {
+		MHD_add_response_header(response, (*common)[0], (*common)[1]);
+	}
 	if (is_last_answer(x)) {
 		MHD_add_response_header(response, "Connection", "close");
 	}
