@@ -40,7 +40,7 @@ static void answer(struct visit *v, struct http_exchange *x)
 		ui_reply_status(x, 422, "the answer is larger than %d MiB", UI_OUT_MAX >> 20);
 		return;
 	}
-	ui_add_headers(x);
+	http_add_header(x, "Cache-Control", STR("no-store"));
 	http_add_header(x, "Content-Type", STR("application/json"));
 	http_reply(x, j->call.code, buf_str(&j->call.out));
 }

@@ -178,7 +178,7 @@ static void reply_failure(const struct proxied *p, struct http_exchange *x)
 /* Always long-lived: then it is noticed at once that the page goes away, also of a list. */
 static void reply_stream(struct proxied *p, struct http_exchange *x)
 {
-	ui_add_headers(x);
+	http_add_header(x, "Cache-Control", STR("no-store"));
 	http_add_header(x, "Content-Type", str_of(p->upstream.answer_type));
 	p->is_streaming = true;
 	http_reply_stream(x, (unsigned)p->upstream.code, HTTP_LENGTH_UNKNOWN, true, &stream_ops, p);

@@ -1,6 +1,7 @@
 /* Who may come in is decided when the head of a request is there, in this order: where it is
  * addressed to and where it comes from, which path, which method, which session. Whoever fails
- * gets no further, and every answer has the same headers, whatever it says.
+ * gets no further. Every answer has the same headers of safety, also one to what is no HTTP, since
+ * the HTTP front end adds them.
  *
  * Two servers of one address each, rather than one of all addresses: nobody beyond this machine
  * can connect. */
@@ -10,6 +11,7 @@
 #include "cli/ui/allowed.h"
 #include "cli/ui/door.h"
 #include "cli/ui/files.h"
+#include "cli/ui/peer.h"
 
 #include <errno.h>
 
@@ -37,20 +39,8 @@ static const char *const headers[][2] = {
 	{"Referrer-Policy", "no-referrer"},
 	{"Cross-Origin-Opener-Policy", "same-origin"},
 	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{NULL, NULL},
 };
-
-static void add_safety(struct http_exchange *x)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(headers); i++) {
-		http_add_header(x, headers[i][0], str_of(headers[i][1]));
-	}
-}
-
-void ui_add_headers(struct http_exchange *x)
-{
-	add_safety(x);
-	http_add_header(x, "Cache-Control", STR("no-store"));
-}
 
 static const char *reason_of(unsigned code)
 {
@@ -101,7 +91,7 @@ void ui_reply_status(struct http_exchange *x, unsigned code, const char *format,
 	buf_vprintf(&message, format, ap);
 	va_end(ap);
 	status_text(&text, code, buf_str(&message));
-	ui_add_headers(x);
+	http_add_header(x, "Cache-Control", STR("no-store"));
 	http_add_header(x, "Content-Type", STR("application/json"));
 	http_reply(x, code, arena_dup(http_arena(x), buf_str(&text)));
 }
@@ -110,7 +100,7 @@ void ui_reply_status(struct http_exchange *x, unsigned code, const char *format,
 
 static void reply_elsewhere(struct http_exchange *x)
 {
-	ui_add_headers(x);
+	http_add_header(x, "Cache-Control", STR("no-store"));
 	http_add_header(x, "Location", STR(ROOT "/"));
 	http_reply(x, 307, STR(""));
 }
@@ -120,7 +110,6 @@ static void reply_file(struct http_exchange *x, const struct page_file *f)
 	bool is_packed = header_has(http_header(x, "Accept-Encoding"), "gzip");
 	const char *etag = is_packed ? f->packed_etag : f->etag;
 	struct str body = is_packed ? f->packed : f->plain;
-	add_safety(x);
 	http_add_header(x, "Cache-Control", STR("no-cache"));
 	http_add_header(x, "Vary", STR("Accept-Encoding"));
 	http_add_header(x, "ETag", str_of(etag));
@@ -138,9 +127,13 @@ static void reply_file(struct http_exchange *x, const struct page_file *f)
 static void reply_session(struct ui *u, struct http_exchange *x)
 {
 	char session[KEY_SIZE];
+	if (!peer_may_come(http_peer(x)->address, u->port)) {
+		ui_reply_status(x, 403, "this browser belongs to another user of this machine");
+		return;
+	}
 	switch (sessions_open(&u->sessions, http_header(x, "X-Annals-Token"), session)) {
 	case SESSION_OPENED:
-		ui_add_headers(x);
+		http_add_header(x, "Cache-Control", STR("no-store"));
 		http_add_header(x, "Content-Type", STR("application/json"));
 		http_reply(x, 200, arena_printf(http_arena(x), "{\"session\":\"%s\"}", session));
 		return;
@@ -300,6 +293,7 @@ static int listen_at(struct ui *u, size_t i, uint16_t port, struct buf *err)
 		.threads = 1,
 		.max_connections = CONNECTIONS_MAX,
 		.max_body = BODY_MAX,
+		.answer_headers = headers,
 		.handler = {.ctx = u, .on_headers = on_headers, .on_request = on_request, .on_done = on_done},
 	};
 	return http_server_new(&u->http[i], &options, err);

@@ -23,8 +23,6 @@ struct visit {
 	void (*leave)(struct visit *v);                          /* the exchange is over */
 };
 
-/* Every answer of ours goes through one of these. */
-void ui_add_headers(struct http_exchange *x);
 void ui_reply_status(struct http_exchange *x, unsigned code, const char *format, ...) _printf_(3, 4);
 
 /* ---- proxy.c ---- */
