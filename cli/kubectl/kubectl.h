@@ -68,7 +68,9 @@ enum { KUBECTL_FLAGS_MAX = 32 };
 size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct option ret[KUBECTL_FLAGS_MAX]);
 /* Whether values of flags are among those that there are. 0; or -1. */
 int kubectl_check_flags(struct kubectl *k, const struct kubectl_command *c);
-/* A client, and what the server serves. 0 or -1. */
+/* A client, which has not asked anything yet. 0 or -1. */
+int kubectl_open(struct kubectl *k);
+/* That, and what the server serves. 0 or -1. */
 int kubectl_connect(struct kubectl *k);
 void kubectl_init(struct kubectl *k);
 void kubectl_done(struct kubectl *k);

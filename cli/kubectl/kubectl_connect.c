@@ -99,7 +99,7 @@ static int apply_flags(struct kubectl *k, struct client_config *c)
 	return client_config_load_text(k->ca_file, &c->ca, &k->err) ? -1 : 0;
 }
 
-int kubectl_connect(struct kubectl *k)
+int kubectl_open(struct kubectl *k)
 {
 	struct client_config config = {0};
 	int r = load(k, &config);
@@ -113,6 +113,14 @@ int kubectl_connect(struct kubectl *k)
 		return -1;
 	}
 	k->ns = k->ns ? k->ns : k->config_ns;
+	return 0;
+}
+
+int kubectl_connect(struct kubectl *k)
+{
+	if (kubectl_open(k)) {
+		return -1;
+	}
 	int error = discovery_fetch(k->client, &k->discovery, &k->answer);
 	return error ? kubectl_refused(k, error, &k->answer) : 0;
 }

@@ -1,5 +1,6 @@
 /* Serves the page until it is told to stop. Signals only write to a descriptor, since threads of the
  * client are there already and any of them may get one. */
+#include "cli/common/keyboard.h"
 #include "cli/kubectl/page.h"
 
 #include <errno.h>
@@ -32,51 +33,24 @@ static int catch_signals(struct kubectl *k)
 		}
 	}
 	signal(SIGPIPE, SIG_IGN); /* a browser that goes away is an error of write(2), not of the process */
-	signal(SIGCHLD, SIG_IGN); /* what opens the browser ends when it likes */
 	return 0;
-}
-
-static void print_link(struct page *p, bool opens)
-{
-	_cleanup_(buf_done) struct buf link;
-	buf_init(&link, 4096);
-	ui_add_link(p->ui, &link);
-	printf("%s\n", link.p);
-	fflush(stdout);
-	if (opens && !browser_open(link.p)) {
-		fputs("Open it in a browser.\n", stderr);
-	}
-}
-
-/* In the background the terminal is not ours to read. */
-static bool has_keyboard(void)
-{
-	return isatty(STDIN_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
-}
-
-/* What was typed; false: nothing more will be. */
-static bool read_keys(bool *ret_is_enter)
-{
-	char keys[256];
-	ssize_t n = has_keyboard() ? read(STDIN_FILENO, keys, sizeof(keys)) : 0;
-	*ret_is_enter = n > 0 && memchr(keys, '\n', (size_t)n);
-	return n > 0;
 }
 
 static void serve(struct page *p)
 {
-	struct pollfd fds[] = {{.fd = stop_fd, .events = POLLIN}, {.fd = has_keyboard() ? STDIN_FILENO : -1, .events = POLLIN}};
+	struct pollfd fds[] = {
+		{.fd = stop_fd, .events = POLLIN}, {.fd = keyboard_is_ours() ? STDIN_FILENO : -1, .events = POLLIN}};
 	while (!(fds[0].revents & POLLIN)) {
 		bool is_enter = false;
 		if (poll(fds, ARRAY_SIZE(fds), -1) <= 0) {
 			fds[0].revents = 0;
 			continue;
 		}
-		if (fds[1].revents && !read_keys(&is_enter)) {
+		if (fds[1].revents && !keyboard_read(&is_enter)) {
 			fds[1].fd = -1;
 		}
 		if (is_enter) {
-			print_link(p, false);
+			page_print_link(p, false);
 		}
 	}
 }
@@ -84,13 +58,17 @@ static void serve(struct page *p)
 static int run(struct kubectl *k)
 {
 	struct page page = {0};
-	if (catch_signals(k) || page_open(&page, k)) {
+	if (catch_signals(k)) {
+		return -1;
+	}
+	if (page_open(&page, k)) {
+		buf_adds(&k->err, k->port ? ". Give another one with --port, or none for any that is free" : "");
 		return -1;
 	}
 	fprintf(stderr, "The page is served until Ctrl-C. %s%s\n",
 		k->may_write ? "It may undo and restore." : "It only shows; --write lets it undo and restore.",
-		has_keyboard() ? " Enter prints a new link, for another browser." : "");
-	print_link(&page, !k->has_no_browser && isatty(STDOUT_FILENO));
+		keyboard_is_ours() ? " Enter prints a new link, for another browser." : "");
+	page_print_link(&page, !k->has_no_browser && isatty(STDOUT_FILENO));
 	serve(&page);
 	page_close(&page);
 	return 0;

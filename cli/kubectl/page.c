@@ -2,6 +2,8 @@
  * client, whose requests may come from any thread. */
 #include "cli/kubectl/page.h"
 
+enum { LINK_MAX = 256 };
+
 static const struct ui_route routes[] = {
 	{"GET", "about", page_about},
 	{"GET", "diff", page_diff},
@@ -23,6 +25,19 @@ void page_close(struct page *p)
 		client_stop(p->k->client);
 		p->ui = ui_free(p->ui);
 	}
+}
+
+void page_print_link(struct page *p, bool opens)
+{
+	_cleanup_(buf_done) struct buf link;
+	buf_init(&link, LINK_MAX);
+	ui_add_link(p->ui, &link);
+	printf("%s\n", link.p);
+	fflush(stdout);
+	if (opens && !browser_open(link.p)) {
+		fputs("Open it in a browser.\n", stderr);
+	}
+	explicit_bzero(link.p, link.n);
 }
 
 void page_fail_call(struct kubectl *k, struct ui_call *call)

@@ -13,6 +13,8 @@ struct page {
 /* k->port, k->may_write; k stays until page_close(), which stops its client. 0; or -1 with a sentence in k->err. */
 int page_open(struct page *p, struct kubectl *k);
 void page_close(struct page *p);
+/* Prints a new link, and may open it in a browser. */
+void page_print_link(struct page *p, bool opens);
 
 /* A call's own plugin, with the page's client, and with what the server serves at present. page_done_call() in any case. 0; or -1, and the
  * call has been refused. */

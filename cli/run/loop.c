@@ -3,6 +3,7 @@
 #include "cli/run/loop.h"
 
 #include "base/clock.h"
+#include "cli/common/keyboard.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -50,7 +51,7 @@ static void block_signals(sigset_t *ret)
 int loop_init(struct loop *l, struct buf *err)
 {
 	sigset_t set;
-	*l = (struct loop){-1, -1, 0};
+	*l = (struct loop){-1, -1, 0, false};
 	block_signals(&set);
 
 	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -72,12 +73,17 @@ void loop_done(struct loop *l)
 	if (l->news_fd >= 0) {
 		close(l->news_fd);
 	}
-	*l = (struct loop){-1, -1, 0};
+	*l = (struct loop){-1, -1, 0, false};
 }
 
 void loop_notify(const struct loop *l)
 {
 	eventfd_write(l->news_fd, 1);
+}
+
+void loop_take_keyboard(struct loop *l)
+{
+	l->has_keyboard = keyboard_is_ours();
 }
 
 static unsigned take_signals(struct loop *l)
@@ -104,7 +110,8 @@ static bool is_another_stop(struct loop *l)
 
 unsigned loop_wait(struct loop *l, int64_t timeout_ms)
 {
-	struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN}, {.fd = l->news_fd, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN}, {.fd = l->news_fd, .events = POLLIN},
+		{.fd = l->has_keyboard ? STDIN_FILENO : -1, .events = POLLIN}};
 	eventfd_t count;
 	poll(fds, ARRAY_SIZE(fds), (int)MIN(timeout_ms, (int64_t)INT32_MAX));
 	unsigned events = take_signals(l);
@@ -113,6 +120,11 @@ unsigned loop_wait(struct loop *l, int64_t timeout_ms)
 	}
 	if (eventfd_read(l->news_fd, &count) == 0) {
 		events |= LOOP_NEWS;
+	}
+	if (fds[2].revents) {
+		bool is_enter = false;
+		l->has_keyboard = keyboard_read(&is_enter);
+		events |= is_enter ? LOOP_ENTER : 0;
 	}
 	return events;
 }

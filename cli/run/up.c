@@ -11,6 +11,7 @@
 #include "cli/run/etcd_child.h"
 #include "cli/run/instance.h"
 #include "cli/run/port_owner.h"
+#include "cli/run/up_page.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -32,6 +33,7 @@ struct up_flags {
 	int64_t port;
 	struct etcd_flags etcd_flags; /* with servers: an etcd that is there already, and none of our own */
 	struct control_flags control;
+	struct up_page_flags page;
 	struct common_flags common;
 };
 
@@ -45,6 +47,7 @@ struct up {
 	struct etcd_child *etcd; /* NULL: --etcd-servers */
 	struct instance *instance;
 	struct control *control;
+	struct up_page *page; /* NULL: no --ui */
 	bool is_announced;
 	int64_t waiting_since_ms; /* for everything to be up; monotonic, as all times here */
 	int64_t etcd_began_ms;
@@ -72,6 +75,7 @@ static int check_flags(void *flags, struct buf *err)
 		return refuse(err, "--etcd-prefix goes with --etcd-servers: nobody else uses an etcd of annals' own");
 	}
 	int r = control_flags_check(&f->control, err);
+	r = r ? r : up_page_flags_check(&f->page, err);
 	r = r ? r : etcd_flags_check(&f->etcd_flags, err);
 	r = r ? r : common_flags_check(&f->common, err);
 	f->control.settings.allows_max_unavailable = f->common.max_unavailable;
@@ -80,7 +84,7 @@ static int check_flags(void *flags, struct buf *err)
 
 static int parse_flags(const struct command *command, struct up_flags *f, int argc, char **argv)
 {
-	struct option options[4 + CONTROL_FLAGS_MAX + ETCD_FLAGS_MAX + COMMON_FLAGS_MAX] = {
+	struct option options[4 + CONTROL_FLAGS_MAX + UP_PAGE_FLAGS_MAX + ETCD_FLAGS_MAX + COMMON_FLAGS_MAX] = {
 		{"data-dir", OPTION_STRING, &f->data_dir, "DIR",
 			"Certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by default.", 0, 0},
 		{"port", OPTION_INT, &f->port, "PORT", "Where to listen on 127.0.0.1; 0: any that is free.", 0, 65535},
@@ -88,6 +92,7 @@ static int parse_flags(const struct command *command, struct up_flags *f, int ar
 			0},
 	};
 	control_flags_rows(&f->control, options + options_count(options));
+	up_page_flags_rows(&f->page, options + options_count(options));
 	etcd_flags_rows(&f->etcd_flags, options + options_count(options));
 	common_flags_rows(&f->common, options + options_count(options));
 	return command_parse(command, options, argc, argv, check_flags, f);
@@ -176,7 +181,8 @@ static int start(struct up *u)
 		r = open_etcd(u);
 	}
 	u->control = control_new(&u->dir, &u->flags->control);
-	return r ? r : open_server(u);
+	r = r ? r : open_server(u);
+	return r || !u->flags->page.is_wanted ? r : up_page_new(&u->page, &u->dir, &u->flags->page, &u->err);
 }
 
 /* ---- what the user is told ---- */
@@ -214,6 +220,13 @@ static char *quoted_folder(const struct up *u)
 	return buf_take(&out, NULL);
 }
 
+static void show_link(struct up *u)
+{
+	printf("\nWhat changes is shown by this page%s, to whoever opens this link first:\n",
+		u->flags->page.may_write ? ", which may also undo and restore" : "");
+	up_page_print_link(u->page);
+}
+
 static void announce(struct up *u)
 {
 	_cleanup_(mem_freep) char *folder = quoted_folder(u);
@@ -221,6 +234,9 @@ static void announce(struct up *u)
 	printf(greeting, u->url, folder, folder, u->url, u->etcd ? "Data and certificates are" : "Certificates are",
 		u->dir.path);
 	fflush(stdout);
+	if (u->page) {
+		show_link(u);
+	}
 }
 
 static void complain(struct up *u)
@@ -269,6 +285,16 @@ static void restart_if_due(struct up *u)
 	}
 }
 
+static void renew_page(struct up *u)
+{
+	if (u->page && up_page_renew(u->page, &u->err)) {
+		complain(u);
+		u->page = up_page_free(u->page);
+	} else if (u->page) {
+		show_link(u);
+	}
+}
+
 /* The server reads its certificate again by itself; the kubeconfig has a copy of the administrator's. */
 static void do_chores(struct up *u)
 {
@@ -285,6 +311,7 @@ static void do_chores(struct up *u)
 		complain(u);
 	} else if (n_made > 0 && u->is_announced) {
 		start_controllers(u);
+		renew_page(u);
 	}
 }
 
@@ -327,6 +354,12 @@ static int watch_over(struct up *u)
 		if ((events & LOOP_NEWS) && instance_is_ready(u->instance) && !u->is_announced) {
 			announce(u);
 			start_controllers(u);
+			if (u->page) {
+				loop_take_keyboard(&u->loop);
+			}
+		}
+		if ((events & LOOP_ENTER) && u->page) {
+			show_link(u);
 		}
 		restart_if_due(u);
 		do_chores(u);
@@ -369,6 +402,7 @@ static void stop_etcd(struct up *u)
 static void stop(struct up *u, int status)
 {
 	deadline_start(u->flags->common.shutdown_delay_ms + u->flags->common.request_timeout_ms);
+	u->page = up_page_free(u->page);
 	if (u->control) {
 		control_stop(u->control);
 	}
@@ -399,7 +433,7 @@ static int up(const struct up_flags *flags)
 	_cleanup_(up_done) struct up u = {
 		.flags = flags,
 		.dir = {.fd = -1, .lock_fd = -1},
-		.loop = {-1, -1, 0},
+		.loop = {-1, -1, 0, false},
 		.waiting_since_ms = clock_mono_ms(),
 	};
 	buf_init(&u.err, 64 * 1024);

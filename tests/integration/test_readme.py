@@ -196,7 +196,7 @@ def flags_in(text):
     return {flag for code in re.findall(r"`([^`]*)`", text) for flag in re.findall(r"(?<![^\s\[])--?([a-z][a-z0-9-]*|v)\b", code)}
 
 
-COMMANDS = [["up"], ["serve"], ["controllers"], ["certs"], ["fsck"], *(["kubectl", name] for name in ("log", "history", "show", "diff", "undo", "restore", "who-uses"))]
+COMMANDS = [["up"], ["serve"], ["controllers"], ["certs"], ["fsck"], *(["kubectl", name] for name in ("log", "history", "show", "diff", "undo", "restore", "who-uses", "ui"))]
 
 
 def test_flags_are_those_of_the_program():
