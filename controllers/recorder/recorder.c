@@ -22,6 +22,7 @@ enum {
 	DISCOVER_FIRST_MS = 1000, /* while nothing is known */
 	DISCOVER_SOON_MS = 2000,  /* a kind that goes is told of by discovery a little later than by its watch */
 	REPORT_MS = 3 * 1000,
+	PATIENCE_MS = 30 * 1000, /* with lists: what they have shown so far is not what there is */
 	EXPIRE_MAX_S = 600,
 	OBJECTS_MAX = 2 * 1000 * 1000,
 	WAITING_MAX = 32 << 20, /* bytes of changes that wait */
@@ -458,6 +459,22 @@ static void follow_all(struct director *d)
 	}
 }
 
+/* Or cannot: that is to be told. */
+static bool have_synced(const struct director *d)
+{
+	_cleanup_(arena_done) struct arena a;
+	bool have = true;
+
+	arena_init(&a, ARENA_MAX);
+	list_for_each(it, &d->follows) {
+		const struct follow *f = list_entry(it, struct follow, link);
+		struct str problem;
+		ledger_refused(d->core.ledger, f->kind, &problem, &a);
+		have = have && (follow_has_synced(f) || problem.n > 0);
+	}
+	return have;
+}
+
 static bool has_stale_follow(const struct director *d)
 {
 	list_for_each(it, &d->follows) {
@@ -656,16 +673,6 @@ static void tell_full(struct director *d)
 	}
 }
 
-static bool have_synced(const struct director *d)
-{
-	list_for_each(it, &d->follows) {
-		if (!follow_has_synced(list_entry(it, struct follow, link))) {
-			return false;
-		}
-	}
-	return true;
-}
-
 static void report_all(struct director *d)
 {
 	enum { TALLIES_MAX = 4096 };
@@ -728,8 +735,9 @@ static void look_after_follows(struct director *d, bool is_new)
 		discover(d);
 	}
 	if (d->has_found && (is_new || is_due || has_stale_follow(d))) {
+		bool had_synced = have_synced(d); /* who hangs is not waited for once more */
 		follow_all(d);
-		d->patient_until_ms = clock_mono_ms() + REPORT_MS;
+		d->patient_until_ms = had_synced ? clock_mono_ms() + PATIENCE_MS : d->patient_until_ms;
 		wake_for(d, &d->must_report);
 	}
 }
