@@ -54,7 +54,7 @@ TESTS_OF = {
     "install": "install_deps", "impl": "protection", "makefile": "readme", "readme": "readme",
     "openapi": "discovery", "pod": "pods", "review": "kinds", "toy": "toy",
     "yaml": "data", "undo": "kubectl_annals kubectl_annals_sets kubectl_annals_recorded", "kubectl": "kubectl_annals",
-    "record": "recorder record_kinds tutorial", "hunks": "snapshots ui_revisions", "page": "ui ui_revisions",
+    "record": "recorder record_kinds tutorial", "hunks": "snapshots ui_revisions", "page": "ui ui_revisions ui_write",
     "log": "kubectl_annals_log audit_log", "put": "kubectl_annals_recorded", "complete": "kubectl_annals_complete",
 }
 # Where no word says it: by the outermost folder.

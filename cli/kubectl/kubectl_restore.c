@@ -36,7 +36,7 @@ static int send(struct kubectl *k, const struct json *object, struct answer *ret
 	return rest_do(k->client, &(struct rest_call){.method = "POST", .path = path.p, .body = buf_str(&body)}, ret);
 }
 
-static void tell(struct kubectl *k, const struct revision *r, const struct json *object)
+void restore_tell(struct kubectl *k, const struct revision *r, const struct json *object)
 {
 	if (undo_tell_in_form(k, object)) {
 		return;
@@ -44,6 +44,12 @@ static void tell(struct kubectl *k, const struct revision *r, const struct json 
 	bool is_dry = !undo_is_dry(k, "none");
 	buf_printf(&k->out, STR_FMT " restored from revision %lld%s%s%s\n", STR_ARG(kubectl_name(k)), (long long)r->number,
 		is_dry ? " (" : "", is_dry ? k->dry_run : "", is_dry ? " dry run)" : "");
+}
+
+int restore_carry_out(struct kubectl *k, const struct restore_plan *plan, struct answer *ret)
+{
+	int error = send(k, plan->object, ret);
+	return error ? kubectl_refused(k, error, ret) : 0;
 }
 
 static bool ask(struct kubectl *k, const struct revision *r, const struct json *object)
@@ -63,21 +69,19 @@ static int make(struct kubectl *k, const struct revision *r, const struct json *
 		return 0;
 	}
 	if (undo_is_dry(k, "client")) {
-		tell(k, r, object);
+		restore_tell(k, r, object);
 		return 0;
 	}
 	answer_init(&answer);
-	int error = send(k, object, &answer);
-	if (error) {
-		kubectl_refused(k, error, &answer);
-	} else {
-		tell(k, r, answer.body);
+	int error = restore_carry_out(k, &(struct restore_plan){r, object}, &answer);
+	if (!error) {
+		restore_tell(k, r, answer.body);
 	}
 	answer_done(&answer);
-	return error ? -1 : 0;
+	return error;
 }
 
-static int restore(struct kubectl *k, const struct revisions *all)
+int restore_plan(struct kubectl *k, const struct revisions *all, struct restore_plan *ret)
 {
 	struct revision *r = k->revision >= 0 ? revisions_find(k, all, k->revision) : revisions_today(k, all);
 	if (!r) {
@@ -96,20 +100,32 @@ static int restore(struct kubectl *k, const struct revisions *all)
 	}
 	struct put_back p = {.recorded = wanted, .arena = &k->arena};
 	put_back(&p);
-	return undo_check_missing(k, p.missing, r) ? -1 : make(k, r, p.object);
+	*ret = (struct restore_plan){r, p.object};
+	return undo_check_missing(k, p.missing, r);
+}
+
+int restore_list(struct kubectl *k, struct revisions *ret)
+{
+	*ret = (struct revisions){0};
+	answer_init(&ret->answer);
+	answer_init(&ret->history_answer);
+	if (histories_check(k)) {
+		return -1;
+	}
+	int r = revisions_list(k, ret);
+	if (!ret->history && (!r || k->answer.code == 404)) {
+		r = kubectl_fail(k, "nothing was recorded of " STR_FMT, STR_ARG(kubectl_name(k)));
+	}
+	return r;
 }
 
 static int run(struct kubectl *k)
 {
 	struct revisions revisions;
-	if (histories_check(k)) {
-		return -1;
-	}
-	int r = revisions_list(k, &revisions);
-	if (!revisions.history && (!r || k->answer.code == 404)) {
-		r = kubectl_fail(k, "nothing was recorded of " STR_FMT, STR_ARG(kubectl_name(k)));
-	}
-	r = r ? r : restore(k, &revisions);
+	struct restore_plan plan;
+	int r = restore_list(k, &revisions);
+	r = r ? r : restore_plan(k, &revisions, &plan);
+	r = r ? r : make(k, plan.revision, plan.object);
 	revisions_done(&revisions);
 	return r;
 }

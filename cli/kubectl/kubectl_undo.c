@@ -6,6 +6,7 @@
 #include "cli/kubectl/kubectl_undo.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
+#include "api/record/state.h"
 #include "cli/kubectl/undo_patch.h"
 
 enum { TRIES = 16 }; /* a controller in the midst of an update writes the status now and then */
@@ -97,7 +98,7 @@ static void explain_refusal(struct kubectl *k, const struct answer *a)
 	}
 }
 
-static int patch(struct kubectl *k, const struct revision *r, struct answer *ret)
+static int send(struct kubectl *k, const struct revision *r, struct answer *ret)
 {
 	int error = undo_send(k, PATCH_STRATEGIC, undo_guarded(k, r->data), ret);
 	if (error == REST_STATUS && ret->code == 415) {
@@ -124,16 +125,24 @@ static int ask(struct kubectl *k, const struct revisions *all, const struct revi
 	return undo_ask(k, &lines, r);
 }
 
-static int undo(struct kubectl *k, const struct revisions *revisions, bool *ret_has_changed)
+static int check(struct kubectl *k, const struct revisions *revisions, struct revision *r)
 {
-	struct answer answer;
-	struct revision *r = choose(k, revisions);
 	if (!r || revision_load(k, revisions, r)) {
 		return -1;
 	}
 	if (is_paused(k)) {
 		return kubectl_fail(k, STR_FMT " is paused; resume it first with kubectl rollout resume, and try again",
 			STR_ARG(kubectl_name(k)));
+	}
+	return 0;
+}
+
+static int undo(struct kubectl *k, const struct revisions *revisions, bool *ret_has_changed)
+{
+	struct answer answer;
+	struct revision *r = choose(k, revisions);
+	if (check(k, revisions, r)) {
+		return -1;
 	}
 	if (!ask(k, revisions, r)) {
 		return 0;
@@ -143,7 +152,7 @@ static int undo(struct kubectl *k, const struct revisions *revisions, bool *ret_
 		return 0;
 	}
 	answer_init(&answer);
-	int error = patch(k, r, &answer);
+	int error = send(k, r, &answer);
 	*ret_has_changed = error == REST_STATUS && answer_is(&answer, 409, "Conflict");
 	if (error) {
 		kubectl_refused(k, error, &answer);
@@ -172,6 +181,38 @@ static int run(struct kubectl *k)
 		revisions_done(&revisions);
 	}
 	return r;
+}
+
+/* ---- for who shows it first ---- */
+
+int undo_plan(struct kubectl *k, const struct revisions *all, struct undo_plan *ret)
+{
+	if (all->history) {
+		return undo_plan_recorded(k, all, ret);
+	}
+	struct revision *r = revisions_find(k, all, k->to_revision);
+	if (check(k, all, r)) {
+		return -1;
+	}
+	*ret = (struct undo_plan){.revision = r, .type = PATCH_STRATEGIC, .patch = undo_guarded(k, r->data)};
+	ret->now = state_of(k->object, NULL, &k->arena);
+	return 0;
+}
+
+const struct json *undo_shown(
+	struct kubectl *k, const struct revisions *all, const struct undo_plan *plan, const struct json *object)
+{
+	return all->history ? undo_shown_recorded(k, all, plan->revision, object) : state_of(object, NULL, &k->arena);
+}
+
+int undo_carry_out(struct kubectl *k, const struct revisions *all, const struct undo_plan *plan, struct answer *ret)
+{
+	int error = all->history ? undo_send(k, plan->type, plan->patch, ret) : send(k, plan->revision, ret);
+	if (error) {
+		kubectl_refused(k, error, ret);
+		explain_refusal(k, ret);
+	}
+	return error ? -1 : 0;
 }
 
 const struct kubectl_command kubectl_undo = {

@@ -45,5 +45,39 @@ void undo_write_diff(
 	struct kubectl *k, const struct json *now, const struct json *wanted, const struct revision *r, struct buf *out);
 /* Leaves out of the state, and names, owners that point nowhere; live (or NULL) has those that need no look. */
 int undo_drop_lost_owners(struct kubectl *k, const struct json **state, const struct json *live);
+/* Of a Secret no value is shown. */
+bool undo_is_of_secret(const struct kubectl *k);
+
+/* ---- for who shows first what would be written ---- */
+
+/* Going back to k->to_revision, worked out, and not begun. */
+struct undo_plan {
+	struct revision *revision;
+	const struct json *now; /* for people: what of the object may change, as it is */
+	const char *type;       /* of the patch */
+	const struct json *patch;
+	bool is_as_it_is; /* nothing would change */
+};
+/* Each 0 or -1. */
+int undo_plan(struct kubectl *k, const struct revisions *all, struct undo_plan *ret);
+int undo_plan_recorded(struct kubectl *k, const struct revisions *all, struct undo_plan *ret);
+/* For k->object in the version in which it was got; as k->dry_run says. */
+int undo_carry_out(struct kubectl *k, const struct revisions *all, const struct undo_plan *plan, struct answer *ret);
+/* What plan->now would be of that object. NULL, with a sentence in k->err. */
+const struct json *undo_shown(
+	struct kubectl *k, const struct revisions *all, const struct undo_plan *plan, const struct json *object);
+const struct json *undo_shown_recorded(
+	struct kubectl *k, const struct revisions *all, const struct revision *r, const struct json *object);
+
+/* Making a deleted object again as in k->revision, or as it was last. */
+struct restore_plan {
+	const struct revision *revision;
+	const struct json *object; /* to be created */
+};
+int restore_plan(struct kubectl *k, const struct revisions *all, struct restore_plan *ret);
+int restore_carry_out(struct kubectl *k, const struct restore_plan *plan, struct answer *ret);
+void restore_tell(struct kubectl *k, const struct revision *r, const struct json *object);
+/* The revisions of what was recorded. 0 or -1; revisions_done() either way. */
+int restore_list(struct kubectl *k, struct revisions *ret);
 
 #endif

@@ -184,7 +184,7 @@ int undo_check_missing(struct kubectl *k, const struct json *missing, const stru
 	return 0;
 }
 
-static bool is_secret(const struct kubectl *k)
+bool undo_is_of_secret(const struct kubectl *k)
 {
 	return k->type->resource.group.n == 0 && str_is(k->type->kind, "Secret");
 }
@@ -193,7 +193,7 @@ void undo_write_diff(
 	struct kubectl *k, const struct json *now, const struct json *wanted, const struct revision *r, struct buf *out)
 {
 	struct json *both[] = {now ? json_copy(&k->arena, now) : NULL, json_copy(&k->arena, wanted)};
-	if (is_secret(k)) {
+	if (undo_is_of_secret(k)) {
 		put_back_mask_secret(&both[0], &both[1], &k->arena);
 	}
 	const struct json *const values[] = {both[0], both[1]};
@@ -263,11 +263,8 @@ static int go_back(struct kubectl *k, const struct put_back *p, const struct rev
 	return send(k, r, type, patch, ret_has_changed);
 }
 
-static int undo_once(
-	struct kubectl *k, const struct revisions *all, struct str *uid, bool *ret_has_changed, bool *ret_is_behind)
+static int plan(struct kubectl *k, const struct revisions *all, struct revision *r, struct str *uid, struct put_back *ret)
 {
-	struct put_back p;
-	struct revision *r = choose(k, all, ret_is_behind);
 	if (!r || revision_load(k, all, r) || undo_check_state(k, r) || get_live(k, r) || undo_check_uid(k, uid)) {
 		return -1;
 	}
@@ -276,10 +273,15 @@ static int undo_once(
 		return -1;
 	}
 	recorded = job_labels_renew(recorded, k->object, &k->arena);
-	if (compare(k, all, r, recorded, &p) || check(k, &p, r)) {
-		return -1;
-	}
-	return go_back(k, &p, r, ret_has_changed);
+	return compare(k, all, r, recorded, ret) || check(k, ret, r) ? -1 : 0;
+}
+
+static int undo_once(
+	struct kubectl *k, const struct revisions *all, struct str *uid, bool *ret_has_changed, bool *ret_is_behind)
+{
+	struct put_back p;
+	struct revision *r = choose(k, all, ret_is_behind);
+	return plan(k, all, r, uid, &p) ? -1 : go_back(k, &p, r, ret_has_changed);
 }
 
 /* Behind: the Recorder may be about to record what was changed. */
@@ -292,4 +294,31 @@ int undo_recorded(struct kubectl *k, const struct revisions *all, struct undo_pr
 		progress->has_changed = true;
 	}
 	return r;
+}
+
+/* ---- for who shows it first ---- */
+
+int undo_plan_recorded(struct kubectl *k, const struct revisions *all, struct undo_plan *ret)
+{
+	struct str uid = STR("");
+	struct put_back p;
+	struct revision *r = revisions_find(k, all, k->to_revision);
+	if (plan(k, all, r, &uid, &p)) {
+		return -1;
+	}
+	*ret = (struct undo_plan){.revision = r, .now = p.shown, .is_as_it_is = json_equal(p.object, k->object)};
+	ret->patch = patch_of(k, p.object, &ret->type);
+	return 0;
+}
+
+/* Compared once more, as if it were there: of what is hidden, and of what is ignored, nothing is shown. */
+const struct json *undo_shown_recorded(
+	struct kubectl *k, const struct revisions *all, const struct revision *r, const struct json *object)
+{
+	const struct json *live = k->object;
+	struct put_back p;
+	k->object = object;
+	int error = compare(k, all, r, r->data, &p);
+	k->object = live;
+	return error ? NULL : p.shown;
 }

@@ -8,6 +8,8 @@ static const struct ui_route routes[] = {
 	{"GET", "about", page_about},
 	{"GET", "diff", page_diff},
 	{"GET", "revisions", page_revisions},
+	{"POST", "restore", page_restore},
+	{"POST", "undo", page_undo},
 	{0},
 };
 
@@ -15,6 +17,7 @@ int page_open(struct page *p, struct kubectl *k)
 {
 	const struct ui_options options = {.client = k->client, .port = (uint16_t)k->port, .routes = routes, .ctx = p};
 	p->k = k;
+	keyed_hash_init(&p->proofs);
 	return ui_new(&p->ui, &options, &k->err) ? -1 : 0;
 }
 

@@ -2,12 +2,14 @@
 #ifndef CLI_KUBECTL_PAGE_H
 #define CLI_KUBECTL_PAGE_H
 
+#include "base/keyed_hash.h"
 #include "cli/kubectl/kubectl.h"
 #include "cli/ui/ui.h"
 
 struct page {
 	struct kubectl *k; /* whom the page asks as; connected. Only its client may be used by calls, and what never changes */
 	struct ui *ui;
+	struct keyed_hash proofs; /* of what dry runs have shown */
 };
 
 /* k->port, k->may_write; k stays until page_close(), which stops its client. 0; or -1 with a sentence in k->err. */
@@ -29,6 +31,8 @@ int page_find(struct kubectl *k, struct str type, struct str namespace, struct s
 /* What `run` of ui_route is; ctx is the page. */
 void page_about(void *ctx, struct ui_call *call);
 void page_diff(void *ctx, struct ui_call *call);
+void page_restore(void *ctx, struct ui_call *call);
 void page_revisions(void *ctx, struct ui_call *call);
+void page_undo(void *ctx, struct ui_call *call);
 
 #endif
