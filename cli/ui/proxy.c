@@ -32,6 +32,8 @@ struct proxied {
 	bool is_streaming;    /* its stream may be woken */
 	bool is_page_gone;
 	bool has_head, has_ended, is_paused, is_late;
+	unsigned code; /* with the head: the client's thread may write its own copy again */
+	char type[sizeof(((struct exchange *)NULL)->answer_type)];
 	size_t start, n; /* of what the ring holds */
 	char ring[RING_BYTES];
 };
@@ -65,7 +67,11 @@ static void on_head(struct exchange *x)
 {
 	struct proxied *p = container_of(x, struct proxied, upstream);
 	pthread_mutex_lock(&p->lock);
-	p->has_head = true;
+	if (!p->has_head) { /* trailers end with an empty line, too */
+		p->has_head = true;
+		p->code = (unsigned)x->code;
+		memcpy(p->type, x->answer_type, sizeof(p->type));
+	}
 	wake_page(p);
 	pthread_mutex_unlock(&p->lock);
 }
@@ -179,9 +185,9 @@ static void reply_failure(const struct proxied *p, struct http_exchange *x)
 static void reply_stream(struct proxied *p, struct http_exchange *x)
 {
 	http_add_header(x, "Cache-Control", STR("no-store"));
-	http_add_header(x, "Content-Type", str_of(p->upstream.answer_type));
+	http_add_header(x, "Content-Type", str_of(p->type));
 	p->is_streaming = true;
-	http_reply_stream(x, (unsigned)p->upstream.code, HTTP_LENGTH_UNKNOWN, true, &stream_ops, p);
+	http_reply_stream(x, p->code, HTTP_LENGTH_UNKNOWN, true, &stream_ops, p);
 }
 
 static void go_on(struct visit *v, struct http_exchange *x)

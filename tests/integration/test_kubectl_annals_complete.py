@@ -46,6 +46,7 @@ def test_flags_and_their_values(complete, annals, namespace):
     assert "-w" in complete("log", "-")[0] and "-w" not in complete("undo", "-")[0]
     assert complete("undo", "cm/a", "--dry-run", "") == (["none", "server", "client"], NO_FILES) == complete("undo", "--dry-run=")
     assert complete("log", "-o", "w") == (["wide"], NO_FILES) and complete("diff", "x", "-o=p") == (["patch"], NO_FILES)
+    assert complete("ui", "--w") == (["--write"], NO_FILES) and complete("ui", "") == ([], NO_FILES) == complete("ui", "configmap/")
     assert complete("log", "-n", namespace) == ([namespace], NO_FILES)
     assert complete("log", "--kubeconfig", "/tm") == ([], 0), "the shell knows files"
     assert complete("log", "--since=") == ([], NO_FILES) == complete("log", "--nothing=")
