@@ -26,6 +26,7 @@ export class Diff {
 		this.observer.observe(this.list.element);
 		this.tally = h('span.tally', {role: 'status'});
 		this.modeButtons = ['inline', 'split'].map((each) => h('button', {type: 'button', 'data-mode': each, text: each === 'split' ? 'Side by side' : 'Inline',
+			
 			onclick: () => {
 				this.isChosen = true;
 				this.setMode(each);
@@ -69,7 +70,7 @@ export class Diff {
 	// One text alone: lines {text, path}.
 	showState(lines) {
 		this.whole = null;
-		this.items = lines.map(({text, path}, i) => ({op: ' ', text, path, a: i + 1, b: i + 1}));
+		this.items = lines.map(({text, path}, i) => ({op: ' ', text, path, a: i + 1, b: 0}));
 		this.tally.hidden = true;
 		this.say('');
 		this.begin(lines.length);
@@ -215,11 +216,9 @@ export class Diff {
 			h('span.sign', {text: line.op === ' ' ? '' : line.op}),
 			h('span.code', {}, h('span', {}, piecesOf(line).map(({text, kind}) =>
 				kind === 'mark' ? h('mark', {text}) : kind === 'cut' ? h('span.cut', {text}) : visible(text)))),
-			h('button.copy', {type: 'button', tabindex: '-1', testid: 'copy-path', title: `Copy ${line.path || '/'} (c)`, 'aria-label': `Copy path ${line.path}`, text: 'Copy path',
-				onclick: (event) => {
-					this.copyText(line.path, 'path');
-					event.preventDefault();
-				}}));
+			h('button.copy', {type: 'button', tabindex: '-1', testid: 'copy-path', text: 'Copy path',
+				title: `Copy ${line.path || '/'} (c)`, 'aria-label': `Copy path ${line.path}`,
+				onclick: () => this.copyText(line.path, 'path')}));
 	}
 
 	lineAt(index) {
@@ -236,8 +235,9 @@ export class Diff {
 
 	tell(index) {
 		const line = this.lineAt(index);
-		setText(this.at.firstChild, line ? line.path || '/' : this.rows.some((row) => row.fold)
-			? 'n and p: next and previous change · c: copy the path · Enter: unfold' : 'n and p: next and previous change · c: copy the path');
+		const has = (what) => this.rows.some((row) => row[what]);
+		setText(this.at.firstChild, line ? line.path || '/' : [has('isChange') && 'n and p: next and previous change',
+			'c: copy the path', has('fold') && 'Enter: unfold'].filter(Boolean).join(' · '));
 	}
 
 	key(event, index) {

@@ -70,24 +70,14 @@ export function setText(e, text) {
 	}
 }
 
+// Pages of 127.0.0.1 and localhost may, unless the browser's user has forbidden it.
 export async function copy(text) {
-	if (navigator.clipboard) {
-		try {
-			await navigator.clipboard.writeText(text);
-			return true;
-		} catch {
-			// Not in focus, or forbidden: the older way may still do.
-		}
+	try {
+		await navigator.clipboard.writeText(text);
+		return true;
+	} catch {
+		return false;
 	}
-	const area = h('textarea.sr', {readonly: true, 'aria-hidden': 'true'});
-	const active = document.activeElement;
-	area.value = text;
-	document.body.append(area);
-	area.select();
-	const done = document.execCommand('copy');
-	area.remove();
-	active?.focus();
-	return done;
 }
 
 // Says something to those who hear the page.

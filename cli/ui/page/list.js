@@ -215,7 +215,7 @@ export class List {
 	}
 
 	focus() {
-		if (this.active < 0 && this.count && !this.isClicking) {
+		if (this.active < 0 && this.count) {
 			this.activate(Math.ceil(this.top / this.rowHeight));
 		}
 	}

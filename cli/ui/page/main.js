@@ -47,10 +47,9 @@ async function leave() {
 	const old = current;
 	current = null;
 	setLive('none');
-	const closed = old?.view.close?.();
-	clear(main); // at once: whoever does not wait for this may fill it next
+	await old?.view.close?.();
+	clear(main);
 	main.className = '';
-	await closed;
 }
 
 function say(testid, title, ...children) {

@@ -1,7 +1,8 @@
 // Times: how long ago in the text, exactly in the title; the texts follow the clock.
 import {h, setText} from './dom.js';
 
-const UNITS = [[60, 1, 's'], [3600, 60, 'min'], [86400, 3600, 'h'], [86400 * 60, 86400, 'd'], [86400 * 730, 86400 * 30.44, 'mo'], [Infinity, 86400 * 365.25, 'y']];
+const UNITS = [[60, 1, 's'], [3600, 60, 'min'], [86400, 3600, 'h'],
+	[86400 * 60, 86400, 'd'], [86400 * 730, 86400 * 30.44, 'mo'], [Infinity, 86400 * 365.25, 'y']];
 
 // 42 s, 3 min, 5 h, 2 d
 export function span(seconds) {

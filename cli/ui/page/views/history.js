@@ -5,7 +5,7 @@ import {Diff} from '../diff.js';
 import {linesOf} from '../lines.js';
 import {List} from '../list.js';
 import {pathsOf, whoOf} from '../store.js';
-import {absolute, ago, setTime, timeElement, timeOf} from '../time.js';
+import {ago, setTime, timeElement, timeOf} from '../time.js';
 
 const HISTORIES = {group: 'annals.dev', version: 'v1', resource: 'histories'};
 const REVISIONS = {group: 'annals.dev', version: 'v1', resource: 'controllerrevisions'};
@@ -24,8 +24,17 @@ class History {
 		this.history = null;
 		this.revisions = [];  // {number, name, time, by, cause, isCurrent}, the newest first
 		this.rows = [];       // of the list of changes, the newest first
-		this.isOwn = params.own === 'true' || context.about.mode === 'plain';
+		this.own = params.own === 'true' || context.about.mode === 'plain' ? 'true' : '';
+		this.isOwn = Boolean(this.own);
 		this.build(root);
+	}
+
+	find(name) {
+		return this.revisions.find((revision) => revision.name === name);
+	}
+
+	numberOf(name) {
+		return this.find(name)?.number;
 	}
 
 	get subject() {
@@ -66,7 +75,8 @@ class History {
 		this.changesTitle = h('span', {text: 'Changes'});
 		this.body = h('div.columns', {},
 			h('section.changes', {'aria-labelledby': 'changes-title'},
-				h('h2', {id: 'changes-title'}, this.changesTitle, h('span', {text: '⇧ Enter: from', title: 'Enter shows a change. Shift and Enter, or f, make a row the one to compare from; t the one to compare to.'})),
+				h('h2', {id: 'changes-title'}, this.changesTitle, h('span', {text: '⇧ Enter: from',
+					title: 'Enter: what it changed. Shift and Enter, or f: compare from it. t: compare to it.'})),
 				this.list.element),
 			h('section', {'aria-label': 'Difference'},
 				h('div.diff-bar', {},
@@ -93,7 +103,8 @@ class History {
 			...(context.about.mode !== 'plain' && WORKLOADS.includes(kind) ? [h('a', {
 				href: context.address('history', this.isOwn ? this.subject : {...this.subject, own: 'true'}),
 				text: this.isOwn ? 'Recorded revisions' : 'Its own revisions'})] : []),
-			...(context.about.mode === 'plain' ? [] : [h('a', {href: context.address('timeline', {namespace, kind: this.type, text: name}), text: 'In the timeline'})]));
+			...(context.about.mode === 'plain' ? [] : [h('a', {text: 'In the timeline',
+				href: context.address('timeline', {namespace, kind: this.type, text: name})})]));
 	}
 
 	// ---- what there is ----
@@ -144,34 +155,46 @@ class History {
 		const before = this.history?.status?.totalChanges;
 		this.history = history;
 		this.isOwn = false;
-		this.fillRows();
-		this.fillFacts();
-		if (before !== undefined && history.status?.totalChanges > before) {
-			const [newest] = this.rows;
-			this.context.announce(`${newest.type}, by ${newest.by}`);
-		}
-		this.read();
-	}
-
-	// One reading at a time; what changes meanwhile makes one more.
-	async read() {
-		if (this.isReading) {
-			this.readAgain = true;
+		if (before === undefined) {
+			this.read();
 			return;
 		}
-		this.isReading = true;
-		try {
-			do {
-				this.readAgain = false;
-				await this.readRevisions();
-			} while (this.readAgain && !this.abort.signal.aborted);
-		} catch (error) {
-			if (!this.abort.signal.aborted) {
-				this.diff.say('', error, () => this.read());
-			}
-		} finally {
-			this.isReading = false;
+		const {changes = [], totalChanges, revision: current, revisions: count} = history.status ?? {};
+		const news = changes.slice(Math.max(0, changes.length - (totalChanges - before)));
+		if (news.length) {
+			const newest = news.at(-1);
+			this.context.announce(`${newest.type}, by ${whoOf(newest)}`);
 		}
+		// The changes say which revisions came. Which have gone nobody says: then they are read again.
+		const byName = new Map(this.revisions.map((each) => [each.name, each]));
+		for (const change of news.filter((each) => each.revision)) {
+			byName.set(change.revision, {number: change.number, name: change.revision, time: timeOf(change.time), by: whoOf(change), cause: change.cause});
+		}
+		for (const each of byName.values()) {
+			each.isCurrent = each.name === current?.name;
+		}
+		this.setRevisions([...byName.values()]);
+		if (byName.size !== count) {
+			this.read();
+		}
+	}
+
+	// Now, or a second after the last time.
+	read() {
+		if (this.reading) {
+			return;
+		}
+		this.reading = setTimeout(async () => {
+			this.reading = 0;
+			this.lastRead = Date.now();
+			try {
+				await this.readRevisions();
+			} catch (error) {
+				if (!this.abort.signal.aborted) {
+					this.diff.say('', error, () => this.read());
+				}
+			}
+		}, Math.max(0, (this.lastRead ?? 0) + 1000 - Date.now()));
 	}
 
 	// Their numbers and names alone: as rows of a table, which hold no data.
@@ -208,7 +231,7 @@ class History {
 		const {namespace, name} = this.subject;
 		try {
 			const {items, source} = await getJson('revisions', {signal: this.abort.signal,
-				query: {type: this.type, namespace, name, own: this.params.own === 'true' || this.context.about.mode === 'plain' ? 'true' : ''}});
+				query: {type: this.type, namespace, name, own: this.own}});
 			setText(this.note, why && items.length ? `${why} These are the revisions that its controller keeps.`
 				: source === 'own' && items.length ? 'The revisions that its controller keeps.' : why);
 			this.setRevisions(items.map((each) => ({...each, time: timeOf(each.time)})));
@@ -256,14 +279,13 @@ class History {
 		const deletion = this.isOwn ? NaN : timeOf(status?.deletionTime);
 		this.chip.hidden = !Number.isFinite(deletion);
 		if (Number.isFinite(deletion)) {
-			setText(this.chip, `deleted ${ago(deletion)}`);
-			this.chip.title = absolute(deletion);
+			clear(this.chip).append('deleted ', timeElement(deletion));
 		}
 		const parts = [h('span', {text: `${n.toLocaleString()} ${n === 1 ? 'revision' : 'revisions'}`})];
 		if (!this.isOwn && status) {
 			const total = status.totalChanges ?? this.rows.length, told = (status.changes ?? []).length;
-			parts.push(h('span', {text: `${total.toLocaleString()} ${total === 1 ? 'change' : 'changes'}${total > told ? `, of which the last ${told} are told` : ''}`}),
-				h('span', {text: status.apiVersion ?? ''}));
+			const lost = total > told ? `, of which the last ${told} are told` : '';
+			parts.push(h('span', {text: `${total.toLocaleString()} ${total === 1 ? 'change' : 'changes'}${lost}`}), h('span', {text: status.apiVersion ?? ''}));
 			if (status.uid) {
 				parts.push(h('span.mono', {text: `uid ${status.uid}`}));
 			}
@@ -291,10 +313,8 @@ class History {
 	// The name of the revision that has a number, or had it when a change was told.
 	nameOf(number) {
 		const n = Number(number);
-		const there = (name) => this.revisions.some((revision) => revision.name === name);
-		const name = this.revisions.find((revision) => revision.number === n)?.name ??
-			this.rows.find((row) => row.number === n && there(row.revision))?.revision;
-		return name ?? null;
+		return this.revisions.find((revision) => revision.number === n)?.name ??
+			this.rows.find((row) => row.number === n && this.find(row.revision))?.revision;
 	}
 
 	// What was before a change: the state of the change before it, or where that is not known, of the number before.
@@ -305,7 +325,7 @@ class History {
 		}
 		for (let i = index + 1; i < this.rows.length; i++) {
 			const name = this.rows[i].revision;
-			if (name && name !== row.revision && this.revisions.some((revision) => revision.name === name)) {
+			if (name && name !== row.revision && this.find(name)) {
 				return name;
 			}
 		}
@@ -338,23 +358,21 @@ class History {
 
 	// By hand: from now on the address says which.
 	choose(from, to) {
-		const number = (name) => this.revisions.find((revision) => revision.name === name)?.number;
-		this.params.from = from === NOTHING ? NOTHING : number(from);
-		this.params.to = number(to);
+		this.params.from = from === NOTHING ? NOTHING : this.numberOf(from);
+		this.params.to = this.numberOf(to);
 		this.context.put('history', this.params);
 		this.compare(from, to);
 	}
 
 	openRow(index) {
 		const row = this.rows[index];
-		const there = this.revisions.some((revision) => revision.name === row.revision);
 		if (row.type === 'Deleted' || (row.type && !row.revision)) {
 			// What was lost: the last state before.
-			const last = this.rows.slice(index + 1).find((each) => this.revisions.some((revision) => revision.name === each.revision));
+			const last = this.rows.slice(index + 1).find((each) => this.find(each.revision));
 			if (last) {
 				this.choose(NOTHING, last.revision);
 			}
-		} else if (there) {
+		} else if (this.find(row.revision)) {
 			this.choose(this.before(index), row.revision);
 		} else {
 			this.context.announce('This revision is not kept any more');
@@ -364,15 +382,11 @@ class History {
 
 	pick(end, index) {
 		const {revision} = this.rows[index];
-		if (this.revisions.some((each) => each.name === revision)) {
+		if (this.find(revision)) {
 			this.choose(end === 'from' ? revision : this.from.value, end === 'to' ? revision : this.to.value);
 			this.context.announce(`Compared ${end} revision ${this.numberOf(revision)}`);
 		}
 		return true;
-	}
-
-	numberOf(name) {
-		return this.revisions.find((each) => each.name === name)?.number;
 	}
 
 	async compare(from, to) {
@@ -424,14 +438,14 @@ class History {
 		if (this.isOwn) {
 			const {namespace, name} = this.subject;
 			return getJson('diff', {signal, query: {type: this.type, namespace, name, context, from: this.numberOf(from), to: this.numberOf(to),
-				own: this.params.own === 'true' || this.context.about.mode === 'plain' ? 'true' : ''}});
+				own: this.own}});
 		}
 		return getJson(resourcePath(REVISIONS, this.history.metadata.namespace, to, 'diff'), {signal, accept: HUNKS, query: {from, context}});
 	}
 
 	// Going back to what is looked at.
 	async fillActions() {
-		const {to} = this.ends, revision = this.revisions.find((each) => each.name === to);
+		const {to} = this.ends, revision = this.find(to);
 		const deleted = !this.isOwn && Boolean(this.history?.status?.deletionTime);
 		const key = `${to} ${revision?.number} ${revision?.isCurrent} ${deleted}`;
 		if (!revision || key === this.actionsKey) {
@@ -459,7 +473,6 @@ class History {
 
 	renderRow(element, index) {
 		const row = this.rows[index], p = element.parts;
-		const isThere = this.revisions.some((revision) => revision.name === row.revision);
 		const end = row.revision && row.type !== 'Deleted' ? row.revision === this.ends?.to ? 'to' : row.revision === this.ends?.from ? 'from' : '' : '';
 		setText(p.number, row.number || '–');
 		setText(p.word, end);
@@ -470,7 +483,7 @@ class History {
 		setTime(p.time, row.time);
 		setText(p.paths, row.paths);
 		p.paths.title = visible(row.paths).replaceAll(', ', '\n');
-		setText(p.cause, row.cause || (row.revision && !isThere ? 'not kept any more' : ''));
+		setText(p.cause, row.cause || (row.revision && !this.find(row.revision) && row.number < this.revisions[0]?.number ? 'not kept any more' : ''));
 		p.cause.title = visible(row.cause);
 		element.classList.toggle('is-end', Boolean(end));
 	}
@@ -478,6 +491,7 @@ class History {
 	close() {
 		this.abort.abort();
 		this.loading?.abort();
+		clearTimeout(this.reading);
 		this.list.close();
 		this.diff.close();
 	}

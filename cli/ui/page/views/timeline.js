@@ -22,6 +22,8 @@ class Timeline {
 		this.isListed = false;
 		this.abort = new AbortController();
 		this.build(root);
+		// What was within the last hour is not for ever.
+		this.clock = setInterval(() => this.params.since && this.isListed && (this.makeFilter(), this.refresh()), 30000);
 	}
 
 	build(root) {
@@ -40,7 +42,7 @@ class Timeline {
 		};
 		this.fields.since = h('select', {testid: 'filter-since', onchange: () => this.filtersChanged()},
 			SINCE.map(([value, text]) => h('option', {value, text})));
-		this.count = h('span.count', {role: 'status'});
+		this.count = h('span.count');
 		this.note = h('p.note', {role: 'status'});
 		this.list = new List({
 			label: 'Changes, the newest first', testid: 'timeline',
@@ -116,6 +118,7 @@ class Timeline {
 		this.list.scrollTo(0);
 		this.setWaiting(0);
 		this.tell();
+		this.context.announce(this.count.textContent);
 	}
 
 	suggest(entries) {
@@ -336,6 +339,7 @@ class Timeline {
 	close() {
 		this.abort.abort();
 		clearTimeout(this.later);
+		clearInterval(this.clock);
 		clearTimeout(this.saying);
 		this.list.close();
 	}
@@ -358,6 +362,9 @@ export default {
 		view.params = params;
 		view.fillFields();
 		view.narrow();
+		if (view.isNarrow && (params.namespace ?? '') !== view.listedNamespace) {
+			view.follow();
+		}
 		return true;
 	},
 
