@@ -38,7 +38,7 @@ FLAGS = """
     --disable-background-timer-throttling --disable-backgrounding-occluded-windows --disable-renderer-backgrounding --disable-search-engine-choice-screen
     --disable-features=Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider,InterestFeedContentSuggestions,CertificateTransparencyComponentUpdater
     --password-store=basic --use-mock-keychain --hide-scrollbars --font-render-hinting=none --force-color-profile=srgb --lang=en-US
-""".split()
+""".split() + ["--host-resolver-rules=MAP rebound.example 127.0.0.1"]
 
 # What Input.dispatchKeyEvent has to be told: code, virtual key code, text.
 KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Escape": ("Escape", 27, ""), " ": ("Space", 32, " "), "Backspace": ("Backspace", 8, ""),
@@ -46,6 +46,9 @@ KEYS = {"Tab": ("Tab", 9, ""), "Enter": ("Enter", 13, "\r"), "Escape": ("Escape"
         "PageUp": ("PageUp", 33, ""), "PageDown": ("PageDown", 34, ""), "End": ("End", 35, ""), "Home": ("Home", 36, ""),
         "/": ("Slash", 191, "/"), "?": ("Slash", 191, "?")}
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
+
+# What the page says of its connection.
+LIVE, LOST = (f"document.querySelector('[data-testid=live]')?.dataset.state == '{state}'" for state in ("live", "lost"))
 
 LOWEST_FD = 10  # of ours, so that the child's 3 and 4 are free
 
@@ -297,18 +300,22 @@ class Page:
             raise AssertionError(f"{expression[:300]}: {details.get('exception', {}).get('description') or details['text']}")
         return answer["result"].get("value")
 
-    def wait(self, expression, what=None):
-        """Until it is true: its value. A page that is just being loaded has none."""
+    def until(self, condition, what):
+        """Until a function returns something: that. A page that is just being loaded has nothing to tell."""
         def is_true():
             try:
-                return self.evaluate(expression)
+                return condition()
             except (Refused, AssertionError):
                 return None
 
         try:
-            return retry_until(is_true, what or expression, interval=0.02)
+            return retry_until(is_true, what, interval=0.02)
         except TimeoutError as e:
             raise AssertionError(f"{e}\n{self.show()}") from e
+
+    def wait(self, expression, what=None):
+        """Until it is true: its value."""
+        return self.until(lambda: self.evaluate(expression), what or expression)
 
     def show(self):
         """For a test that has failed."""
@@ -360,6 +367,15 @@ class Page:
         }})()""", f"{selector} can be clicked")
         for type in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=type, x=point[0], y=point[1], button="left", clickCount=1)
+
+    def hover(self, selector):
+        self.wait_for(selector)
+        x, y = self.evaluate(f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2] }})()")
+        self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def allow_clipboard(self):
+        """Which is the machine's in earnest, and this browser's here."""
+        self.browser.call("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"], browserContextId=self.context)
 
     def wheel(self, selector, dy):
         x, y = self.evaluate(f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect(); "

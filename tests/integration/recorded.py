@@ -79,11 +79,12 @@ class Recorded:
         assert answer.status in (200, 202), answer
         return self.take("Deleted", **change)
 
-    def take(self, type="Changed", state=None, **change):
+    def take(self, type="Changed", state=None, limit=None, **change):
+        """limit: how many revisions stay besides the last one."""
         said = {"type": type, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(next(self.seconds))),
                 "historyResourceVersion": self.seen, **self.change, **change}
         spec = {"owner": {"apiVersion": "annals.dev/v1", "kind": "History", "name": self.history["metadata"]["name"],
-                          "uid": self.history["metadata"]["uid"], "controller": True}, "change": said}
+                          "uid": self.history["metadata"]["uid"], "controller": True}, "change": said, **({"historyLimit": limit} if limit else {})}
         if type != "Deleted":
             live = self.get()
             said.update(uid=live["metadata"]["uid"], apiVersion=live["apiVersion"], resourceVersion=live["metadata"]["resourceVersion"])

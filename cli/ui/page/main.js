@@ -47,9 +47,10 @@ async function leave() {
 	const old = current;
 	current = null;
 	setLive('none');
-	await old?.view.close?.();
-	clear(main);
+	const closed = old?.view.close?.();
+	clear(main); // at once: whoever does not wait for this may fill it next
 	main.className = '';
+	await closed;
 }
 
 function say(testid, title, ...children) {

@@ -354,7 +354,7 @@ class Rollout {
 			clear(row.links).append(
 				number !== null && previous !== undefined ? h('a', {text: `what changed since ${previous}`, testid: 'rollout-diff',
 					href: this.ctx.address('history', {group, kind, namespace, name: object, own: 'true', from: previous, to: number})}) : '',
-				isRevision ? h('a', {text: 'what uses it', 'aria-label': `what uses revision ${number}`,
+				isRevision ? h('a', {text: 'what uses it', 'aria-label': `what uses it: revision ${number}`,
 					href: this.ctx.address('usage', {resource: 'controllerrevisions', namespace, name})}) : '');
 		}
 		this.drawPods(row, pods);
