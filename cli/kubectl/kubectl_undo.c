@@ -6,7 +6,6 @@
 #include "cli/kubectl/kubectl_undo.h"
 #include "api/model/digest.h"
 #include "api/model/members.h"
-#include "api/record/state.h"
 #include "cli/kubectl/undo_patch.h"
 
 enum { TRIES = 16 }; /* a controller in the midst of an update writes the status now and then */
@@ -185,6 +184,21 @@ static int run(struct kubectl *k)
 
 /* ---- for who shows it first ---- */
 
+/* Not a state as Recorders take it: a patch may change annotations that are none. */
+static const struct json *shown_of(struct kubectl *k, const struct json *object)
+{
+	static const char *const servers[] = {"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"};
+	const struct json *all = json_gets(object, "metadata");
+	struct json *ret = json_copy(&k->arena, object);
+	struct json *meta = json_is(all, JSON_OBJECT) ? json_copy(&k->arena, all) : json_object(&k->arena);
+	json_remove(ret, STR("status"));
+	for (size_t i = 0; i < ARRAY_SIZE(servers); i++) {
+		json_remove(meta, str_of(servers[i]));
+	}
+	json_set(&k->arena, ret, STR("metadata"), meta);
+	return ret;
+}
+
 int undo_plan(struct kubectl *k, const struct revisions *all, struct undo_plan *ret)
 {
 	if (all->history) {
@@ -194,15 +208,18 @@ int undo_plan(struct kubectl *k, const struct revisions *all, struct undo_plan *
 	if (check(k, all, r)) {
 		return -1;
 	}
+	if (!json_is(k->object, JSON_OBJECT)) {
+		return kubectl_fail(k, STR_FMT " is no object", STR_ARG(kubectl_name(k)));
+	}
 	*ret = (struct undo_plan){.revision = r, .type = PATCH_STRATEGIC, .patch = undo_guarded(k, r->data)};
-	ret->now = state_of(k->object, NULL, &k->arena);
+	ret->now = shown_of(k, k->object);
 	return 0;
 }
 
 const struct json *undo_shown(
 	struct kubectl *k, const struct revisions *all, const struct undo_plan *plan, const struct json *object)
 {
-	return all->history ? undo_shown_recorded(k, all, plan->revision, object) : state_of(object, NULL, &k->arena);
+	return all->history ? undo_shown_recorded(k, all, plan->revision, object) : shown_of(k, object);
 }
 
 int undo_carry_out(struct kubectl *k, const struct revisions *all, const struct undo_plan *plan, struct answer *ret)

@@ -206,11 +206,17 @@ static void tell(struct writing *w)
 	json_encode(&w->call->out, answer);
 }
 
+/* A server may answer anything. */
+static int check_result(struct writing *w, const struct answer *answer)
+{
+	return json_is(answer->body, JSON_OBJECT) ? 0 : kubectl_fail(&w->k, "the server has answered no object");
+}
+
 /* ---- undo ---- */
 
 static int carry_out_undo(struct writing *w, const struct revisions *all, const struct undo_plan *plan, struct answer *answer)
 {
-	if (undo_carry_out(&w->k, all, plan, answer)) {
+	if (undo_carry_out(&w->k, all, plan, answer) || check_result(w, answer)) {
 		return -1;
 	}
 	if (!w->wish.is_dry) {
@@ -251,7 +257,7 @@ static int undo(struct writing *w, struct revisions *all)
 
 static int carry_out_restore(struct writing *w, const struct restore_plan *plan, struct answer *answer)
 {
-	if (restore_carry_out(&w->k, plan, answer)) {
+	if (restore_carry_out(&w->k, plan, answer) || check_result(w, answer)) {
 		return -1;
 	}
 	if (!w->wish.is_dry) {

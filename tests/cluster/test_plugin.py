@@ -9,6 +9,7 @@ import yaml
 
 import kube
 import processes
+from ui_page import Page, lines
 
 pytestmark = pytest.mark.skipif(not kube.KUBE_APISERVER.exists() or not kube.KUBECTL.exists(), reason="tests/cluster/build.sh has not been run")
 
@@ -37,6 +38,11 @@ def cluster(certificates, tmp_path_factory):
     yield apiserver
     apiserver.stop()
     etcd.stop()
+
+
+@pytest.fixture
+def page(cluster):
+    return Page("--write", "--kubeconfig", cluster.kubeconfig, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
 
 
 def create(cluster, path, body):
@@ -116,7 +122,7 @@ def test_undo__does_what_kubectl_rollout_undo_does(cluster):
     assert json.dumps(specs[0], sort_keys=True) == json.dumps(specs[1], sort_keys=True)
 
 
-def test_undo__takes_custom_resources_back(cluster):
+def test_undo__takes_custom_resources_back(cluster, page):
     """The server takes no strategic merge patch of them; "$patch": "replace" must be kept all the same, and must not be stored."""
     create(cluster, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
     boats = "/apis/example.org/v1/namespaces/default/boats"
@@ -133,6 +139,12 @@ def test_undo__takes_custom_resources_back(cluster):
     done = cluster.kubectl("annals", "undo", "bt/b")
     assert done.stdout == "boat.example.org/b rolled back to revision 1\n", done
     assert cluster.get(f"{boats}/b").json["spec"] == {"sails": 2, "template": {"mast": {"wood": "oak"}}}
+    asked = {"type": "boat", "name": "b", "revision": 2}
+    dry = page.post("undo", dryRun=True, **asked).json
+    assert ("+    flag: red", "/spec/template/flag") in lines(dry["hunks"])
+    assert page.post("undo", dryRun=False, proof=dry["proof"], **asked).status == 200
+    assert cluster.get(f"{boats}/b").json["spec"] == boat["spec"]
+    assert cluster.kubectl("annals", "undo", "bt/b", "--to-revision=1").returncode == 0
     assert cluster.kubectl("annals", "undo", "bt/b", "--to-revision=2").returncode == 0
     assert cluster.get(f"{boats}/b").json["spec"] == boat["spec"]
     assert "skipped rollback" in cluster.kubectl("annals", "undo", "bt/b", "--to-revision=2").stdout
@@ -185,6 +197,34 @@ def test_deployments__have_their_replica_sets(cluster, deployed):
     assert cluster.kubectl("annals", "diff", "deploy/site", "-o", "patch").stdout.count('"i:3"') == 1
     shown = yaml.safe_load(cluster.kubectl("annals", "show", "deploy/site", "--revision=1").stdout)
     assert shown["spec"]["template"]["metadata"]["labels"] == {"app": "x"}, "without pod-template-hash"
+
+
+def test_page__shows_what_controllers_keep(cluster, deployed, page):
+    """Without annals: what their own controllers keep is what there is."""
+    assert page.get("about").json["mode"] == "plain"
+    told = page.get("revisions", type="deployment.apps", namespace="default", name="site").json
+    assert told["source"] == "own"
+    assert [(item["number"], item["cause"], item["isCurrent"]) for item in told["items"]] == [(1, "to i:1", False), (2, "to i:2", False), (3, "to i:3", True)]
+    difference = page.get("diff", type="deployment", name="site", from_="1", to="3").json
+    image = "/spec/template/spec/containers/0/image"
+    assert [line for line in lines(difference) if line[1] == image] == [("-      - image: i:1", image), ("+      - image: i:3", image)]
+    asked = {"type": "deployment", "name": "site", "revision": 2}
+    dry = page.post("undo", dryRun=True, **asked)
+    assert dry.status == 200 and ("+      - image: i:2", image) in lines(dry.json["hunks"]), dry
+    assert {path for _, path in lines(dry.json["hunks"])} == {image, "/metadata/annotations/kubernetes.io~1change-cause"}, "nothing else changes"
+    refused = page.post("restore", dryRun=True, type="deployment", name="site")
+    assert refused.status == 422 and "annals" in refused.json["message"]
+
+
+def test_page__goes_back_as_it_has_shown(cluster, page):
+    make_history(cluster, "daemonsets", "DaemonSet", "paged")
+    asked = {"type": "daemonset.apps", "namespace": "default", "name": "paged", "revision": 1}
+    dry = page.post("undo", dryRun=True, **asked).json
+    assert [line for line, _ in lines(dry["hunks"]) if "image: " in line] == ["-      - image: i:2", "+      - image: i:1", "+      - image: s:1"]
+    assert images(cluster, f"{APPS}/daemonsets/paged") == ["i:2"]
+    done = page.post("undo", dryRun=False, proof=dry["proof"], **asked)
+    assert done.json == {"message": "daemonset.apps/paged rolled back to revision 1"}
+    assert images(cluster, f"{APPS}/daemonsets/paged") == ["i:1", "s:1"]
 
 
 def test_deployments__go_back_as_kubectl_rollout_undo_has_it(cluster, deployed):

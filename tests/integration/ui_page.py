@@ -1,13 +1,11 @@
-"""`kubectl annals ui`, and what its page asks of it."""
+"""`kubectl annals ui`, and what its page asks of it: answers as they should be, where pages.py is about who may ask."""
 
 import http.client
 import json
-import re
 import urllib.parse
 
 import processes
-
-LINK = re.compile(r"http://127\.0\.0\.1:(\d+)/annals/ui/#token=([0-9a-f]+)")
+from pages import LINK
 
 
 class Page(processes.Process):
@@ -16,7 +14,7 @@ class Page(processes.Process):
     def __init__(self, *flags, env, namespace=None):
         where = ["-n", namespace] if namespace else []
         super().__init__([processes.BIN, "kubectl", "ui", "--no-browser", *where, *flags], env=env)
-        self.port, self.token = self.stdout.wait(LINK).groups()
+        self.port, _, self.token = self.stdout.wait(LINK).groups()
         opened = self.request("POST", "session", headers={"X-Annals-Token": self.token}, has_session=False)
         assert opened.status == 200, opened
         self.session = opened.json["session"]
