@@ -131,7 +131,7 @@ def test_what_is_refused_for_a_while_waits(cluster, hooks, room):
     room.await_told("a", "1", "2", "3", "4")
     room.wait_row(lambda row: "lastError" not in row and row["revisions"] == 6, "the status says that it is over")
     said = room.recorder.stderr.text
-    assert said.count("changes of ConfigMap wait, since they cannot be written") == said.count("changes of ConfigMap are written again") == 1, said
+    assert said.count("changes of ConfigMap wait, since they cannot be written") == said.count("changes of ConfigMap are written again") > 0, said
     configured.remove()
 
 
