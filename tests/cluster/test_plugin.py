@@ -42,7 +42,7 @@ def cluster(certificates, tmp_path_factory):
 
 @pytest.fixture
 def page(cluster):
-    return Page("--write", "--kubeconfig", cluster.kubeconfig, env={"PATH": os.environ["PATH"], "HOME": "/nonexistent"})
+    return Page("--write", "--kubeconfig", cluster.kubeconfig, env=dict(os.environ))
 
 
 def create(cluster, path, body):

@@ -1,5 +1,6 @@
 """Undo and restore from the page: a dry run that shows what would be written, and then the write of exactly that."""
 
+import os
 import shlex
 import threading
 
@@ -118,7 +119,7 @@ def test_undo_loses_no_write_that_overtakes_it(folder, serve, etcd, certificates
     gate = Gate(server.client, certificates)
     try:
         config = processes.write_kubeconfig(folder / "kubeconfig", gate.url, certificates)
-        page = Page("--write", "--kubeconfig", config, env={"PATH": "/usr/bin:/bin"})
+        page = Page("--write", "--kubeconfig", config, env=dict(os.environ))
         told = shown(page, revision=1)
         assert told["command"].endswith(f"--kubeconfig={config}")
         held = gate.hold("PATCH", "/configmaps/settings")
