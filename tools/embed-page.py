@@ -2,11 +2,14 @@
 """Writes the page's files as a table in C (cli/ui/files.h): embed-page.py OUTPUT FOLDER FILE...
 
 The program needs no files beside it then. What is the same is written the same: gzip's header has no time.
+Browsers need neither indentation, nor lines that are comments alone, nor blanks between the signs of a style sheet.
+The lines stay, so a browser's messages name those of the sources.
 """
 
 import gzip
 import hashlib
 import pathlib
+import re
 import sys
 
 TYPES = {
@@ -32,12 +35,31 @@ def slice_of(name):
     return f"{{(const char *){name}, sizeof({name})}}"
 
 
+def bare(path):
+    """The text without what only people read. A text of several lines would lose its indentation, so there is none."""
+    text = path.read_text(encoding="utf-8")
+    comment = {".js": re.compile(r"//.*"), ".css": re.compile(r"/\*[^*]*\*/")}.get(path.suffix)
+    if not comment:
+        return text.encode()
+    lines = []
+    for number, line in enumerate(text.splitlines(keepends=False), 1):
+        line = line.strip("\t ")
+        if comment.fullmatch(line):
+            line = ""
+        if path.suffix == ".css":
+            line = re.sub(r";? ?([{};,]) ?|(?<=[a-z-]): ", lambda it: it[1] or ":", line)
+        if path.suffix == ".js" and line.count("`") % 2:
+            sys.exit(f"{path}:{number}: a template literal goes on in another line")
+        lines.append(line)
+    return ("\n".join(lines) + "\n").encode()
+
+
 def main():
     output, folder, *paths = sys.argv[1:]
     folder = pathlib.Path(folder).resolve()
     arrays, rows = [], []
     for number, path in enumerate(sorted(pathlib.Path(path).resolve() for path in paths)):
-        plain = path.read_bytes()
+        plain = bare(path)
         if not plain:
             sys.exit(f"{path} is empty")
         if path.suffix not in TYPES:
