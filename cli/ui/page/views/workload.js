@@ -24,7 +24,6 @@ export function selectorText({matchLabels = {}, matchExpressions = []} = {}) {
 }
 
 const cut = (text = '') => (text.length > MESSAGE_MAX ? `${text.slice(0, MESSAGE_MAX)}…` : text);
-const condition = (object, type) => object.status?.conditions?.find((each) => each.type === type);
 
 // Why its containers do not run or are not ready: the first one that says a reason.
 function trouble(status) {
@@ -81,151 +80,123 @@ export function revisionOf({hash, owner, generation}, workload, revisions) {
 
 // ---- progress, and what it waits for ----
 
+const are = (n) => (n === 1 ? 'is' : 'are');
 const plural = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
-const ordinalOf = (name) => Number(/-(\d+)$/.exec(name)?.[1] ?? NaN);
-const detail = ({state, text}) => (['starting', 'pending'].includes(state) ? (text === 'not Ready' || text === 'Pending' ? 'not Ready' : `not Ready (${text})`)
-	: state === 'broken' ? `not Ready (${text})` : text);
+const sentence = (text) => `${text.replace(/[.\s]+$/, '')}.`;
+const namesOf = (pods) => listed(pods.map((each) => each.name));
+const named = (group) => (group && group.number !== null ? `revision ${group.number}` : 'an unknown revision');
+const WORST = ['broken', 'failed', 'starting', 'pending', 'leaving', 'succeeded'];
+const unreadyOf = (pods) => pods.filter((each) => each.state !== 'ready').sort((a, b) => WORST.indexOf(a.state) - WORST.indexOf(b.state));
+const stateOf = ([first]) => (['broken', 'failed'].includes(first?.state) ? 'waiting' : 'moving');
 
-// The pods that are in the way, without the full stop: the worst one with its reason, then the others.
-function waitsFor([first, ...rest]) {
-	const verb = ['failed', 'leaving', 'succeeded'].includes(first.state) ? '' : 'is ';
-	const more = rest.length ? `; ${listed(rest.map((each) => each.name))} ${rest.length === 1 ? 'is' : 'are'} not Ready, too` : '';
-	return `${first.name} ${verb}${detail(first)}${first.message ? `: ${first.message.replace(/[.\s]+$/, '')}` : ''}${more}`;
+// The pods that are in the way: the worst one with its reason, then the others.
+function waitsFor([{name, state, text, message}, ...rest]) {
+	const reason = ['not Ready', 'Pending'].includes(text) ? '' : ` (${text})`;
+	const is = ['broken', 'starting', 'pending'].includes(state) ? `is not Ready${reason}` : text;
+	return sentence(`${name} ${is}${message ? `: ${message.replace(/[.\s]+$/, '')}` : ''}${rest.length ? `; ${namesOf(rest)} ${are(rest.length)} not Ready, too` : ''}`);
 }
 
-const worst = {broken: 0, failed: 1, starting: 2, pending: 3, leaving: 4, succeeded: 5};
-const sortWorst = (pods) => [...pods].sort((a, b) => worst[a.state] - worst[b.state]);
-const stateOf = (pods) => (pods.some((each) => each.state === 'broken' || each.state === 'failed') ? 'waiting' : 'moving');
-const named = (group) => (group && group.number !== null ? `revision ${group.number}` : 'an unknown revision');
+const byHand = (old) => `${plural(old.length, 'pod')} ${are(old.length)} of an older revision. With the strategy OnDelete a pod gets the new one when somebody deletes it.`;
+const allRun = (n, target) => ['complete', n ? `All ${n} pods run ${named(target)} and are Ready.` : 'No pods are wanted.'];
 
-function ofStatefulSet({object, groups, pods, target}) {
-	const {spec = {}, status = {}} = object;
+function ofStatefulSet({metadata, spec = {}, status = {}}, groups, pods, target) {
 	const replicas = spec.replicas ?? 1, start = spec.ordinals?.start ?? 0;
-	const strategy = spec.updateStrategy?.type ?? 'RollingUpdate';
-	const partition = strategy === 'RollingUpdate' ? Math.min(spec.updateStrategy?.rollingUpdate?.partition ?? spec.generationPartition ?? 0, replicas) : 0;
-	const index = (pod) => ordinalOf(pod.name) - start;
-	const groupOf = (pod) => groups.find((each) => each.pods.includes(pod));
-	const updated = target?.pods.filter((each) => index(each) >= partition && index(each) < replicas) ?? [];
-	const done = updated.filter((each) => each.state === 'ready').length;
-	const wanted = replicas - partition;
-	const old = pods.filter((each) => !target?.pods.includes(each));
-	const toReplace = old.filter((each) => index(each) >= partition).sort((a, b) => index(b) - index(a));
-	const facts = [
-		['Wanted', replicas], ['Ready', status.readyReplicas ?? 0], ['Updated', target?.pods.length ?? 0],
-		['Strategy', partition ? `${strategy}, partition ${partition}` : strategy],
-	];
-	const say = (state, text) => ({state, text, done, wanted, facts});
-	const unready = sortWorst(pods.filter((each) => each.state !== 'ready'));
+	const strategy = spec.updateStrategy?.type ?? 'RollingUpdate', isRolling = strategy === 'RollingUpdate';
+	const partition = isRolling ? Math.min(spec.updateStrategy?.rollingUpdate?.partition ?? spec.generationPartition ?? 0, replicas) : 0;
+	const index = ({name}) => Number(/-(\d+)$/.exec(name)?.[1] ?? NaN) - start;
+	const updated = target?.pods ?? [], old = pods.filter((each) => !updated.includes(each)).sort((a, b) => index(b) - index(a));
+	const toReplace = old.filter((each) => index(each) >= partition), unready = unreadyOf(pods);
+	const found = {
+		done: updated.filter((each) => each.state === 'ready' && index(each) >= partition && index(each) < replicas).length, wanted: replicas - partition,
+		facts: [['Wanted', replicas], ['Ready', status.readyReplicas ?? 0], ['Updated', updated.length],
+			['Strategy', partition ? `${strategy}, partition ${partition}` : strategy]],
+	};
+	const say = (state, text) => ({...found, state, text});
+	const of = (pod) => named(groups.find((each) => each.pods.includes(pod)));
 
 	// Upstream's trap: an ordered update waits for each pod, also for one that the update is to replace.
 	const trapped = unready.find((each) => toReplace.includes(each) && each.state !== 'leaving' && index(each) < replicas);
-	if (trapped && strategy === 'RollingUpdate' && (spec.podManagementPolicy ?? 'OrderedReady') === 'OrderedReady') {
-		const isMended = object.metadata.annotations?.['annals.dev/replace-broken-pods'] === 'true';
-		return isMended ? say('moving', `${waitsFor([trapped])}. The controller replaces it: it is of ${named(groupOf(trapped))}.`)
-			: say('broken', `${waitsFor([trapped])}. It is of ${named(groupOf(trapped))}, but the controller replaces no pod before ` +
-				`this one is Ready. If it never will be, delete it.`);
+	if (trapped && isRolling && spec.podManagementPolicy !== 'Parallel') {
+		return metadata.annotations?.['annals.dev/replace-broken-pods'] === 'true'
+			? say('moving', `${waitsFor([trapped])} The controller replaces it: it is of ${of(trapped)}.`)
+			: say('broken', `${waitsFor([trapped])} It is of ${of(trapped)}, but the controller replaces no pod before this one is Ready. If it never will be, delete it.`);
 	}
 	if (unready.length) {
-		return say(stateOf(unready), `${waitsFor(unready)}.`);
+		return say(stateOf(unready), waitsFor(unready));
 	}
 	const surplus = pods.filter((each) => index(each) >= replicas);
 	if (surplus.length) {
-		return say('moving', `${listed(surplus.map((each) => each.name))} ${surplus.length === 1 ? 'is' : 'are'} to go, since ${plural(replicas, 'pod')} ${replicas === 1 ? 'is' : 'are'} wanted.`);
+		return say('moving', `${namesOf(surplus)} ${are(surplus.length)} to go: ${plural(replicas, 'pod')} ${are(replicas)} wanted.`);
 	}
 	if (pods.length < replicas) {
-		const there = new Set(pods.map((each) => index(each)));
-		const missing = Array.from({length: Math.min(replicas, 10000)}, (_, i) => i).filter((i) => !there.has(i)).map((i) => `${object.metadata.name}-${i + start}`);
-		return say('moving', `${listed(missing)} ${missing.length === 1 ? 'is' : 'are'} to be made.`);
+		const there = new Set(pods.map(index)), missing = [];
+		for (let i = 0; i < replicas && missing.length < 100; i++) {
+			if (!there.has(i)) {
+				missing.push(`${metadata.name}-${i + start}`);
+			}
+		}
+		return say('moving', `${listed(missing)} ${are(missing.length)} to be made.`);
 	}
-	if (strategy === 'OnDelete' && old.length) {
-		return say('waiting', `${plural(old.length, 'pod')} ${old.length === 1 ? 'is' : 'are'} of an older revision. With the strategy OnDelete a pod gets the new one when somebody deletes it.`);
+	if (!isRolling && old.length) {
+		return say('waiting', byHand(old));
 	}
 	if (toReplace.length) {
-		if (spec.minReadySeconds && (status.availableReplicas ?? 0) < (status.readyReplicas ?? 0)) {
-			return say('moving', `The pods must have been Ready for ${spec.minReadySeconds} s (minReadySeconds) before the next one is replaced.`);
-		}
-		return say('moving', `${toReplace[0].name} is replaced next.`);
+		return say('moving', spec.minReadySeconds && (status.availableReplicas ?? 0) < (status.readyReplicas ?? 0)
+			? `The pods must have been Ready for ${spec.minReadySeconds} s (minReadySeconds) before the next one is replaced.` : `${toReplace[0].name} is replaced next.`);
 	}
-	if (partition && old.length) {
-		return say('waiting', `The partition ${partition} keeps ${listed(old.map((each) => each.name).sort((a, b) => ordinalOf(a) - ordinalOf(b)))} at ${named(groupOf(old[0]))}. All others are updated.`);
-	}
-	return say('complete', replicas ? `All ${replicas} pods run ${named(target)} and are Ready.` : 'No pods are wanted (replicas: 0).');
+	return old.length ? say('waiting', `The partition ${partition} keeps ${namesOf(old.reverse())} at ${of(old[0])}. All others are updated.`)
+		: say(...allRun(replicas, target));
 }
 
-function ofDeployment({object, pods, target}) {
-	const {spec = {}, status = {}} = object;
-	const wanted = spec.replicas ?? 1, updated = status.updatedReplicas ?? 0;
-	const mine = target?.pods ?? [], done = mine.filter((each) => each.state === 'ready').length;
-	const strategy = spec.strategy?.type ?? 'RollingUpdate';
-	const {maxSurge, maxUnavailable} = spec.strategy?.rollingUpdate ?? {};
-	const facts = [
-		['Wanted', wanted], ['Ready', status.readyReplicas ?? 0], ['Updated', updated], ['Available', status.availableReplicas ?? 0],
-		['Strategy', strategy === 'RollingUpdate' ? `${strategy}, surge ${maxSurge ?? '25%'}, unavailable ${maxUnavailable ?? '25%'}` : strategy],
-	];
-	const say = (state, text) => ({state, text, done, wanted, facts});
-	const unready = sortWorst(mine.filter((each) => each.state !== 'ready' && each.state !== 'leaving'));
-	const failure = condition(object, 'ReplicaFailure'), progressing = condition(object, 'Progressing');
-	const because = unready.length ? ` ${waitsFor(unready)}.` : '';
-	const older = (status.replicas ?? 0) - updated;
+function ofDeployment({status = {}, spec = {}}, target) {
+	const wanted = spec.replicas ?? 1, updated = status.updatedReplicas ?? 0, older = (status.replicas ?? 0) - updated;
+	const {type = 'RollingUpdate', rollingUpdate: {maxSurge = '25%', maxUnavailable = '25%'} = {}} = spec.strategy ?? {};
+	const mine = target?.pods ?? [], unready = unreadyOf(mine.filter((each) => each.state !== 'leaving'));
+	const available = status.availableReplicas ?? 0;
+	const condition = (name) => status.conditions?.find((each) => each.type === name);
+	const failure = condition('ReplicaFailure'), progressing = condition('Progressing');
+	const say = (state, text) => ({state, text, done: mine.filter((each) => each.state === 'ready').length, wanted, facts: [
+		['Wanted', wanted], ['Ready', status.readyReplicas ?? 0], ['Updated', updated], ['Available', available],
+		['Strategy', type === 'RollingUpdate' ? `${type}, surge ${maxSurge}, unavailable ${maxUnavailable}` : type]]});
+	const goesOn = (text) => say(stateOf(unready), unready.length ? `${text} ${waitsFor(unready)}` : text);
 	if (spec.paused) {
 		return say('waiting', 'It is paused: nothing is rolled out until somebody resumes it (kubectl rollout resume).');
 	}
 	if (failure?.status === 'True') {
-		return say('broken', `Pods cannot be made: ${cut(failure.message)}.`.replace(/\.+$/, '.'));
+		return say('broken', sentence(`Pods cannot be made: ${cut(failure.message)}`));
 	}
 	if (progressing?.reason === 'ProgressDeadlineExceeded') {
-		return say('broken', `There was no progress for ${spec.progressDeadlineSeconds ?? 600} s (progressDeadlineSeconds).${because}`);
+		return {...goesOn(`There was no progress for ${spec.progressDeadlineSeconds ?? 600} s (progressDeadlineSeconds).`), state: 'broken'};
 	}
-	if (updated < wanted) {
-		return say(stateOf(unready), `${updated} of ${plural(wanted, 'pod')} ${updated === 1 ? 'is' : 'are'} of ${named(target)}.${because}`);
-	}
-	if (older > 0) {
-		return say(stateOf(unready), `${plural(older, 'pod')} of older revisions ${older === 1 ? 'is' : 'are'} still to go.${because}`);
-	}
-	if ((status.availableReplicas ?? 0) < updated) {
-		return say(stateOf(unready), `${status.availableReplicas ?? 0} of ${plural(updated, 'updated pod')} ${updated === 1 ? 'is' : 'are'} available.${because}`);
-	}
-	return say('complete', wanted ? `All ${wanted} pods run ${named(target)} and are Ready.` : 'No pods are wanted (replicas: 0).');
+	return updated < wanted ? goesOn(`${updated} of ${plural(wanted, 'pod')} ${are(updated)} of ${named(target)}.`)
+		: older > 0 ? goesOn(`${plural(older, 'pod')} of older revisions ${are(older)} still to go.`)
+			: available < updated ? goesOn(`${available} of ${plural(updated, 'updated pod')} ${are(available)} available.`)
+				: say(...allRun(wanted, target));
 }
 
-function ofDaemonSet({object, pods, target}) {
-	const {spec = {}, status = {}} = object;
-	const wanted = status.desiredNumberScheduled ?? 0, updated = status.updatedNumberScheduled ?? 0;
-	const strategy = spec.updateStrategy?.type ?? 'RollingUpdate';
-	const done = target?.pods.filter((each) => each.state === 'ready').length ?? 0;
-	const facts = [
-		['Nodes', wanted], ['Ready', status.numberReady ?? 0], ['Updated', updated], ['Available', status.numberAvailable ?? 0],
-		['Strategy', strategy === 'RollingUpdate' ? `${strategy}, unavailable ${spec.updateStrategy?.rollingUpdate?.maxUnavailable ?? 1}` : strategy],
-	];
-	const say = (state, text) => ({state, text, done, wanted, facts});
-	const unready = sortWorst(pods.filter((each) => each.state !== 'ready'));
-	const because = unready.length ? ` ${waitsFor(unready)}.` : '';
-	const old = pods.filter((each) => !target?.pods.includes(each));
-	if (strategy === 'OnDelete' && old.length) {
-		return say('waiting', `${plural(old.length, 'pod')} ${old.length === 1 ? 'is' : 'are'} of an older revision. With the strategy OnDelete a pod gets the new one when somebody deletes it.${because}`);
-	}
-	if (updated < wanted) {
-		return say(stateOf(unready), `${updated} of ${plural(wanted, 'pod')} ${updated === 1 ? 'is' : 'are'} of ${named(target)}.${because}`);
-	}
-	if ((status.numberAvailable ?? 0) < wanted) {
-		return say(stateOf(unready), `${status.numberAvailable ?? 0} of ${plural(wanted, 'pod')} ${wanted === 1 ? 'is' : 'are'} available.${because}`);
-	}
-	return say('complete', wanted ? `All ${wanted} pods run ${named(target)} and are Ready.` : 'No node is to run it.');
+function ofDaemonSet({spec = {}, status = {}}, pods, target) {
+	const wanted = status.desiredNumberScheduled ?? 0, updated = status.updatedNumberScheduled ?? 0, available = status.numberAvailable ?? 0;
+	const {type = 'RollingUpdate', rollingUpdate: {maxUnavailable = 1} = {}} = spec.updateStrategy ?? {};
+	const unready = unreadyOf(pods), mine = target?.pods ?? [], old = pods.filter((each) => !mine.includes(each));
+	const say = (state, text) => ({state, text, done: mine.filter((each) => each.state === 'ready').length, wanted, facts: [
+		['Nodes', wanted], ['Ready', status.numberReady ?? 0], ['Updated', updated], ['Available', available],
+		['Strategy', type === 'RollingUpdate' ? `${type}, unavailable ${maxUnavailable}` : type]]});
+	const goesOn = (text, state) => say(state ?? stateOf(unready), unready.length ? `${text} ${waitsFor(unready)}` : text);
+	return type === 'OnDelete' && old.length ? goesOn(byHand(old), 'waiting')
+		: updated < wanted ? goesOn(`${updated} of ${plural(wanted, 'pod')} ${are(updated)} of ${named(target)}.`)
+			: available < wanted ? goesOn(`${available} of ${plural(wanted, 'pod')} ${are(available)} available.`)
+				: say(...allRun(wanted, target));
 }
 
 // {state, text, done, wanted, facts}. state: complete, moving (the controller goes on by itself), waiting (for a
 // pod that has a reason, or for somebody), broken (somebody must do something). groups: revisions with their pods.
 export function progressOf({kind, object, groups}) {
-	const pods = groups.flatMap((each) => each.pods);
-	const target = groups.find((each) => each.isTarget);
-	const of = {StatefulSet: ofStatefulSet, Deployment: ofDeployment, DaemonSet: ofDaemonSet}[kind] ?? ofStatefulSet;
-	const found = of({object, groups, pods, target});
-	const {metadata, status = {}} = object;
+	const pods = groups.flatMap((each) => each.pods), target = groups.find((each) => each.isTarget), {metadata} = object;
+	const found = kind === 'Deployment' ? ofDeployment(object, target) : kind === 'DaemonSet' ? ofDaemonSet(object, pods, target)
+		: ofStatefulSet(object, groups, pods, target);
 	if (metadata.deletionTimestamp) {
 		return {...found, state: 'waiting', text: `It is being deleted${metadata.finalizers?.length ? `, and waits for its finalizers: ${listed(metadata.finalizers)}` : ''}.`};
 	}
-	if ((status.observedGeneration ?? 0) < (metadata.generation ?? 0)) {
-		return {...found, state: 'moving', text: 'The controller has not looked at the latest change yet.'};
-	}
-	return found;
+	return (object.status?.observedGeneration ?? 0) < (metadata.generation ?? 0)
+		? {...found, state: 'moving', text: 'The controller has not looked at the latest change yet.'} : found;
 }

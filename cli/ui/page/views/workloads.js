@@ -14,47 +14,40 @@ const byName = new Intl.Collator('en', {numeric: true}).compare;
 
 // A row of a Table: what kubectl get would print, by the names of columns.
 function rowOf({cells, object}, columns, type) {
-	const cell = (name) => cells[columns[name]];
+	const cell = (name) => String(cells[columns[name]] ?? '');
 	const {name, namespace, creationTimestamp} = object.metadata;
 	// A Deployment and a StatefulSet say 2/3; a DaemonSet has two columns.
-	const ready = cell('desired') === undefined ? String(cell('ready') ?? '') : `${cell('ready')}/${cell('desired')}`;
-	const [is, wanted] = ready.split('/').map(Number);
-	return {
-		key: `${type.group}/${type.kind}/${namespace}/${name}`, type, name, namespace, ready, isReady: !(is < wanted),
-		updated: String(cell('up-to-date') ?? ''), created: timeOf(creationTimestamp),
-		sought: `${name} ${namespace}`.toLowerCase(),
-	};
+	const ready = cell('desired') ? `${cell('ready')}/${cell('desired')}` : cell('ready'), [is, wanted] = ready.split('/').map(Number);
+	return {key: `${type.group}/${type.kind}/${namespace}/${name}`, type, name, namespace, ready, isReady: !(is < wanted),
+		updated: cell('up-to-date'), created: timeOf(creationTimestamp)};
 }
 
 class Workloads {
 	constructor(root, params, ctx) {
-		Object.assign(this, {params, ctx, all: [], shown: [], namespaces: new Set()});
-		this.stop = new AbortController();
-		this.types = ctx.about.resources.filter(({group, kind}) => KINDS.includes(kind) && ['apps', 'annals.dev'].includes(group));
-		// Where apps and annals.dev show one store (annals alone), its sets are listed once.
-		this.types = this.types.filter((each) => each.group === 'apps' || !this.types.some((other) => other.group === 'apps' && other.kind === each.kind) ||
-			ctx.about.mode === 'annals' && this.types.some((other) => other.kind === 'Deployment'));
+		Object.assign(this, {params, ctx, all: [], shown: [], stop: new AbortController()});
+		const all = ctx.about.resources.filter(({group, kind}) => KINDS.includes(kind) && ['apps', 'annals.dev'].includes(group));
+		// annals alone shows one store as apps and as annals.dev: its sets are listed once. It has no Deployments.
+		const isAlone = ctx.about.mode === 'annals' && !all.some(({kind}) => kind === 'Deployment');
+		this.types = all.filter(({group, kind}) => !isAlone || group === 'apps' || !all.some((other) => other.group === 'apps' && other.kind === kind));
 		this.build(root);
 		this.read();
-		this.wake = () => document.hidden || this.read();
-		document.addEventListener('visibilitychange', this.wake);
+		document.addEventListener('visibilitychange', () => document.hidden || this.read(), {signal: this.stop.signal});
 	}
 
 	close() {
 		this.stop.abort();
 		clearTimeout(this.timer);
-		document.removeEventListener('visibilitychange', this.wake);
 		this.list.close();
 	}
 
 	build(root) {
-		const changed = () => this.filtersChanged();
+		const onchange = () => this.filtersChanged();
 		const options = (names) => names.map((text) => h('option', {value: text, text: text || 'all'}));
 		this.fields = {
-			namespace: h('select', {testid: 'filter-namespace', onchange: changed}, options(['', this.params.namespace].filter((each, i) => !i || each))),
-			kind: h('select', {testid: 'filter-kind', onchange: changed}, options(['', ...new Set(this.types.map((each) => each.kind))])),
+			namespace: h('select', {testid: 'filter-namespace', onchange}, options([''])),
+			kind: h('select', {testid: 'filter-kind', onchange}, options(['', ...new Set(this.types.map((each) => each.kind))])),
 			text: h('input', {type: 'search', testid: 'filter-text', 'data-filter': '', autocomplete: 'off', spellcheck: 'false',
-				placeholder: 'press / to search', oninput: changed, onkeydown: (event) => {
+				placeholder: 'press / to search', oninput: onchange, onkeydown: (event) => {
 					if (event.key === 'Enter' || event.key === 'ArrowDown') {
 						this.list.element.focus();
 						event.preventDefault();
@@ -63,29 +56,21 @@ class Workloads {
 		};
 		this.count = h('span.count', {role: 'status'});
 		this.error = h('div');
-		this.empty = h('div.empty', {text: 'Reading…'});
+		this.empty = h('div.empty');
 		this.list = new List({
 			label: 'Workloads', testid: 'workloads', headings: ['Workload', 'Kind', 'Namespace', 'Ready', 'Updated', 'Made', 'Revisions'],
-			create: () => this.createRow(), render: (row, index) => this.renderRow(row, index),
-			keyOf: (index) => this.shown[index]?.key,
+			create: () => this.createRow(), render: (row, index) => this.renderRow(row, index), keyOf: (index) => this.shown[index]?.key,
 			onOpen: (index) => this.ctx.go('rollout', this.paramsOf(this.shown[index])),
 		});
+		const field = (text, name, what = 'label.field') => h(what, {}, h('span', {text}), this.fields[name]);
 		root.append(h('h1.sr', {text: 'Workloads'}),
 			h('div.filters', {role: 'search', 'aria-label': 'Filter workloads'},
-				h('label.field', {}, h('span', {text: 'Namespace'}), this.fields.namespace),
-				h('label.field', {}, h('span', {text: 'Kind'}), this.fields.kind),
-				h('label.field.grow', {}, h('span', {text: 'Name'}), this.fields.text), this.count),
+				field('Namespace', 'namespace'), field('Kind', 'kind'), field('Name', 'text', 'label.field.grow'), this.count),
 			this.error, h('div.workloads', {}, this.list.element, this.empty));
-		this.fillFields();
+		this.update(this.params);
 	}
 
 	// ---- filters ----
-
-	fillFields() {
-		FILTERS.forEach((name) => {
-			this.fields[name].value = this.params[name] ?? '';
-		});
-	}
 
 	filtersChanged() {
 		const old = this.params.namespace ?? '';
@@ -98,33 +83,30 @@ class Workloads {
 	}
 
 	update(params) {
+		const select = this.fields.namespace;
 		this.params = params;
-		this.offerNamespaces();
-		this.fillFields();
+		for (const name of new Set([params.namespace, ...this.all.map((each) => each.namespace)])) {
+			if (name && ![...select.options].some((each) => each.value === name)) {
+				select.insertBefore(h('option', {value: name, text: name}), [...select.options].find((each) => each.value && byName(each.value, name) > 0) ?? null);
+			}
+		}
+		for (const name of FILTERS) {
+			if (this.fields[name].value.trim() !== (params[name] ?? '')) {
+				this.fields[name].value = params[name] ?? '';
+			}
+		}
 		this.narrow();
 	}
 
 	narrow() {
 		const {namespace, kind, text = ''} = this.params;
-		const words = text.toLowerCase().split(/\s+/).filter(Boolean);
 		this.shown = this.all.filter((each) => (!namespace || each.namespace === namespace) && (!kind || each.type.kind === kind) &&
-			words.every((word) => each.sought.includes(word)));
+			each.name.includes(text.toLowerCase()));
 		this.list.set(this.shown.length);
 		setText(this.count, this.isRead ? `${this.shown.length.toLocaleString()} of ${this.all.length.toLocaleString()}` : '');
 		this.list.element.hidden = !this.shown.length;
 		this.empty.hidden = this.shown.length > 0;
 		setText(this.empty, !this.isRead ? 'Reading…' : this.all.length ? 'No workload is like that.' : 'There are no workloads.');
-	}
-
-	offerNamespaces() {
-		const select = this.fields.namespace, known = new Set([...select.options].map((each) => each.value));
-		for (const name of [...this.namespaces, this.params.namespace].filter(Boolean)) {
-			if (!known.has(name)) {
-				const after = [...select.options].find((each) => each.value && byName(each.value, name) > 0);
-				select.insertBefore(h('option', {value: name, text: name}), after ?? null);
-				known.add(name);
-			}
-		}
 	}
 
 	// ---- what there is ----
@@ -134,7 +116,7 @@ class Workloads {
 		do {
 			const table = await getJson(resourcePath(type, namespace), {accept: TABLE, signal: this.stop.signal, query: {limit: PAGE, continue: next}});
 			columns ??= Object.fromEntries((table.columnDefinitions ?? []).map((each, i) => [each.name.toLowerCase(), i]));
-			(table.rows ?? []).forEach((row) => into.length < ROWS_MAX && into.push(rowOf(row, columns, type)));
+			(table.rows ?? []).forEach((row) => into.push(rowOf(row, columns, type)));
 			next = into.length < ROWS_MAX ? table.metadata?.continue : '';
 		} while (next);
 	}
@@ -168,13 +150,8 @@ class Workloads {
 			this.isRead = true;
 			this.ctx.setLive('none');
 			clear(this.error);
-			if (this.all.length !== all.length || JSON.stringify(this.all) !== JSON.stringify(all)) {
-				this.all = all;
-				this.namespaces = new Set(all.map((each) => each.namespace));
-				this.offerNamespaces();
-				this.narrow();
-			}
-			this.narrow();
+			this.all = all;
+			this.update(this.params);
 		} catch (error) {
 			if (error.name === 'AbortError' || error.status === 401 || mine !== this.reading) {
 				return;
@@ -182,9 +159,7 @@ class Workloads {
 			if (error.status === 403 && !this.isNarrow) {
 				// Who may not read all namespaces reads one.
 				this.isNarrow = true;
-				this.params.namespace ||= this.ctx.about.namespace || 'default';
-				this.offerNamespaces();
-				this.fillFields();
+				this.update({...this.params, namespace: this.params.namespace || this.ctx.about.namespace || 'default'});
 				this.ctx.put('workloads', this.params);
 				this.read();
 				return;
@@ -196,15 +171,15 @@ class Workloads {
 				this.empty.hidden = true;
 			}
 		}
-		if (!this.stop.signal.aborted && !document.hidden) {
+		if (!document.hidden) {
 			this.timer = setTimeout(() => this.read(), PAUSE);
 		}
 	}
 
 	// ---- rows ----
 
-	paramsOf({type, namespace, name}) {
-		return {group: type.group, kind: type.kind, namespace, name};
+	paramsOf({type: {group, kind}, namespace, name}) {
+		return {group, kind, namespace, name};
 	}
 
 	createRow() {
@@ -225,7 +200,6 @@ class Workloads {
 		setText(p.ns, each.namespace);
 		setText(p.ready, each.ready);
 		p.ready.dataset.state = each.isReady ? 'ready' : 'starting';
-		p.ready.title = each.isReady ? 'all pods are Ready' : 'not all pods are Ready';
 		setText(p.updated, each.updated);
 		setTime(p.time, each.created);
 		p.history.href = this.ctx.address('history', {...params, own: 'true'});

@@ -6,8 +6,9 @@ import {announce, clear, copy, errorBox, h, setText, visible} from '../dom.js';
 
 // A word of a command line for a POSIX shell. One with characters that cannot be seen is written so that they can.
 export function quote(word) {
-	if (visible(word) !== word) {
-		return `$'${visible(word.replaceAll('\\', '\\\\').replaceAll('\'', '\\\''))}'`;
+	if (visible(word) !== word || /[\n\t]/.test(word)) {
+		const escaped = word.replaceAll('\\', '\\\\').replaceAll('\'', '\\\'').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
+		return `$'${visible(escaped)}'`;
 	}
 	return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll('\'', '\'\\\'\'')}'`;
 }
@@ -34,8 +35,6 @@ export function commandOf({ctx, group, kind, namespace, name, revision, isDelete
 	}
 	return words.map(quote).join(' ');
 }
-
-const wholeOf = (hunks) => (Array.isArray(hunks) ? {hunks, fromLines: 0, toLines: 0} : hunks);
 
 // The dialog: a dry run, what it says, and then the write of exactly that.
 class Writing {
@@ -84,8 +83,8 @@ class Writing {
 		}
 	}
 
-	async show({hunks = [], notes = []}) {
-		const doc = wholeOf(hunks), isChange = doc.hunks.length > 0;
+	async show({hunks: doc, notes}) {
+		const isChange = doc.hunks.length > 0;
 		const {Diff} = await import('../diff.js');
 		setText(this.state, isChange ? 'The server has tried it, and written nothing. This would change:' : 'Nothing would change.');
 		if (notes?.length) {
@@ -102,8 +101,7 @@ class Writing {
 
 	// All lines of what is shown. Where the object has changed since, they would be lines of something else.
 	async loadWhole({fromLines, toLines}) {
-		const {hunks} = await postJson(this.path, this.body({dryRun: true, context: 'all'}), {signal: this.stop.signal});
-		const whole = wholeOf(hunks);
+		const {hunks: whole} = await postJson(this.path, this.body({dryRun: true, context: 'all'}), {signal: this.stop.signal});
 		const count = (op) => whole.hunks.reduce((n, each) => n + each.lines.filter((line) => line.op !== op).length, 0);
 		if (whole.fromLines !== fromLines || whole.toLines !== toLines || count('+') !== fromLines || count('-') !== toLines) {
 			throw new Error('it is another object by now');
