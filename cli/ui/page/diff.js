@@ -25,8 +25,8 @@ export class Diff {
 		this.observer = new ResizeObserver(() => this.measure());
 		this.observer.observe(this.list.element);
 		this.tally = h('span.tally', {role: 'status'});
-		this.modeButtons = ['inline', 'split'].map((each) => h('button', {type: 'button', 'data-mode': each, text: each === 'split' ? 'Side by side' : 'Inline',
-			
+		this.modeButtons = ['inline', 'split'].map((each) => h('button', {type: 'button', 'data-mode': each,
+			text: each === 'split' ? 'Side by side' : 'Inline',
 			onclick: () => {
 				this.isChosen = true;
 				this.setMode(each);
