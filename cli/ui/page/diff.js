@@ -88,7 +88,7 @@ export class Diff {
 	}
 
 	begin(numbers) {
-		this.list.element.style.setProperty('--gutter', `${Math.max(3, String(numbers).length) + 2}ch`);
+		this.list.element.style.setProperty('--gutter', `${Math.max(3, String(numbers).length) + 1}ch`);
 		this.widest = this.items.reduce((most, item) => Math.max(most, item.fold ? 0 : columnsOf(item.text)), 0);
 		this.list.active = -1;
 		this.makeRows();
