@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The page keeps its promises in its sources: it makes no element from text, and asks nobody else."""
+"""The page keeps its promises in its sources: it makes no element from text, asks nobody else, and stays small."""
 
 import pathlib
 import re
@@ -11,6 +11,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PAGE = ROOT / "cli" / "ui" / "page"
+MOST_BYTES = 150_000  # of all files, as a browser gets them
 MOST_COLUMNS = 256  # a line that is longer was packed by a machine
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -70,10 +71,24 @@ class Page(unittest.TestCase):
         for name in re.findall(r'(?:src|href)="([^"#]+)"', (PAGE / "index.html").read_text()):
             self.assertTrue((PAGE / name).is_file(), f"index.html names {name}")
 
+    def test_it_is_small(self):
+        sizes = {path.relative_to(PAGE).as_posix(): len(embed.bare(path)) for path in sources()}
+        self.assertLessEqual(sum(sizes.values()), MOST_BYTES, sizes)
+
     def test_sources_are_for_people(self):
         long = [f"{path.name}:{number}" for path in sources() for number, line in enumerate(path.read_text().splitlines(), 1)
                 if len(line.expandtabs(4)) > MOST_COLUMNS]
         self.assertEqual(long, [])
+
+    def test_what_is_served_keeps_its_lines(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "x.js"
+            path.write_text("// why\nif (a) {\n\t// then\n\tb(); // now\n}\n")
+            self.assertEqual(embed.bare(path), b"\nif (a) {\n\nb(); // now\n}\n")
+            path = path.with_suffix(".css")
+            path.write_text("/* why */\na, b:hover {\n\ty: calc(1px - 2px);\n}\n")
+            self.assertEqual(embed.bare(path).count(b"\n"), 4)
+            self.assertIn(b"calc(1px - 2px)", embed.bare(path))
 
 
 @unittest.skipUnless(shutil.which("node"), "there is no node")
@@ -86,7 +101,7 @@ class Modules(unittest.TestCase):
                 if path.suffix == ".js":
                     to = pathlib.Path(folder) / path.relative_to(PAGE)
                     to.parent.mkdir(exist_ok=True)
-                    to.write_bytes(path.read_bytes())
+                    to.write_bytes(embed.bare(path))
             pathlib.Path(folder, "package.json").write_text('{"type": "module"}')
             shutil.copy(pathlib.Path(__file__).parent / "page_modules.js", folder)
             done = subprocess.run(["node", "page_modules.js"], cwd=folder, capture_output=True, text=True, timeout=300)
