@@ -11,7 +11,7 @@ enum { ADDRESSES = 2 }; /* 127.0.0.1 and ::1 */
 struct ui {
 	struct ui_options options;
 	struct http_server *http[ADDRESSES]; /* the second one NULL: there is no IPv6 */
-	uint16_t port;
+	_Atomic uint16_t port;               /* 0 until it listens; requests come as soon as it does */
 	struct sessions sessions;
 	struct calls *calls;
 	_Atomic unsigned n_proxied;

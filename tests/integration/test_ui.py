@@ -159,8 +159,9 @@ def test_enter_prints_another_link(annals):
         assert unused.exchange().status == 401
         assert last.enter().ask("about").status == 200 == first.ask("about").status
         os.write(terminal, b"\x03")
-        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        _, status = os.waitpid(pid, 0)
         pid = 0
+        assert os.waitstatus_to_exitcode(status) == 0
     finally:
         os.close(terminal)
         if pid:
@@ -293,10 +294,10 @@ def test_answers_are_those_of_the_api_server(page, annals, namespace):
     "/api/v1/../v1/secrets", "/api/v1/./pods", "/api/v1/pods/..", "/api/v1/pods/../secrets", "/api/v1/pods/%2e%2e/secrets", "/api/v1/pods/..%2fsecrets",
     "/api/v1/namespaces/default%2fsecrets/pods", "/api/v1//pods", "//api/v1/pods", "/api/v1/pods//", "/api/v1/pods%00", "/api/v1/pods%2f", "/api/v1/%70ods",
     "/api/v1/pods;x", "/api/v1/pods;/../secrets", "/api/v1/pods\\..\\secrets", "/API/v1/pods", "/api/v1/Pods", "/api/v1/watch/pods", "/api/v1/watch/secrets",
-    "/api/v1/namespaces/../secrets", "/api/v1/namespaces/.../pods", "/api/v1/namespaces/-/pods", "/api/v1/namespaces/a@b/pods", "/api/v1/pods/" + "x" * 254,
+    "/api/v1/namespaces/../secrets", "/api/v1/namespaces/.../pods", "/api/v1/namespaces/-/pods", "/api/v1/namespaces/a@b/pods", pytest.param("/api/v1/pods/" + "x" * 254, id="long name"),
     "/api/v1/pods?watch=1#x", "/api/v1/pods?x=1", "/api/v1/pods?w%61tch=1", "/api/v1/pods?command=sh", "/api/v1/pods?pretty=true",
     "/api/v1/pods?labelSelector=a;b=c", "/api/v1/pods?limit=1&&limit=2", "/api/v1/pods??limit=1", "/api/v1/pods?limit=1&/api/v1/secrets",
-    "/api/v1/pods?labelSelector=" + "x" * 9000])
+    pytest.param("/api/v1/pods?labelSelector=" + "x" * 9000, id="long query")])
 def test_other_paths_are_refused(page, path):
     """By the page's own server: a refusal of the API server would name another message."""
     reply = page.ask("api" + path)
