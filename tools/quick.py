@@ -20,7 +20,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RUN_TESTS = ROOT / "tools" / "run-tests.py"
-INTEGRATION = "tests/integration"
+INTEGRATION, BROWSER = "tests/integration", "tests/browser"
 NATIVE = ["house", "unit", "fuzz"]
 ALWAYS = "smoke"
 NOT_FOR_INTEGRATION = ("docs", *(f"tests/{suite}" for suite in ("bench", "browser", "cluster", "contract", "fault", "fuzz", "house", "layers", "parity", "unit")))
@@ -59,6 +59,16 @@ TESTS_OF = {
 }
 # Where no word says it: by the outermost folder.
 TESTS_OF_FOLDER = {"admission": "refusals", "api": "refusals", "cli": "up", "deploy": "certs", "server": "http operation", "storage": "lists"}
+
+# The page of `kubectl annals ui`: the tests in a browser for a file whose name does not say them. At most so many, since a browser is slow.
+PAGES = ("cli/ui/", "cli/kubectl/page")
+PAGES_OF = {
+    "allowed": "safety", "calls": "safety", "door": "safety", "files": "safety", "proxy": "safety", "sessions": "safety", "ui": "safety",
+    "diff": "history", "lines": "history", "usage": "rollout", "workload": "rollout", "workloads": "rollout",
+    "dialog": "access", "help": "access", "icon": "access", "index": "access", "page": "access", "theme": "access", "views": "access",
+    "page_revisions": "history", "page_write": "write",
+}
+PAGES_OTHERWISE, PAGES_MAX = "timeline", 2
 
 
 def git(*arguments):
@@ -111,6 +121,20 @@ def tests_for(path, known):
     return named or TESTS_OF_FOLDER.get(path.partition("/")[0], "").split()
 
 
+def pages_for(paths):
+    """Tests in a browser."""
+    known = {path.stem[5:] for path in (ROOT / BROWSER).glob("test_*.py")}
+    asked = collections.Counter()
+    for path in map(pathlib.PurePath, paths):
+        name = path.stem.removeprefix("test_")
+        if path.as_posix().startswith(PAGES):
+            name = PAGES_OF.get(name, name)
+            asked[name if name in known else PAGES_OTHERWISE] += 1
+        elif path.parent.as_posix() == BROWSER and name in known:
+            asked[name] += 1
+    return [name for name, _ in asked.most_common(PAGES_MAX) if name in known]
+
+
 def choose(paths, known):
     """(tests to run, tests that would not fit into a minute); those come first that most of the changes ask for."""
     asked = collections.Counter(test for path in paths for test in set(tests_for(path, known)) if test in known)
@@ -142,8 +166,9 @@ def main():
     args = parser.parse_args()
 
     known = sorted(path.stem[5:] for path in (ROOT / INTEGRATION).glob("test_*.py"))
-    chosen, left_out = choose(args.paths or changed_paths(), known)
-    files = [f"{INTEGRATION}/test_{test}.py" for test in chosen]
+    paths = args.paths or changed_paths()
+    chosen, left_out = choose(paths, known)
+    files = [f"{INTEGRATION}/test_{test}.py" for test in chosen] + [f"{BROWSER}/test_{test}.py" for test in pages_for(paths)]
     if args.list:
         print("\n".join(files))
         return 0

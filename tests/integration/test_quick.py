@@ -33,6 +33,19 @@ def test_all_that_it_names_is_there(quick):
     assert set(named) <= set(KNOWN)
 
 
+def test_all_pages_that_it_names_are_there(quick):
+    known = {path.stem[5:] for path in (ROOT / quick.BROWSER).glob("test_*.py")}
+    assert {*quick.PAGES_OF.values(), quick.PAGES_OTHERWISE} <= known
+
+
+@pytest.mark.parametrize("path, test", [
+    ("cli/ui/page/views/rollout.js", "rollout"), ("cli/ui/page/page.css", "access"), ("cli/ui/page/store.js", "timeline"), ("cli/ui/sessions.c", "safety"),
+    ("cli/kubectl/page_write.c", "write"), ("tests/browser/test_driver.py", "driver")])
+def test_change_leads_to_its_tests_in_a_browser(path, test):
+    files = subprocess.run([SCRIPT, "--list", path], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert f"tests/browser/test_{test}.py" in files
+
+
 def test_some_source_leads_to_each(quick):
     """But for those of fixtures, and the one that always runs."""
     paths = [path.relative_to(ROOT).as_posix() for folder in [*SOURCES, "tools", "tests/toy", "deploy", "examples"] for path in (ROOT / folder).rglob("*.*")]
