@@ -24,6 +24,7 @@ help:
 	@echo 'make fuzz           every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) each'
 	@echo 'make mutate         makes one line of the source wrong after the other, and names those that no test notices (N=20, K=write)'
 	@echo 'make bench          measurements, beside and behind kube-apiserver where "make check-cluster" has built it (ARGS="-only ^get")'
+	@echo 'make screenshots    docs/images: the page as it looks, light and dark; needs Chromium'
 	@echo 'make format         clang-format on changed lines'
 	@echo 'make clean          removes the build folders'
 
@@ -90,6 +91,10 @@ mutate:
 bench: build
 	BUILD=$(BUILD) tests/bench/run.sh $(ARGS)
 
+screenshots: build
+	tools/install-deps.sh build run test
+	ANNALS_BIN=$(abspath $(BUILD))/annals /usr/bin/python3 tests/browser/screenshots.py
+
 format:
 	git clang-format --extensions c,h
 
@@ -113,4 +118,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run quick check check-distros check-cluster sanitize sanitized peers oracle fuzz mutate bench format clean
+.PHONY: help build run quick check check-distros check-cluster sanitize sanitized peers oracle fuzz mutate bench screenshots format clean

@@ -220,3 +220,13 @@ def test_troubles_are_said_in_those_words():
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"\]\((?!https:)([^)#]+)\)", README))))
 def test_links_lead_somewhere(name):
     assert (ROOT / name).exists()
+
+
+def test_pictures_are_there():
+    """Of README and of docs/, in both themes; and each that is there stands somewhere."""
+    named = set()
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for name in re.findall(r'(?:src|srcset)="([^"]+)"', page.read_text()):
+            named.add((page.parent / name).resolve())
+    assert named == set((ROOT / "docs" / "images").glob("*.png"))
+    assert {path.name.replace("light", "dark") for path in named} == {path.name for path in named if "dark" in path.name}
