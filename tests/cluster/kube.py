@@ -60,7 +60,7 @@ class KubeApiserver(processes.Server):
             self.wait_ready()
 
     def wait_ready(self):
-        processes.retry_until(self._is_ready_or_dead, f"{self.url}/readyz", interval=0.05)
+        processes.retry_until(self._is_ready_or_dead, f"{self.url}/readyz", interval=0.05, patience=processes.LONG_PATIENCE)
         if self.popen.poll() is not None:
             raise AssertionError(f"kube-apiserver ended with {self.wait()}:\n{self.stderr.text[-4000:]}")
 
