@@ -22,7 +22,7 @@ class Files(http.server.SimpleHTTPRequestHandler):
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
-            self.wfile.write(b'<!DOCTYPE html><link rel="icon" href="icon.svg"><title>modules</title>')
+            self.wfile.write(b'<!DOCTYPE html><link rel="icon" href="icon.svg"><title>modules</title><main id="main" tabindex="-1"><button>a</button></main>')
         else:
             super().do_GET()
 
@@ -50,6 +50,7 @@ def call(chromium_process, files):
         arguments = ", ".join(json.dumps(arg) for arg in args)
         return page.evaluate(f"import('/{module}').then((m) => m.{function}({arguments}))")
 
+    of.page = page
     yield of
     assert page.close() == []
 
@@ -250,3 +251,19 @@ def test_commands(call):
     assert shlex.split(undo) == ["kubectl", "annals", "undo", "statefulset.apps/web", "--to-revision=2", "--own", "-n", "shop", "--context=prod eu"]
     restore = call("views/write.js", "commandOf", {**what, "ctx": {"about": {}}, "group": "", "kind": "ConfigMap", "isDeleted": True})
     assert shlex.split(restore) == ["kubectl", "annals", "restore", "configmap/web", "--revision=2", "-n", "shop"]
+
+
+# ---- dialogs ----
+
+OPEN = "import('/dialog.js').then((m) => { const b = document.querySelector('button'); b.focus(); window.d = m.openDialog({title: 'Why?'}); return 1; })"
+
+
+def test_the_focus_comes_back(call):
+    """To what had it; to the view where that is gone: keys would lead nowhere from a body."""
+    page = call.page
+    assert page.evaluate(OPEN) and page.evaluate("document.activeElement.textContent") == "Why?"
+    page.press("Escape")
+    page.wait("!document.querySelector('dialog') && document.activeElement.tagName == 'BUTTON'")
+    assert page.evaluate(OPEN) and page.evaluate("document.querySelector('main button').remove(); 1")
+    page.press("Escape")
+    page.wait("!document.querySelector('dialog') && document.activeElement.id == 'main'")

@@ -71,6 +71,17 @@ class Page(unittest.TestCase):
         for name in re.findall(r'(?:src|href)="([^"#]+)"', (PAGE / "index.html").read_text()):
             self.assertTrue((PAGE / name).is_file(), f"index.html names {name}")
 
+    def test_what_only_people_read_is_left_out(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script, sheet = pathlib.Path(folder, "a.js"), pathlib.Path(folder, "a.css")
+            script.write_text("// why\nif (a) {\n\tb('// no comment: c');\n}\n")
+            self.assertEqual(embed.bare(script), b"\nif (a) {\nb('// no comment: c');\n}\n")
+            sheet.write_text("/* why */\na b, a :hover { color: red; font: 1px/2 x, y; }\n")
+            self.assertEqual(embed.bare(sheet), b"\na b,a :hover{color:red;font:1px/2 x,y}\n")
+            script.write_text("a = `b\n\tc`;\n")
+            with self.assertRaises(SystemExit):
+                embed.bare(script)
+
     def test_it_is_small(self):
         sizes = {path.relative_to(PAGE).as_posix(): len(embed.bare(path)) for path in sources()}
         self.assertLessEqual(sum(sizes.values()), MOST_BYTES, sizes)

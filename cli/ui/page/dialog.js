@@ -24,9 +24,8 @@ export function openDialog({title, content = [], buttons = [], testid, className
 	});
 	element.addEventListener('close', () => {
 		element.remove();
-		if (before?.isConnected) {
-			before.focus();
-		}
+		// What was done may have taken away the button that led here.
+		(before?.isConnected ? before : document.getElementById('main')).focus();
 		onClose?.();
 	});
 	// A click beside it closes it, where nothing is lost by that.
