@@ -3,7 +3,7 @@
 import json
 
 from chromium import LIVE
-from sets import BROKEN, label
+from sets import BROKEN, label, reference
 
 V1 = "/apis/annals.dev/v1"
 
@@ -126,3 +126,14 @@ def test_what_was_made_from_a_revision(look, room):
     revision = room.history("web")[0]["metadata"]["name"]
     page = look(f"/usage/controllerrevisions/{room.namespace}/{revision}")
     page.until(lambda: users(page) == ["pod/web-0", "pod/web-1"], "its pods are shown")
+
+
+def test_what_was_made_from_a_revision_of_a_daemonset(look, room):
+    """Its pods are labelled with the end of the revision's name alone, and so may be somebody else's."""
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", **room.create({"metadata": {"name": "agent"}}, kind="configmaps")}
+    room.create({"metadata": {"name": "agent-b7d", "ownerReferences": [reference(owner)]}, "revision": 1, "data": {"a": 1}}, kind="controllerrevisions")
+    for name, owners in (("agent-x", [reference(owner)]), ("other-y", [])):
+        meta = {"name": name, "labels": {"controller-revision-hash": "b7d"}, "ownerReferences": owners}
+        room.create({"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i:1"}]}}, kind="pods")
+    page = look(f"/usage/controllerrevisions/{room.namespace}/agent-b7d")
+    page.until(lambda: users(page) == ["pod/agent-x"], "its pod is shown, and no other")

@@ -96,7 +96,9 @@ class Usage extends Following {
 			this.users.isSynced = true;
 		}
 		if (resource === 'controllerrevisions' && name.length <= 63) {
-			this.follow('pods', {group: '', version: 'v1', resource: 'pods'}, {labelSelector: `controller-revision-hash=${name}`}, this.pods,
+			// A StatefulSet's pods are labelled with the whole name, a DaemonSet's with its end.
+			const hashes = [name, name.split('-').at(-1)];
+			this.follow('pods', {group: '', version: 'v1', resource: 'pods'}, {labelSelector: `controller-revision-hash in (${hashes.join(',')})`}, this.pods,
 				(pod) => ({...podState(pod), created: pod.metadata.creationTimestamp}), later);
 		}
 	}
@@ -132,15 +134,16 @@ class Usage extends Following {
 			this.object = object;
 			this.drawFacts(object);
 		}
-		const {refused} = this.users;
+		const {refused} = this.users, owner = object.metadata.ownerReferences?.find((each) => each.controller);
+		const pods = [...this.pods.values()].filter((each) => !owner || each.owner?.uid === owner.uid);
 		if (refused || this.users.isSynced) {
-			const {state, text} = explainDeletion(object, [...this.users.values()].map((each) => each.metadata.name), !refused, this.pods.size);
+			const {state, text} = explainDeletion(object, [...this.users.values()].map((each) => each.metadata.name), !refused, pods.length);
 			setText(this.why, text);
 			this.why.dataset.state = this.badge.dataset.state = {free: 'complete', used: 'moving', waits: 'waiting', ends: 'moving'}[state];
 			setText(this.badge, {free: object.metadata.finalizers?.length ? 'free' : 'not protected', used: 'in use', waits: 'deletion waits', ends: 'deletion ends'}[state]);
 			this.say(text);
 		}
-		this.drawRows(refused ?? this.pods.refused);
+		this.drawRows(pods, refused ?? this.pods.refused);
 	}
 
 	drawFacts({metadata, revision}) {
@@ -158,11 +161,11 @@ class Usage extends Following {
 		return isWorkload(group, kind) ? h('a', {text, href: this.ctx.address('rollout', {group, kind, namespace: this.params.namespace, name})}) : text;
 	}
 
-	drawRows(refused) {
+	drawRows(ofIt, refused) {
 		const users = [...this.users.values()].map((each) => ({
 			name: `dependent/${each.metadata.name}`, time: each.metadata.creationTimestamp, why: reasonOf(each),
 			state: each.metadata.deletionTimestamp ? 'Terminating' : each.status?.phase ?? 'not looked at yet'}));
-		const pods = [...this.pods.values()].map(({name, text, message, created}) => ({name: `pod/${name}`, time: created, state: text, why: message || 'was made from it'}));
+		const pods = ofIt.map(({name, text, message, created}) => ({name: `pod/${name}`, time: created, state: text, why: message || 'was made from it'}));
 		const rows = [...users, ...pods].sort((a, b) => byName(a.name, b.name));
 		setText(this.note, refused ? `Not all can be read: ${refused.message}` : '');
 		setText(this.count, rows.length ? `(${rows.length})` : '');
