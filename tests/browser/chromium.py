@@ -301,11 +301,11 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, condition, what):
-        """Until a function returns something: that. A page that is just being loaded has nothing to tell."""
+        """Until a function returns something: that. A page that is just being loaded or drawn has nothing to tell, or not all of it."""
         def is_true():
             try:
                 return condition()
-            except (Refused, AssertionError):
+            except (Refused, AssertionError, LookupError, TypeError):
                 return None
 
         try:
