@@ -100,7 +100,11 @@ class Chromium:
         self.pages = {}  # by their sessions
         self.is_closed = False
         threading.Thread(target=self._read, daemon=True).start()
-        self.version = self.call("Browser.getVersion")["product"]
+        try:
+            self.version = self.call("Browser.getVersion")["product"]
+        except AssertionError:
+            shutil.rmtree(self.profile, ignore_errors=True)
+            raise
 
     def _read(self):
         rest = b""
@@ -132,6 +136,12 @@ class Chromium:
             if page:
                 page.hear(message["method"], message.get("params", {}))
 
+    def _end(self):
+        """How it ended, and what it said."""
+        status = self.popen.wait(PATIENCE)
+        self.stderr.thread.join(PATIENCE)
+        return f"{status}:\n{self.stderr.text[-8000:]}"
+
     def call(self, method, session=None, **params):
         number = next(self.numbers)
         text = json.dumps({"id": number, "method": method, "params": params, **({"sessionId": session} if session else {})})
@@ -139,11 +149,14 @@ class Chromium:
         with self.changed:
             self.answers[number] = None
             try:
-                self.commands.write(text.encode() + b"\0")
-                self.commands.flush()
+                try:
+                    self.commands.write(text.encode() + b"\0")
+                    self.commands.flush()
+                except BrokenPipeError:
+                    self.is_closed = True
                 while not self.answers[number]:
                     if self.is_closed:
-                        raise AssertionError(f"chromium ended with {self.popen.wait(PATIENCE)}:\n{self.stderr.text[-8000:]}")
+                        raise AssertionError(f"chromium ended with {self._end()}")
                     if not self.changed.wait(deadline - time.monotonic()):
                         raise TimeoutError(f"chromium does not answer {text[:500]}")
                 answer = self.answers[number]

@@ -50,7 +50,12 @@ def chromium_path():
 
 @pytest.fixture(scope="session")
 def chromium_process(chromium_path):
-    browser = Chromium(chromium_path)
+    try:
+        browser = Chromium(chromium_path)
+    except AssertionError as e:
+        if "No usable sandbox" not in str(e):
+            raise
+        pytest.skip("tests with a browser are left out: it has no sandbox here (apt-get install chromium-sandbox, or be root)")
     yield browser
     browser.stop()
 

@@ -107,7 +107,7 @@ def test_accessibility_checker_finds_what_is_wrong(chromium, site, axe_source):
     assert "color-contrast" in found and "html-has-lang" in found and "label" in found
 
 
-def test_nothing_of_a_browser_outlives_it(chromium_path):
+def test_nothing_of_a_browser_outlives_it(chromium_path, chromium_process):  # pylint: disable=unused-argument
     browser = driver.Chromium(chromium_path)
     page = browser.open("data:text/html,<title>here</title>")
     assert page.evaluate("document.title") == "here"
