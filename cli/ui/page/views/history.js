@@ -174,7 +174,8 @@ class History {
 			each.isCurrent = each.name === current?.name;
 		}
 		this.setRevisions([...byName.values()]);
-		if (byName.size !== count) {
+		// A reading that began before may not hold them yet.
+		if (byName.size !== count || this.isReading) {
 			this.read();
 		}
 	}
@@ -186,6 +187,7 @@ class History {
 		}
 		this.reading = setTimeout(async () => {
 			this.reading = 0;
+			this.isReading = true;
 			this.lastRead = Date.now();
 			try {
 				await this.readRevisions();
@@ -194,6 +196,7 @@ class History {
 					this.diff.say('', error, () => this.read());
 				}
 			}
+			this.isReading = false;
 		}, Math.max(0, (this.lastRead ?? 0) + 1000 - Date.now()));
 	}
 
