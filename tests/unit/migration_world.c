@@ -1,9 +1,10 @@
 #include "tests/unit/migration_world.h"
 
+#include "base/clock.h"
 #include "migration/migration_condition.h"
 #include "storage/keys.h"
 
-enum { POLL_MS = 20 };
+enum { POLL_MS = 20, LOOK_AGAIN_MS = 20 };
 
 /* ---- life ---- */
 
@@ -81,7 +82,7 @@ struct world *world_new(struct storage *s, const char *version)
 
 	arena_init(&w->a, SIZE_MAX);
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->changed, NULL);
+	clock_cond_init(&w->changed);
 	w->storage = s;
 	w->report_ms = 1;
 	w->cache =
@@ -159,9 +160,11 @@ void world_await(struct world *w, bool (*holds)(struct world *w, const void *ctx
 		if (holds(w, ctx)) {
 			return;
 		}
+		/* Of what objects tell we hear. Metrics change without a word: those are looked at again. */
+		int64_t again_ms = clock_mono_ms() + LOOK_AGAIN_MS;
 		pthread_mutex_lock(&w->lock);
-		while (!w->has_changed) {
-			pthread_cond_wait(&w->changed, &w->lock);
+		for (int r = 0; !w->has_changed && !r;) {
+			r = clock_cond_wait(&w->changed, &w->lock, again_ms);
 		}
 		pthread_mutex_unlock(&w->lock);
 	}
