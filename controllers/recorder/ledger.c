@@ -208,7 +208,7 @@ static void drop_changes(struct ledger *l, struct entry *e)
 	e->last = NULL;
 }
 
-static size_t *count_of(struct ledger_kind *k, uint8_t outcome)
+static size_t *count_of(struct ledger_kind *k, enum ledger_outcome outcome)
 {
 	return outcome == LEDGER_RETRY ? &k->n_waiting : outcome == LEDGER_REFUSED ? &k->n_refused : NULL;
 }
@@ -216,9 +216,9 @@ static size_t *count_of(struct ledger_kind *k, uint8_t outcome)
 static void set_outcome(struct ledger *l, struct entry *e, enum ledger_outcome outcome)
 {
 	struct ledger_kind *k = l->kinds[e->kind];
-	size_t *before = count_of(k, e->outcome), *after = count_of(k, outcome);
+	size_t *before = count_of(k, (enum ledger_outcome)e->outcome), *after = count_of(k, outcome);
 
-	e->outcome = outcome;
+	e->outcome = (uint8_t)outcome;
 	if (before) {
 		(*before)--;
 	}

@@ -475,10 +475,11 @@ static void assert_family(struct family *f, const char *owner, const char *ns, c
 	family_release(items, n);
 }
 
-#define ASSERT_FAMILY(f, owner, ns, ...)                                               \
-	do {                                                                           \
-		const char *const names_[] = {NULL, ##__VA_ARGS__};                    \
-		assert_family((f), (owner), (ns), names_ + 1, ARRAY_SIZE(names_) - 1); \
+/* The namespace, then names. */
+#define ASSERT_FAMILY(f, owner, ...)                                                        \
+	do {                                                                                \
+		const char *const texts_[] = {__VA_ARGS__};                                 \
+		assert_family((f), (owner), texts_[0], texts_ + 1, ARRAY_SIZE(texts_) - 1); \
 	} while (0)
 
 /* seeds: R10 R11 */
