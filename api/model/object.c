@@ -5,6 +5,7 @@
 
 #include "api/model/kind.h"
 #include "api/model/patch_tree.h"
+#include "base/hex.h"
 
 #include <assert.h>
 
@@ -410,10 +411,7 @@ static struct str summarize_body(struct str body, struct arena *a)
 		return arena_printf(a, STR_FMT "%s", STR_ARG(head), more);
 	}
 	char hex[2 * SHOWN];
-	for (size_t i = 0; i < head.n; i++) {
-		hex[2 * i] = "0123456789abcdef"[(unsigned char)head.p[i] >> 4];
-		hex[2 * i + 1] = "0123456789abcdef"[head.p[i] & 15];
-	}
+	hex_write(hex, head.p, head.n);
 	return arena_printf(a, "%.*s%s", (int)(2 * head.n), hex, more);
 }
 

@@ -5,6 +5,8 @@
 #include "api/hunks/hunks.h"
 #include "api/model/members.h"
 #include "api/record/state.h"
+#include "base/hex.h"
+#include "base/keyed_hash.h"
 #include "cli/kubectl/kubectl_undo.h"
 #include "cli/kubectl/page.h"
 #include "cli/kubectl/put_back.h"
@@ -73,7 +75,6 @@ struct writing {
 
 static void prove(struct writing *w, const char *type, const struct json *request)
 {
-	static const char digits[] = "0123456789abcdef";
 	_cleanup_(buf_done) struct buf text;
 	unsigned char hash[SHA256_SIZE];
 	buf_init(&text, REQUEST_MAX);
@@ -82,26 +83,13 @@ static void prove(struct writing *w, const char *type, const struct json *reques
 		arena_printf(&w->k.arena, "%lld", (long long)w->revision->number), str_of(type), buf_str(&text)};
 	const struct str key = {(const char *)w->page->proofs.key, SHA256_SIZE};
 	keyed_hash_of_parts(key, parts, ARRAY_SIZE(parts), hash);
-	for (size_t i = 0; i < SHA256_SIZE; i++) {
-		w->proof[2 * i] = digits[hash[i] >> 4];
-		w->proof[2 * i + 1] = digits[hash[i] & 15];
-	}
-}
-
-/* Who measures how long it takes learns nothing. */
-static bool is_proven(const struct writing *w)
-{
-	unsigned char difference = 0;
-	for (size_t i = 0; i < PROOF_SIZE - 1 && w->wish.proof.n == PROOF_SIZE - 1; i++) {
-		difference |= (unsigned char)(w->proof[i] ^ w->wish.proof.p[i]);
-	}
-	return w->wish.proof.n == PROOF_SIZE - 1 && difference == 0;
+	hex_write(w->proof, hash, SHA256_SIZE);
 }
 
 /* Whether what was worked out may be sent: in a dry run, or where it is what was shown. */
 static bool may_go_on(struct writing *w)
 {
-	w->is_sent = !w->wish.is_dry && is_proven(w);
+	w->is_sent = !w->wish.is_dry && secret_equal(str_of(w->proof), w->wish.proof);
 	if (w->wish.is_dry || w->is_sent) {
 		return true;
 	}

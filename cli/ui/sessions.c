@@ -2,17 +2,15 @@
  * looked at, also behind the one that fits. */
 #include "cli/ui/sessions.h"
 
+#include "base/hex.h"
 #include "base/ids.h"
+#include "base/keyed_hash.h"
 
 static void make_key(char ret[KEY_SIZE])
 {
-	static const char digits[] = "0123456789abcdef";
 	unsigned char bytes[(KEY_SIZE - 1) / 2];
 	random_bytes(bytes, sizeof(bytes));
-	for (size_t i = 0; i < sizeof(bytes); i++) {
-		ret[2 * i] = digits[bytes[i] >> 4];
-		ret[2 * i + 1] = digits[bytes[i] & 15];
-	}
+	hex_write(ret, bytes, sizeof(bytes));
 	ret[KEY_SIZE - 1] = '\0';
 	explicit_bzero(bytes, sizeof(bytes));
 }
@@ -20,11 +18,7 @@ static void make_key(char ret[KEY_SIZE])
 /* An empty key fits nothing. */
 static bool key_is(const char key[KEY_SIZE], struct str shown)
 {
-	unsigned char differs = key[0] == '\0' || shown.n != KEY_SIZE - 1;
-	for (size_t i = 0; shown.n == KEY_SIZE - 1 && i < KEY_SIZE - 1; i++) {
-		differs |= (unsigned char)(key[i] ^ shown.p[i]);
-	}
-	return differs == 0;
+	return key[0] != '\0' && secret_equal((struct str){key, KEY_SIZE - 1}, shown);
 }
 
 void sessions_init(struct sessions *s)

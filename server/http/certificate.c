@@ -4,6 +4,8 @@
  * that are text as they stand. */
 #include "server/http/certificate.h"
 
+#include "base/hex.h"
+
 /* What Kubernetes has for itself below its enterprise number (k8s.io/apiserver asn1util.X509UID). */
 #define OID_UID "1.3.6.1.4.1.57683.2"
 
@@ -61,7 +63,6 @@ static bool read_organizations(gnutls_x509_crt_t cert, struct arena *a, struct h
 
 static struct str fingerprint_of(const gnutls_datum_t *der, struct arena *a)
 {
-	static const char hex[] = "0123456789abcdef";
 	unsigned char digest[32];
 	size_t n = sizeof(digest);
 
@@ -69,10 +70,7 @@ static struct str fingerprint_of(const gnutls_datum_t *der, struct arena *a)
 		return (struct str){NULL, 0};
 	}
 	char *text = arena_text(a, 2 * n);
-	for (size_t i = 0; i < n; i++) {
-		text[2 * i] = hex[digest[i] >> 4];
-		text[2 * i + 1] = hex[digest[i] & 15];
-	}
+	hex_write(text, digest, n);
 	return (struct str){text, 2 * n};
 }
 
