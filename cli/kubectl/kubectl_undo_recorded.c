@@ -103,7 +103,7 @@ static int compare(struct kubectl *k, const struct revisions *all, const struct 
 {
 	const struct json *then = NULL;
 	*ret = (struct put_back){.live = k->object, .arena = &k->arena, .recorded = recorded, .state = k->object};
-	if (ignored_then(k, r, &then) || leave_out(k, then, ret) ||
+	if (ignored_then(k, r, &then) || (then && leave_out(k, then, ret)) ||
 		leave_out(k, json_gets(json_gets(all->history, "status"), "ignore"), ret)) {
 		return -1;
 	}

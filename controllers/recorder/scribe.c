@@ -174,7 +174,6 @@ static enum found get_history(struct scribe *s)
 	if (is_surely_new(s)) {
 		return FOUND_NONE;
 	}
-
 	if (s->subject.namespace.n) {
 		return get_history_in(s, s->subject.namespace);
 	}
