@@ -1,13 +1,13 @@
 """What the other tests rely on: the driver of the browser sees what is there, and hears of everything that goes wrong."""
 
 import http.server
-import threading
 
 import pytest
 
 import axe
 import chromium as driver
 from processes import is_alive
+from sites import serving
 
 FORM = b"""<!doctype html><html lang=en><title>a form</title><link rel=icon href="data:,"><main><h1>A form</h1><label>Name <input id=name></label>
 <button id=button>Press</button><p id=said></p></main><script src=page.js></script>"""
@@ -44,12 +44,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def site():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(Handler) as address:
+        yield address
 
 
 def test_mouse_and_keyboard_reach_the_page(chromium, site):

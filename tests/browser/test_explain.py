@@ -6,9 +6,10 @@ import json
 import pathlib
 import shlex
 import subprocess
-import threading
 
 import pytest
+
+from sites import serving
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "cli" / "ui" / "page"
 RUNNING, READY = {"phase": "Running"}, {"conditions": [{"type": "Ready", "status": "True"}]}
@@ -32,13 +33,8 @@ class Files(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def files():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=PAGE))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with serving(functools.partial(Files, directory=PAGE)) as address:
+        yield address + "/"
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,11 @@
 """Who gets in, and what a browser then lets others do: links, sessions, other names, other sites, and policies."""
 
 import http.server
-import threading
 
 import pytest
 
 from chromium import LIVE
+from sites import serving
 
 # Another site: what it tries is in its page, and what came of it in its title.
 TRIES = """
@@ -53,12 +53,8 @@ class Elsewhere(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def elsewhere():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Elsewhere)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(Elsewhere) as address:
+        yield address
 
 
 def data_requests(page):

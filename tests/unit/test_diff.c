@@ -1,23 +1,9 @@
 #include "api/patch/diff.h"
 #include "api/patch/patch.h"
 #include "tests/unit/check.h"
+#include "tests/unit/check_arena.h"
 
 #include <stdlib.h>
-
-static int start_arena(void **state)
-{
-	struct arena *a = mem_new(struct arena);
-	arena_init(a, SIZE_MAX);
-	*state = a;
-	return 0;
-}
-
-static int free_arena(void **state)
-{
-	arena_done(*state);
-	mem_free(*state);
-	return 0;
-}
 
 static struct json *parse(struct arena *a, const char *text)
 {

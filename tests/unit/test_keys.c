@@ -1,21 +1,7 @@
 #include "storage/keys.h"
 #include "storage/storage.h"
 #include "tests/unit/check.h"
-
-static int start_arena(void **state)
-{
-	struct arena *a = mem_new(struct arena);
-	arena_init(a, SIZE_MAX);
-	*state = a;
-	return 0;
-}
-
-static int free_arena(void **state)
-{
-	arena_done(*state);
-	mem_free(*state);
-	return 0;
-}
+#include "tests/unit/check_arena.h"
 
 static void test_keys__namespaced_and_cluster_scoped(void **state)
 {

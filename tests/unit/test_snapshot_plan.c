@@ -1,22 +1,8 @@
 #include "server/verbs/snapshot_plan.h"
 #include "tests/unit/check.h"
+#include "tests/unit/check_arena.h"
 
 #include <stdlib.h>
-
-static int start_arena(void **state)
-{
-	struct arena *a = mem_new(struct arena);
-	arena_init(a, SIZE_MAX);
-	*state = a;
-	return 0;
-}
-
-static int free_arena(void **state)
-{
-	arena_done(*state);
-	mem_free(*state);
-	return 0;
-}
 
 static struct snapshot_past past(const char *name, const char *digest, int64_t number)
 {
