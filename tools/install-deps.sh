@@ -8,7 +8,7 @@ declare -A packages=(
 		libmicrohttpd-dev libgnutls28-dev nettle-dev libjansson-dev libyaml-dev zlib1g-dev libcmocka-dev
 		libcurl4-gnutls-dev"
 	[run]="etcd-server curl openssl libcurl3-gnutls|libcurl3t64-gnutls"
-	[test]="etcd-client python3 python3-pytest python3-pytest-xdist python3-yaml curl openssl git clang-format chromium?"
+	[test]="etcd-client python3 python3-hpack python3-pytest python3-pytest-xdist python3-yaml curl openssl git clang-format chromium?"
 	[cluster]="python3-venv"
 	[fuzz]="clang"
 	[bench]="wrk"

@@ -40,8 +40,7 @@ class Session:
         self.connection = None
 
     def _connect(self):
-        server = self.world.servers[self.number]
-        self.connection = http.client.HTTPSConnection(server.client.host, server.client.port, context=server.client.context, timeout=TIMEOUT)
+        self.connection = self.world.servers[self.number].client.connect(TIMEOUT)
         self.connection.connect()
 
     def ask(self, method, path, body=None, content_type="application/json"):

@@ -34,8 +34,7 @@ class Stream:
     """The events of one connection."""
 
     def __init__(self, server, path, query):
-        client = server.client
-        self.connection = http.client.HTTPSConnection(client.host, client.port, context=client.context, timeout=session.TIMEOUT)
+        self.connection = server.client.connect(session.TIMEOUT)
         try:
             self.connection.request("GET", f"{path}?{urllib.parse.urlencode(query)}")
             self.response = self.connection.getresponse()

@@ -30,6 +30,9 @@ NO_CONTROLLERS = "--controllers=-namespace"
 PATIENCE = 60  # seconds: far beyond what anything takes, sanitizers included
 LONG_PATIENCE = 240  # with what Kubernetes does every 30 s, or tries again after a minute
 
+# What the tests' own client speaks. Others (kubectl, curl, client-go) choose for themselves.
+IS_HTTP2 = os.environ.get("ANNALS_TEST_HTTP", "1") == "2"
+
 # Whatever happens to a test run, what it started ends with it (that is: with the thread that started it).
 LEASH = ["setpriv", "--pdeathsig=KILL", "--"]
 
@@ -284,18 +287,36 @@ class Answer:
         return f"<Answer {self.status} {self.body[:500]!r}>"
 
 
+def connection_class():
+    """What is used as http.client's connections are."""
+    if IS_HTTP2:
+        import http2
+
+        return http2.Connection
+    return http.client.HTTPSConnection
+
+
 class Client:
     """HTTP to one server, with one way of saying who we are."""
 
     def __init__(self, url, ca, cert=None, key=None, token=None):
         match = re.match(r"https://(.+):(\d+)$", url)
         self.host, self.port, self.token = match[1], int(match[2]), token
-        self.context = ssl.create_default_context(cafile=str(ca))
-        if cert:
-            self.context.load_cert_chain(str(cert), str(key))
+        self.ca, self.identity = ca, (cert, key) if cert else None
+        self.context = self.make_context()  # for HTTP/1.1
+        self.wire_context = self.make_context(["h2"]) if IS_HTTP2 else self.context
+
+    def make_context(self, alpn=None):
+        """alpn: the protocols to offer; None: without that extension."""
+        context = ssl.create_default_context(cafile=str(self.ca))
+        if self.identity:
+            context.load_cert_chain(*map(str, self.identity))
+        if alpn:
+            context.set_alpn_protocols(alpn)
+        return context
 
     def connect(self, timeout=PATIENCE):
-        return http.client.HTTPSConnection(self.host, self.port, context=self.context, timeout=timeout)
+        return connection_class()(self.host, self.port, context=self.wire_context, timeout=timeout)
 
     def _headers(self, body, headers):
         sent = {"Accept": "application/json"}

@@ -6,8 +6,8 @@ import socket
 import ssl
 import threading
 import time
-import urllib.parse
 
+import processes
 from jsontext import parse_json
 
 USER_AGENT = "parity"
@@ -20,14 +20,12 @@ class Client:
     timeout = 30  # seconds
 
     def __init__(self, url, ca, cert, key):
-        parts = urllib.parse.urlsplit(url)
-        self.host, self.port = parts.hostname, parts.port
-        self.contexts = {auth: ssl.create_default_context(cafile=str(ca)) for auth in ("default", "none")}
-        self.contexts["default"].load_cert_chain(str(cert), str(key))
+        self.clients = {"default": processes.Client(url, ca, cert, key), "none": processes.Client(url, ca)}
+        self.host, self.port = self.clients["default"].host, self.clients["default"].port
         self.idle = {}
 
     def connect(self, auth):
-        return http.client.HTTPSConnection(self.host, self.port, timeout=self.timeout, context=self.contexts[auth])
+        return self.clients[auth].connect(self.timeout)
 
     def start(self, connection, method, target, headers, body, chunked=False):
         """Send one request; a server may answer, and stop reading, before the body is complete."""
@@ -44,11 +42,7 @@ class Client:
             connection.putheader("Content-Length", str(len(body or b"")))
         try:
             if chunked:
-                connection.endheaders()
-                for start in range(0, len(body), 1000):
-                    piece = body[start:start + 1000]
-                    connection.send(b"%x\r\n%s\r\n" % (len(piece), piece))
-                connection.send(b"0\r\n\r\n")
+                connection.endheaders((body[start:start + 1000] for start in range(0, len(body), 1000)), encode_chunked=True)
             else:
                 connection.endheaders(body)
         except (BrokenPipeError, ConnectionResetError, ssl.SSLEOFError):
