@@ -1,18 +1,35 @@
 /* A connection: what stands between a client's socket and libmicrohttpd, and when libmicrohttpd
- * is kept from looking at it.    socket -- wire -- GnuTLS -- inlet -- transport -- libmicrohttpd
+ * is kept from looking at it.
+ *
+ *   socket -- wire -- GnuTLS -- inlet -- transport -- libmicrohttpd
+ *
  * libmicrohttpd reads through the transport, which asks the inlet. The inlet holds a client's
  * head back until it is whole, and here an exchange is made of it (docs/http.md). A plain
- * connection has the same way in, with a session that is only a name.  A connection is suspended
- * while libmicrohttpd has nothing to do for it: in a handshake while the client is silent
- * (http_keeper.h), while a handler or a driven stream waits, and while the pump has it. One of
- * these holds at a time, so each suspension has one owner who ends it. */
+ * connection has the same way in, with a session that is only a name.
+ *
+ * A connection is suspended while libmicrohttpd has nothing to do for it: in a handshake while the
+ * client is silent (http_keeper.h), while a handler or a driven stream waits, and while the pump
+ * has it. One of these holds at a time, so each suspension has one owner who ends it.
+ *
+ * libmicrohttpd has two moments for an answer: before the body and after it. An answer before the
+ * body makes it close the connection. So an early answer to a small body waits until the body has
+ * been let go by, and a body that grows too large is let go by to its end before it is refused. */
 #include "server/http/http_private.h"
 
 #include <microhttpd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-/* Bytes of a certificate's names. They live as long as the connection, so they have a ceiling. */
-enum { PEER_CEILING = 32 << 10 };
+enum {
+	/* Bytes of a certificate's names. They live as long as the connection, so they have a ceiling. */
+	PEER_CEILING = 32 << 10,
+
+	/* Of a body nobody wants, to keep the connection: a new TLS handshake costs more to both sides. */
+	SWALLOW_MAX = 256 << 10,
+
+	/* A client waits this long before it is worth a system call to ask whether it still does. */
+	PATIENCE_NS = 100000000,
+};
 
 /* Waiting and waking. */
 
@@ -24,44 +41,6 @@ void connection_suspend(struct connection *c)
 void connection_resume(struct connection *c)
 {
 	MHD_resume_connection(c->mhd);
-}
-
-/* Suspended first, then marked: whoever sees the mark may resume at once, and a resumption before
- * the suspension would be lost. */
-void connection_park(struct connection *c, _Atomic int *wait)
-{
-	connection_suspend(c);
-	int expected = WAIT_RUNNING;
-	if (!atomic_compare_exchange_strong_explicit(
-		    wait, &expected, WAIT_PARKED, memory_order_acq_rel, memory_order_acquire)) {
-		atomic_exchange_explicit(wait, WAIT_RUNNING, memory_order_acq_rel);
-		connection_resume(c);
-	}
-}
-
-/* A wake and an alarm may come together. Who turns PARKED into something else resumes the
- * connection, so each suspension is resumed once. */
-bool connection_unpark(_Atomic int *wait)
-{
-	int expected = WAIT_PARKED;
-	return atomic_compare_exchange_strong_explicit(
-		wait, &expected, WAIT_RUNNING, memory_order_acq_rel, memory_order_acquire);
-}
-
-void connection_begin_wake(struct http_server *s)
-{
-	atomic_fetch_add_explicit(&s->n_wakers, 1, memory_order_relaxed);
-}
-
-/* A parked connection is there until it is resumed. It may be over before
- * MHD_resume_connection() returns, but libmicrohttpd must not be: the server waits for wakers
- * before it stops the workers. */
-void connection_end_wake(struct http_server *s, struct connection *parked)
-{
-	if (parked) {
-		connection_resume(parked);
-	}
-	atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
 }
 
 /* Who is there. */
@@ -115,6 +94,63 @@ static void prepare_tls(struct connection *c)
 	gnutls_handshake_set_hook_function(c->session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST, on_finished);
 }
 
+/* What an exchange asks of its wire. */
+
+static void on_exchange_suspend(struct http_exchange *x)
+{
+	connection_suspend(x->connection);
+}
+
+static void on_exchange_resume(struct http_exchange *x)
+{
+	connection_resume(x->connection);
+}
+
+static void on_exchange_phase(struct http_exchange *x, enum keeper_phase phase, int64_t now_ms)
+{
+	keeper_set_phase(x->kept, phase, now_ms);
+}
+
+/* Nobody watches a suspended connection: where the client had to wait, look before the answer is
+ * written. One that has only closed its half gets the answer all the same. */
+static bool is_client_gone(struct http_exchange *x)
+{
+	char byte;
+	return x->was_suspended && clock_mono_ns() - x->started_ns > PATIENCE_NS &&
+		recv(x->kept->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* A body that is small and on its way is swallowed, then the answer goes out and the connection
+ * lives on. Else the answer goes out at once, and libmicrohttpd closes the connection behind it. */
+static bool answer_early(struct http_exchange *x)
+{
+	const struct http_framing *f = &x->head.framing;
+	if (!f->has_body || (!f->awaits_continue && !f->is_chunked && f->length <= SWALLOW_MAX)) {
+		return true;
+	}
+	x->connection->must_linger = true;
+	return http_response_send(x);
+}
+
+/* Now the inlet may give out the next head. */
+static void on_exchange_end(struct http_exchange *x)
+{
+	x->connection->current = NULL;
+	inlet_finish(&x->connection->inlet);
+	keeper_set_phase(x->kept, KEEPER_IDLE, clock_mono_ms());
+}
+
+static const struct exchange_wire connection_wire = {
+	.suspend = on_exchange_suspend,
+	.resume = on_exchange_resume,
+	.set_phase = on_exchange_phase,
+	.is_client_gone = is_client_gone,
+	.answer_early = answer_early,
+	.answer = http_response_send,
+	.prepare_pump = http_response_prepare_pump,
+	.end = on_exchange_end,
+};
+
 /* What libmicrohttpd reads and writes. */
 
 static ssize_t on_fetch(struct inlet *in, char *p, size_t n)
@@ -127,7 +163,10 @@ static ssize_t on_fetch(struct inlet *in, char *p, size_t n)
 static bool on_head(struct inlet *in, struct str text, unsigned status, const char *problem, struct http_framing *ret)
 {
 	struct connection *c = container_of(in, struct connection, inlet);
-	struct http_exchange *x = http_exchange_new(c);
+	struct http_exchange *x = http_exchange_new(c->server, &connection_wire);
+	x->connection = c;
+	x->kept = &c->kept;
+	x->peer = &c->peer;
 	x->refusal = status;
 	x->problem = problem;
 	if (!status) {

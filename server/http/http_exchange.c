@@ -1,19 +1,14 @@
 /* An exchange: one request, from its head to the end of its answer.
  *
- * It is made when the inlet has a whole head, and libmicrohttpd takes it through these steps:
+ * It is made when a wire has a whole head, and its wire takes it through these steps:
  *
  *   new      the head is read; a head that is refused makes an exchange too
  *   begin    the handler is asked (on_headers); it may answer, wait, or go on to the body
  *   receive  a piece of the body: kept, or let go by
  *   run      the request is complete: the handler is asked (on_request), again after each wake
  *   end      the answer is sent or the client has gone: on_done
- *
- * libmicrohttpd has two moments for an answer: before the body and after it. An answer before the
- * body makes it close the connection. So an early answer to a small body waits until the body has
- * been let go by, and a body that grows too large is let go by to its end before it is refused. */
+ */
 #include "server/http/http_private.h"
-
-#include <sys/socket.h>
 
 enum {
 	EXCHANGE_SIZE = 5120, /* the struct and the beginning of its arena: enough for a GET or a watch */
@@ -26,14 +21,8 @@ enum {
 	 * nothing, so it must not cost the server max_body. */
 	BODY_FIRST = 64 << 10,
 
-	/* Of a body nobody wants, to keep the connection: a new TLS handshake costs more to both sides. */
-	SWALLOW_MAX = 256 << 10,
-
 	/* Of a body that is too large, to be able to say so. Beyond it the connection is closed. */
 	OVERFLOW_MAX = 64 << 20,
-
-	/* A client waits this long before it is worth a system call to ask whether it still does. */
-	PATIENCE_NS = 100000000,
 };
 
 _Static_assert(sizeof(struct http_exchange) + 3072 <= EXCHANGE_SIZE, "no room for an ordinary request");
@@ -79,7 +68,7 @@ bool http_body_too_large(const struct http_exchange *x)
 
 const struct http_peer *http_peer(const struct http_exchange *x)
 {
-	return &x->connection->peer;
+	return x->peer;
 }
 
 struct arena *http_arena(struct http_exchange *x)
@@ -104,12 +93,12 @@ void *http_context(const struct http_exchange *x)
 
 bool http_is_draining(const struct http_exchange *x)
 {
-	return atomic_load_explicit(&http_exchange_server(x)->is_draining, memory_order_acquire);
+	return atomic_load_explicit(&x->server->is_draining, memory_order_acquire);
 }
 
 void http_vouch(struct http_exchange *x)
 {
-	keeper_vouch(http_exchange_server(x)->keeper, &x->connection->kept);
+	keeper_vouch(x->server->keeper, x->kept);
 }
 
 unsigned http_status(const struct http_exchange *x)
@@ -129,12 +118,49 @@ bool http_was_cut(const struct http_exchange *x)
 
 /* Waiting. */
 
+/* Suspended first, then marked: whoever sees the mark may resume at once, and a resumption before
+ * the suspension would be lost. */
+void http_exchange_park(struct http_exchange *x, _Atomic int *wait)
+{
+	x->wire->suspend(x);
+	int expected = WAIT_RUNNING;
+	if (!atomic_compare_exchange_strong_explicit(
+		    wait, &expected, WAIT_PARKED, memory_order_acq_rel, memory_order_acquire)) {
+		atomic_exchange_explicit(wait, WAIT_RUNNING, memory_order_acq_rel);
+		x->wire->resume(x);
+	}
+}
+
+/* A wake and an alarm may come together. Who turns PARKED into something else resumes the
+ * exchange, so each suspension is resumed once. */
+static bool unpark(_Atomic int *wait)
+{
+	int expected = WAIT_PARKED;
+	return atomic_compare_exchange_strong_explicit(
+		wait, &expected, WAIT_RUNNING, memory_order_acq_rel, memory_order_acquire);
+}
+
+void http_begin_wake(struct http_server *s)
+{
+	atomic_fetch_add_explicit(&s->n_wakers, 1, memory_order_relaxed);
+}
+
+/* A parked exchange is there until it is resumed. It may be over before resume() returns, but its
+ * thread must not be: the server waits for wakers before it stops its threads. */
+void http_end_wake(struct http_server *s, struct http_exchange *parked)
+{
+	if (parked) {
+		parked->wire->resume(parked);
+	}
+	atomic_fetch_sub_explicit(&s->n_wakers, 1, memory_order_release);
+}
+
 void http_suspend(struct http_exchange *x)
 {
 	if (!x->is_suspending) {
 		x->is_suspending = true;
 		x->was_suspended = true;
-		connection_park(x->connection, &x->wait);
+		http_exchange_park(x, &x->wait);
 	}
 }
 
@@ -142,14 +168,13 @@ void http_suspend(struct http_exchange *x)
  * before. */
 void http_wake(struct http_exchange *x)
 {
-	struct connection *c = x->connection;
-	struct http_server *s = c->server;
-	connection_begin_wake(s);
+	struct http_server *s = x->server;
+	http_begin_wake(s);
 	int before = atomic_load_explicit(&x->wait, memory_order_relaxed);
 	while (!atomic_compare_exchange_weak_explicit(&x->wait, &before, before == WAIT_PARKED ? WAIT_RUNNING : WAIT_WOKEN,
 		memory_order_acq_rel, memory_order_relaxed)) {
 	}
-	connection_end_wake(s, before == WAIT_PARKED ? c : NULL);
+	http_end_wake(s, before == WAIT_PARKED ? x : NULL);
 }
 
 /* Only a change goes to the keeper: its heap of alarms has a lock, which all threads would meet
@@ -158,7 +183,7 @@ void http_set_alarm(struct http_exchange *x, int64_t mono_ms)
 {
 	if (mono_ms != x->alarm_ms) {
 		x->alarm_ms = mono_ms;
-		keeper_set_alarm(http_exchange_server(x)->keeper, &x->alarm, mono_ms);
+		keeper_set_alarm(x->server->keeper, &x->alarm, mono_ms);
 	}
 }
 
@@ -170,31 +195,30 @@ void http_exchange_alarm(struct heap_node *a)
 		http_stream_wake(x);
 		return;
 	}
-	struct connection *c = x->connection;
-	struct http_server *s = c->server;
-	connection_begin_wake(s);
-	connection_end_wake(s, connection_unpark(&x->wait) ? c : NULL);
+	struct http_server *s = x->server;
+	http_begin_wake(s);
+	http_end_wake(s, unpark(&x->wait) ? x : NULL);
 }
 
-/* The handler called http_suspend() and did not wait after all. Where its wake has come, the
- * connection is resumed already. */
+/* The handler called http_suspend() and did not wait after all. Where its wake has come, it is
+ * resumed already. */
 static void stop_waiting(struct http_exchange *x)
 {
-	if (x->is_suspending && connection_unpark(&x->wait)) {
-		connection_resume(x->connection);
+	if (x->is_suspending && unpark(&x->wait)) {
+		x->wire->resume(x);
 	}
 }
 
 /* Its life. */
 
 /* One allocation holds the exchange and the beginning of its arena: most requests need no other. */
-struct http_exchange *http_exchange_new(struct connection *c)
+struct http_exchange *http_exchange_new(struct http_server *s, const struct exchange_wire *wire)
 {
 	struct http_exchange *x = mem_alloc(EXCHANGE_SIZE);
-	*x = (struct http_exchange){.connection = c};
+	*x = (struct http_exchange){.server = s, .wire = wire};
 	arena_init_with(&x->arena, ARENA_CEILING, x->scratch, EXCHANGE_SIZE - sizeof(*x));
 	list_init(&x->stream_link);
-	buf_init(&x->body, c->server->options.max_body);
+	buf_init(&x->body, s->options.max_body);
 	x->answer_headers_end = &x->answer_headers;
 	x->started_ns = clock_mono_ns();
 	return x;
@@ -208,57 +232,31 @@ struct http_exchange *http_exchange_free(struct http_exchange *x)
 	return mem_free(x);
 }
 
-/* A body that is small and on its way is swallowed, then the answer goes out and the connection
- * lives on. Else the answer goes out at once, and libmicrohttpd closes the connection behind it. */
-static bool will_swallow_body(const struct http_exchange *x)
-{
-	const struct http_framing *f = &x->head.framing;
-	return !f->has_body || (!f->awaits_continue && !f->is_chunked && f->length <= SWALLOW_MAX);
-}
-
-/* Nobody watches a suspended connection: where the client had to wait, look before the answer is
- * written. One that has only closed its half gets the answer all the same. */
-static bool is_client_gone(struct http_exchange *x)
-{
-	char byte;
-	return x->was_suspended && clock_mono_ns() - x->started_ns > PATIENCE_NS &&
-		recv(x->connection->kept.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
-/* The head is there, or a wake came to who waited with it. A connection that is suspended now
- * comes back to the same place: libmicrohttpd calls for the head again, and reads no body
- * before. */
+/* The head is there, or a wake came to who waited with it. An exchange that is suspended now comes
+ * back to the same place: its wire resumes it with the head, and gives it no body before. */
 static bool announce(struct http_exchange *x, int64_t began_ms)
 {
-	const struct http_handler *h = &http_exchange_server(x)->options.handler;
+	const struct http_handler *h = &x->server->options.handler;
 	x->is_announced = true;
 	x->is_suspending = false;
-	keeper_set_phase(&x->connection->kept, x->head.framing.has_body ? KEEPER_BODY : KEEPER_WORK, began_ms);
+	x->wire->set_phase(x, x->head.framing.has_body ? KEEPER_BODY : KEEPER_WORK, began_ms);
 	h->on_headers(h->ctx, x);
 	x->is_head_waiting = !x->status && x->is_suspending;
 	if (x->is_head_waiting) {
-		keeper_set_phase(&x->connection->kept, KEEPER_WORK, 0);
+		x->wire->set_phase(x, KEEPER_WORK, 0);
 		return true;
 	}
 	stop_waiting(x);
-	if (x->status && !will_swallow_body(x)) {
-		x->connection->must_linger = true;
-		return http_answer_queue(x);
-	}
-	return true;
+	return !x->status || x->wire->answer_early(x);
 }
 
 bool http_exchange_begin(struct http_exchange *x)
 {
-	struct connection *c = x->connection;
-	c->current = x;
-	c->next = NULL;
-	http_count(&c->server->requests_total, 1);
+	http_count(&x->server->requests_total, 1);
 	if (x->refusal) {
 		return http_answer_refuse(x);
 	}
-	connection_learn_peer(c);
-	x->is_body_too_large = x->head.framing.length > c->server->options.max_body;
+	x->is_body_too_large = x->head.framing.length > x->server->options.max_body;
 	return announce(x, x->started_ns / 1000000);
 }
 
@@ -267,15 +265,15 @@ bool http_exchange_begin(struct http_exchange *x)
 bool http_exchange_resume_head(struct http_exchange *x)
 {
 	atomic_load_explicit(&x->wait, memory_order_acquire);
-	x->is_cut = is_client_gone(x);
+	x->is_cut = x->wire->is_client_gone(x);
 	return announce(x, clock_mono_ms());
 }
 
 /* What nobody wants or what goes beyond the limit is let go by, as far as is reasonable. */
 bool http_exchange_receive(struct http_exchange *x, const char *p, size_t n)
 {
-	const struct http_handler *h = &http_exchange_server(x)->options.handler;
-	size_t max = http_exchange_server(x)->options.max_body;
+	const struct http_handler *h = &x->server->options.handler;
+	size_t max = x->server->options.max_body;
 	bool fits = !x->status && !x->is_body_too_large && !x->is_body_unwanted && n <= max - x->body.n;
 	x->is_body_unwanted |= fits && h->on_body && !h->on_body(h->ctx, x, x->body.n + n);
 	if (fits && !x->is_body_unwanted) {
@@ -294,14 +292,14 @@ bool http_exchange_receive(struct http_exchange *x, const char *p, size_t n)
 /* A handler that neither answers nor waits was woken by an alarm, and still waits for its wake. */
 bool http_exchange_run(struct http_exchange *x)
 {
-	const struct http_handler *h = &http_exchange_server(x)->options.handler;
+	const struct http_handler *h = &x->server->options.handler;
 	if (!x->status && x->refusal) {
 		return http_answer_refuse(x);
 	}
 	if (!x->status) {
-		keeper_set_phase(&x->connection->kept, KEEPER_WORK, 0);
+		x->wire->set_phase(x, KEEPER_WORK, 0);
 		atomic_load_explicit(&x->wait, memory_order_acquire); /* as in http_exchange_resume_head() */
-		x->is_cut = is_client_gone(x);
+		x->is_cut = x->wire->is_client_gone(x);
 		x->is_suspending = false;
 		h->on_request(h->ctx, x);
 	}
@@ -310,20 +308,17 @@ bool http_exchange_run(struct http_exchange *x)
 		return true;
 	}
 	stop_waiting(x);
-	return http_answer_queue(x);
+	return x->wire->answer(x);
 }
 
-/* The alarm and the stream go first: behind them no other thread knows of the exchange. Then the
- * inlet may give out the next head. */
+/* The alarm and the stream go first: behind them no other thread knows of the exchange. */
 void http_exchange_end(struct http_exchange *x, bool is_complete)
 {
-	struct http_server *s = http_exchange_server(x);
+	struct http_server *s = x->server;
 	x->is_cut |= !is_complete && !x->is_ended_by_closing;
 	http_set_alarm(x, 0);
 	http_stream_close(x);
-	x->connection->current = NULL;
-	inlet_finish(&x->connection->inlet);
-	keeper_set_phase(&x->connection->kept, KEEPER_IDLE, clock_mono_ms());
+	x->wire->end(x);
 	if (str_is(x->head.method, "HEAD")) {
 		x->sent = 0;
 	}

@@ -1,15 +1,24 @@
 /* What the parts of the HTTP front end share. Others include http.h, which hides all of this.
- * server      http_server.c      options, trust, counters, the keeper's callbacks; start and
- * drain   worker      http_worker.c      one HTTP thread, which is one struct MHD_Daemon
- * connection  http_connection.c  one client: its struct MHD_Connection, TLS session and inlet
- * exchange    http_exchange.c    one request, from its head to the end of its answer
- * http_answer.c      the answer: its struct MHD_Response               http_stream.c      a body
- * that is produced while it is sent  The types of libmicrohttpd are only declared here. Each of
- * them is the business of one file, and those three files alone include <microhttpd.h>: a trap
- * of the library has one place to be closed.  Threads: a connection and its exchange belong to
- * their worker's thread. Three other threads reach an exchange: whoever wakes it, the keeper
- * (alarms), and the pump that feeds its stream. They touch the atomic fields, and the pump what
- * a stream's `read` touches while libmicrohttpd has the connection suspended. */
+ *
+ *   server      http_server.c      options, trust, counters, the keeper's callbacks; start and drain
+ *   exchange    http_exchange.c    one request, from its head to the end of its answer
+ *               http_answer.c      the answer, until a wire sends it
+ *               http_stream.c      a body that is produced while it is sent
+ *
+ * An exchange knows nothing of the protocol that its request came by. What it needs of it, its wire
+ * does: struct exchange_wire. HTTP/1.1 is libmicrohttpd's:
+ *
+ *   worker      http_worker.c      one HTTP thread, which is one struct MHD_Daemon
+ *   connection  http_connection.c  one client: its struct MHD_Connection, TLS session and inlet
+ *   response    http_response.c    the answer on its way: its struct MHD_Response
+ *
+ * The types of libmicrohttpd are only declared here. Each of them is the business of one file, and
+ * those three files alone include <microhttpd.h>: a trap of the library has one place to be closed.
+ *
+ * Threads: a connection and its exchanges belong to one HTTP thread. Three other threads reach an
+ * exchange: whoever wakes it, the keeper (alarms), and the pump that feeds its stream. They touch
+ * the atomic fields, and the pump what a stream's `read` touches while libmicrohttpd has the
+ * connection suspended. */
 #ifndef SERVER_HTTP_HTTP_PRIVATE_H
 #define SERVER_HTTP_HTTP_PRIVATE_H
 
@@ -86,6 +95,23 @@ struct connection {
 	char address[SOCKET_ADDRESS_SIZE];
 };
 
+/* What an exchange asks of the wire that its request came by. On the exchange's HTTP thread, but for
+ * `resume`. False: the connection is to be closed. */
+struct exchange_wire {
+	/* The exchange is left alone from now on, until it is resumed: by any thread, once for each time. */
+	void (*suspend)(struct http_exchange *x);
+	void (*resume)(struct http_exchange *x);
+	/* What it does from now on, for its deadline. */
+	void (*set_phase)(struct http_exchange *x, enum keeper_phase phase, int64_t now_ms);
+	/* Perhaps nobody waits for the answer any more. */
+	bool (*is_client_gone)(struct http_exchange *x);
+	bool (*answer_early)(struct http_exchange *x); /* the answer is there before the body */
+	bool (*answer)(struct http_exchange *x);       /* sends the answer */
+	/* A long-lived stream is the pump's (then STREAM_PUMPED). NULL: it is read like any other. */
+	void (*prepare_pump)(struct http_exchange *x);
+	void (*end)(struct http_exchange *x); /* it is over: before on_done */
+};
+
 /* Who waits, in an atomic that the waiting and the waking thread share. */
 enum wait {
 	WAIT_RUNNING, /* nobody */
@@ -95,12 +121,19 @@ enum wait {
 
 enum stream_kind {
 	STREAM_NONE,
-	STREAM_DRIVEN, /* libmicrohttpd asks for more when the socket takes more */
+	STREAM_DRIVEN, /* the wire asks for more when the socket takes more */
 	STREAM_PUMPED, /* the pump does */
 };
 
 /* How the pump gave a stream back. */
 enum stream_end { END_OPEN, END_DONE, END_CUT };
+
+/* What an answer's body is made of. */
+enum answer_body {
+	ANSWER_MEMORY, /* `memory`, which lives as long as the exchange */
+	ANSWER_PARTS,  /* http_answer_read_parts() */
+	ANSWER_STREAM, /* http_stream_drive(), or the pump */
+};
 
 struct answer_header {
 	struct answer_header *next;
@@ -108,7 +141,11 @@ struct answer_header {
 };
 
 struct http_exchange {
-	struct connection *connection;
+	struct http_server *server;
+	const struct exchange_wire *wire;
+	struct keeper_connection *kept; /* of its connection */
+	const struct http_peer *peer;   /* at its other end */
+	struct connection *connection;  /* HTTP/1.1: the wire's own */
 	struct arena arena;
 
 	/* The request. */
@@ -134,11 +171,12 @@ struct http_exchange {
 	/* The answer. */
 	unsigned status; /* 0: not answered */
 	struct answer_header *answer_headers, **answer_headers_end;
-	size_t answer_head_n;          /* bytes of them */
-	struct MHD_Response *response; /* until it is queued */
-	uint64_t sent;                 /* body bytes */
+	size_t answer_head_n; /* bytes of them */
+	enum answer_body answer_body;
+	uint64_t answer_length; /* HTTP_LENGTH_UNKNOWN: it ends when it ends */
+	uint64_t sent;          /* body bytes */
 	bool is_cut;
-	bool is_in_memory;    /* the whole body, for libmicrohttpd to send */
+	struct str memory;
 	struct bytes **parts; /* a body of several pieces: those from `part` on are referenced */
 	size_t n_parts, part, part_at;
 	char *flat; /* or their copy in one piece, owned */
@@ -149,7 +187,6 @@ struct http_exchange {
 	_Atomic int stream_end;  /* enum stream_end, of a pumped one */
 	const struct http_stream_ops *stream_ops;
 	void *stream_context;
-	uint64_t stream_length;
 	bool is_stream_closed;
 	bool is_ended_by_closing;
 	struct list stream_link;
@@ -157,11 +194,6 @@ struct http_exchange {
 
 	_Alignas(16) char scratch[];
 };
-
-static inline struct http_server *http_exchange_server(const struct http_exchange *x)
-{
-	return x->connection->server;
-}
 
 static inline enum stream_kind http_exchange_stream_kind(const struct http_exchange *x)
 {
@@ -193,18 +225,16 @@ void connection_learn_peer(struct connection *c);
 /* Takes the connection from libmicrohttpd's loop, and gives it back. */
 void connection_suspend(struct connection *c);
 void connection_resume(struct connection *c);
-/* Suspends the connection until somebody wakes `wait`; not at all, where the wake came before. */
-void connection_park(struct connection *c, _Atomic int *wait);
-/* True: it was parked, and the caller must resume it. */
-bool connection_unpark(_Atomic int *wait);
-/* Around each wake from another thread. parked: to be resumed, or NULL. */
-void connection_begin_wake(struct http_server *s);
-void connection_end_wake(struct http_server *s, struct connection *parked);
 
-/* http_exchange.c: in this order, on the HTTP thread. False: libmicrohttpd is to close the
- * connection. */
+/* http_response.c */
 
-struct http_exchange *http_exchange_new(struct connection *c);
+bool http_response_send(struct http_exchange *x); /* gives the answer to libmicrohttpd */
+void http_response_prepare_pump(struct http_exchange *x);
+
+/* http_exchange.c: in this order, on the HTTP thread. False: the connection is to be closed. */
+
+/* kept, peer and the wire's own are for the caller to set. */
+struct http_exchange *http_exchange_new(struct http_server *s, const struct exchange_wire *wire);
 bool http_exchange_begin(struct http_exchange *x);       /* the head is there */
 bool http_exchange_resume_head(struct http_exchange *x); /* a wake came: the handler waited there */
 bool http_exchange_receive(struct http_exchange *x, const char *p, size_t n);
@@ -212,19 +242,27 @@ bool http_exchange_run(struct http_exchange *x); /* the request is complete, or 
 void http_exchange_end(struct http_exchange *x, bool is_complete);
 struct http_exchange *http_exchange_free(struct http_exchange *x); /* of one that has not begun */
 void http_exchange_alarm(struct heap_node *a);                     /* the keeper's callback */
+/* Suspends it until somebody wakes `wait`; not at all, where the wake came before. */
+void http_exchange_park(struct http_exchange *x, _Atomic int *wait);
+/* Around each wake from another thread. parked: to be resumed, or NULL. */
+void http_begin_wake(struct http_server *s);
+void http_end_wake(struct http_server *s, struct http_exchange *parked);
 
 /* http_answer.c */
 
-/* The answer's body comes from `read`, until its length has come or it returns HTTP_READ_END. */
-enum { HTTP_READ_END = -1 };
-void http_answer_from(struct http_exchange *x, unsigned status, uint64_t length,
-	ssize_t (*read)(void *x, uint64_t position, char *p, size_t max));
-bool http_answer_refuse(struct http_exchange *x); /* answers x->refusal, and queues the answer */
-bool http_answer_queue(struct http_exchange *x);  /* gives it to libmicrohttpd to send */
+/* The answer's body is made of that, of this length. */
+void http_answer(struct http_exchange *x, unsigned status, enum answer_body body, uint64_t length);
+bool http_answer_is_last(const struct http_exchange *x); /* of its connection */
+/* Fills p with what comes next of the parts; 0: all of them have been read. */
+size_t http_answer_read_parts(struct http_exchange *x, char *p, size_t max);
+bool http_answer_refuse(struct http_exchange *x); /* answers x->refusal, and sends the answer */
 void http_answer_done(struct http_exchange *x);
 
 /* http_stream.c */
 
+/* As http_stream_ops.read, of an open stream: closes it at its end, and parks it when it is to wait. */
+ssize_t http_stream_drive(struct http_exchange *x, char *p, size_t max);
+ssize_t http_stream_read(struct http_exchange *x, char *p, size_t max); /* does neither: for the pump */
 /* From then on nobody reads it, and nobody may wake it. Does nothing to what is no stream. */
 void http_stream_close(struct http_exchange *x);
 void http_stream_wake_all(struct http_server *s);

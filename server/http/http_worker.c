@@ -49,6 +49,18 @@ static bool take_step(struct http_exchange *x, const char *upload, size_t *uploa
 	return http_exchange_run(x);
 }
 
+/* libmicrohttpd knows of it now. */
+static bool begin(struct connection *c)
+{
+	struct http_exchange *x = c->next;
+	c->current = x;
+	c->next = NULL;
+	if (!x->refusal) {
+		connection_learn_peer(c);
+	}
+	return http_exchange_begin(x);
+}
+
 /* The method, the target and the version are those of the head that the inlet made up: the exchange
  * has those of the client. The first call for a request is the one that finds no context. */
 static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const char *url, const char *method,
@@ -60,9 +72,9 @@ static enum MHD_Result on_access(void *arg, struct MHD_Connection *mhd, const ch
 	(void)method;
 	(void)version;
 	if (!x) {
-		x = connection_at(mhd)->next;
-		*context = x;
-		return x && http_exchange_begin(x) ? MHD_YES : MHD_NO;
+		struct connection *c = connection_at(mhd);
+		*context = c->next;
+		return c->next && begin(c) ? MHD_YES : MHD_NO;
 	}
 	return take_step(x, upload, upload_n) ? MHD_YES : MHD_NO;
 }

@@ -84,7 +84,7 @@ class CheckLayers(unittest.TestCase):
 
     def test_a_fence_holds_within_its_own_folder(self):
         self.assert_single({"server/parse/route.c": ["<microhttpd.h>"]}, "server/parse/route.c:1", "only in server/http")
-        self.assert_single({"server/http/http_stream.c": ["<microhttpd.h>"]}, "http_answer.c")
+        self.assert_single({"server/http/http_stream.c": ["<microhttpd.h>"]}, "http_response.c")
         self.assert_single({"storage/cache/cache.c": ["<grpc/byte_buffer.h>"]}, "only in storage/etcd")
 
     def test_generated_messages_are_fenced(self):
