@@ -40,7 +40,7 @@ enum adoption_result __real_adoption_take(
 enum adoption_result __wrap_adoption_take(
 	struct adoption *a, const struct target *object, struct str uid, struct answer *answer);
 
-/* `slow-adoption` begins when the owner is gone, and says when it is over. */
+/* `slow-adoption` says that it begins, goes on when the owner is gone, and says when it is over. */
 static void wait_until_gone(struct adoption *a)
 {
 	bool is_gone = false;
@@ -58,6 +58,7 @@ enum adoption_result __wrap_adoption_take(
 	struct adoption *a, const struct target *object, struct str uid, struct answer *answer)
 {
 	if (is_unguarded("slow-adoption")) {
+		fprintf(stderr, "slow-adoption begins\n");
 		wait_until_gone(a);
 	}
 	if (is_unguarded("live-read")) {

@@ -92,10 +92,12 @@ def grow_beside_a_strangers_pod(room):
 
 
 def delete_while_it_adopts(room):
-    """The controller adopts only when its set has gone (slow-adoption) and has left orphans."""
+    """The controller adopts only when its set has gone (slow-adoption) and has left orphans. It has to begin while the set is there: who hears of the deletion
+    first adopts nothing."""
     room.make(replicas=1)
     room.settle()
     assert room.server.patch(PODS + "/web-0", {"metadata": {"ownerReferences": None}}).status == 200
+    assert room.server.stderr.wait("slow-adoption begins")
     assert room.server.delete(SETS + "/web", {"propagationPolicy": "Orphan"}).status == 200
     assert room.server.stderr.wait(r"slow-adoption: \d")
 
