@@ -1,6 +1,10 @@
-"""A test that hangs fails, and says where: its process ends, and xdist goes on with the others in a new one."""
+"""A test that hangs fails, and says where: its process ends, and xdist goes on with the others in a new one.
+
+And tools/run-tests.py is told what became of each test, in the file that $TEST_OUTCOMES names.
+"""
 
 import faulthandler
+import json
 import os
 import pathlib
 import sys
@@ -47,3 +51,48 @@ def pytest_runtest_call(item):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_teardown(item):
     yield from watch(item)
+
+
+class Outcomes:
+    """How many tests have passed, and what is to be said of those that have not; kept by the process that leads the others."""
+
+    def __init__(self, path):
+        self.path = path
+        self.passed = set()  # names, of some that fail afterwards, while they are torn down
+        self.failed = {}  # names: texts
+
+    def note(self, name, report):
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            self.failed.setdefault(name, []).append({"summary": crash.message if crash else "", "text": report.longreprtext})
+        elif getattr(report, "when", "") == "call" and report.passed:
+            self.passed.add(name)
+
+    def write(self):
+        outcomes = {"passed": len(self.passed - self.failed.keys()), "failed": self.failed}
+        self.path.write_text(json.dumps(outcomes), encoding="utf-8")
+
+
+def keep_outcomes():
+    path = os.environ.pop("TEST_OUTCOMES", None)  # no business of what tests start, which may be another pytest
+    return Outcomes(pathlib.Path(path)) if path and "PYTEST_XDIST_WORKER" not in os.environ else None
+
+
+OUTCOMES = keep_outcomes()
+
+
+def pytest_runtest_logreport(report):
+    if OUTCOMES:
+        OUTCOMES.note(report.nodeid, report)
+
+
+def pytest_collectreport(report):
+    """A file that cannot be read, say; each worker tells of it."""
+    if OUTCOMES and report.failed and report.nodeid not in OUTCOMES.failed:
+        OUTCOMES.note(report.nodeid, report)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish():
+    if OUTCOMES:
+        OUTCOMES.write()

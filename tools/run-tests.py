@@ -4,6 +4,9 @@
 A suite is one of meson's (house, unit, contract, fuzz: cmocka executables and scripts), or a folder or a file of pytest's. Each
 crash and each report of a sanitizer counts as a failure, also where the test that caused it did not notice.
 
+A test that fails is run once more, by itself, when its suite is over: if it passes then, it counts as passed and is named as
+unsteady. Not so after a crash, a hang or a report of a sanitizer, nor where many fail. The last lines name every test that failed.
+
 Tests mostly wait: so several run at once, and of meson's suites that follow one another, the tests of all. Environment:
 
     SUITE_SECONDS    a suite that takes longer is stopped (1800)
@@ -13,6 +16,8 @@ Tests mostly wait: so several run at once, and of meson's suites that follow one
 """
 
 import argparse
+import dataclasses
+import functools
 import itertools
 import json
 import os
@@ -22,7 +27,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as xml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 MESON_SUITES = ["house", "unit", "contract", "fuzz"]
@@ -53,9 +57,45 @@ WORKER_MIB, BUSY_WORKER_MIB = 512, 1024
 SERIAL_SUITES = ["tests/cluster"]
 BUSY_SUITES = ["tests/browser"]
 
+OUTCOMES = "outcomes.json"  # written by tests/conftest.py
+
 # What cmocka prints for each test case.
 CMOCKA_OK = re.compile(r"^\[ +OK \] ", re.MULTILINE)
-CMOCKA_FAILED = re.compile(r"^\[  FAILED  \] test_\S+$", re.MULTILINE)
+CMOCKA_FAILED = re.compile(r"^\[  FAILED  \] (test_\S+)$", re.MULTILINE)
+
+# More than so many of a run do not fail because the machine is busy.
+AGAIN_MAX = 10
+# What says that a process has ended by a signal (xdist, tests/integration/processes.py, subprocess, cmocka), or that a sanitizer has spoken.
+NOT_AGAIN = re.compile(r"worker '\w+' crashed|ended (by itself )?with (status )?-\d|returncode=-\d|died with <Signals|Test failed with exception"
+                       r"|Sanitizer|runtime error:|Assertion .* failed")
+TSAN_STATUS = 66  # of a program that ends well but for what ThreadSanitizer has found
+
+PYTEST_NONE = 5  # pytest's exit status when no test was chosen
+
+# Of what is said at the end: whoever sees nothing else shall know where to look.
+TEXT_LINES, LINE_MAX = 15, 200
+END_MAX = 6000
+
+
+@dataclasses.dataclass
+class Failure:
+    """Of a test, which may be of a meson suite or of pytest's."""
+
+    name: str
+    text: str
+    suite: str = ""
+    build: str = ""
+    again: str = ""  # what it is called by whoever runs it once more; nothing: nobody does
+    has_passed: bool = False
+    n: int = 1  # what it counts
+
+    @property
+    def verdict(self):
+        return f"unsteady: {self.name}, passed when run once more" if self.has_passed else f"failed: {self.name}"
+
+    @property
+    def place(self):
+        return f" ({self.build})" if self.build else ""
 
 
 class Tally:
@@ -75,6 +115,7 @@ def environment(build, reports):
     env["ANNALS_BIN"] = str(build / "annals")
     env["ANNALS_BUILD"] = str(build)
     env["TEST_HANGS"] = str(reports)
+    env["TEST_OUTCOMES"] = str(reports / OUTCOMES)
     env.setdefault("TEST_SECONDS", str(SUITE_SECONDS // 3 + LONGER_SECONDS))
     for name, options in SANITIZER_OPTIONS.items():
         tool = name.split("_")[0].lower()
@@ -105,6 +146,15 @@ def run(command, env):
             raise
 
 
+def end_of(text, summary=""):
+    """Its last lines, after the one that sums it up, where that is another."""
+    lines = [line[:LINE_MAX] for line in text.rstrip().splitlines()[-TEXT_LINES:]]
+    first = summary.strip().partition("\n")[0][:LINE_MAX]
+    if first and not any(first in line for line in lines):
+        lines = [first, "..."] + lines
+    return "\n".join(lines)
+
+
 def tally_meson_test(entry):
     """The cases within one executable, or the executable itself where it tells none."""
     output = (entry.get("stdout") or "") + (entry.get("stderr") or "")
@@ -116,25 +166,52 @@ def tally_meson_test(entry):
     return Tally(passed, max(len(set(CMOCKA_FAILED.findall(output))), 1))
 
 
-def run_meson(build, suites, env):
-    """What each suite came to."""
+def suite_of(entry):
+    """Of a name such as "annals:unit / base"."""
+    return entry["name"].partition(" / ")[0].partition(":")[2]
+
+
+def failure_of(entry, n):
+    output = (entry.get("stdout") or "") + (entry.get("stderr") or "")
+    cases = sorted(set(CMOCKA_FAILED.findall(output)))
+    says = f"{entry['result']}, exit status {entry.get('returncode')}"
+    may_pass = entry["result"] == "FAIL" and 0 < entry["returncode"] < 128 and entry["returncode"] != TSAN_STATUS and not NOT_AGAIN.search(output)
+    return Failure(" ".join([entry["name"], *cases]), end_of(output, says), suite=suite_of(entry), again=entry["name"].partition(" / ")[2] if may_pass else "", n=n)
+
+
+def call_meson(build, arguments, env):
+    """The exit status, and what the log says of each test."""
     log = build / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
-    command = ["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", TIMEOUT_MULTIPLIER,
-               "--num-processes", str(os.cpu_count() * (BUSY_EACH_CPU if is_sanitized(build) else PROCESSES_EACH_CPU))]
+    status = run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", TIMEOUT_MULTIPLIER, *arguments], env)
+    return status, [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def run_meson(build, suites, env):
+    """What each suite came to, and the failures."""
+    arguments = ["--num-processes", str(os.cpu_count() * (BUSY_EACH_CPU if is_sanitized(build) else PROCESSES_EACH_CPU))]
     for suite in suites:
-        command += ["--suite", f"annals:{suite}"]
-    status = run(command, env)
-    tallies = {suite: Tally() for suite in suites}
-    if log.exists():
-        for line in log.read_text().splitlines():
-            entry = json.loads(line)
-            tallies[entry["name"].partition(" / ")[0].partition(":")[2]].add(tally_meson_test(entry))
-    if status and not any(tally.failed for tally in tallies.values()):  # a test that was not built, say
+        arguments += ["--suite", f"annals:{suite}"]
+    status, entries = call_meson(build, arguments, env)
+    tallies, failures = {suite: Tally() for suite in suites}, []
+    for entry in entries:
+        tally = tally_meson_test(entry)
+        tallies[suite_of(entry)].add(tally)
+        if tally.failed:
+            failures.append(failure_of(entry, tally.failed))
+    if status and not failures:  # a test that was not built, say
         tallies[suites[-1]].failed += 1
-    return tallies
+        failures.append(Failure(" ".join(suites), f"meson ended with status {status}", suite=suites[-1]))
+    return tallies, failures
 
 
+def again_by_meson(failure, build, env):
+    """Whether it passes."""
+    status, entries = call_meson(build, ["--suite", f"annals:{failure.suite}", failure.again], env)
+    return status == 0 and bool(entries) and all(entry["result"] in ("OK", "EXPECTEDFAIL") for entry in entries)
+
+
+@functools.lru_cache
 def python_with(*modules):
     """This interpreter, or Debian's, where its packages put what they have; None where neither has all of these."""
     for python in (sys.executable, "/usr/bin/python3"):
@@ -167,55 +244,99 @@ def count_workers(suites, build):
     return max(1, min(each_cpu * os.cpu_count(), memory // each_mib))
 
 
-def run_pytest(suites, keyword, build, env, reports):
+def call_pytest(python, arguments, env):
+    """The exit status, and what tests/conftest.py has noted: None where pytest itself came to no end."""
+    noted = pathlib.Path(env["TEST_OUTCOMES"])
+    noted.unlink(missing_ok=True)
+    status = run([python, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", f"--rootdir={ROOT}", *arguments], env)
+    return status, json.loads(noted.read_text(encoding="utf-8")) if noted.exists() else None
+
+
+def run_pytest(suites, keyword, build, env):
+    """What they came to, and the failures."""
     if not any((ROOT / suite).is_file() or any((ROOT / suite).rglob("test_*.py")) for suite in suites):
-        return Tally()
-    result = reports / "pytest.xml"
-    result.unlink(missing_ok=True)
+        return Tally(), []
     n_workers = count_workers(suites, build)
     python = python_with("pytest", "yaml", "xdist") if n_workers > 1 else None
     if n_workers > 1 and not python:
         print("one test after the other: xdist is missing (tools/install-deps.sh test)", flush=True)
     options = ["-n", str(n_workers), "--dist", "load"] if python else []
     python = python or python_with("pytest", "yaml") or sys.exit("pytest is missing: tools/install-deps.sh test")
-    command = [python, "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider", f"--rootdir={ROOT}", f"--junitxml={result}", *options, *(["-k", keyword] if keyword else []), *suites]
-    status = run(command, env)
-    if not result.exists():
-        return Tally(0, 1)
-    suite = xml.parse(result).getroot().find("testsuite")
-    count = {name: int(suite.get(name)) for name in ("tests", "failures", "errors", "skipped")}
-    failed = count["failures"] + count["errors"]
-    result.unlink()
-    return Tally(count["tests"] - failed - count["skipped"], failed or int(status not in (0, 5)))
+    status, outcomes = call_pytest(python, [*options, *(["-k", keyword] if keyword else []), *suites], env)
+    failures = []
+    if outcomes:
+        for name, reports in outcomes["failed"].items():
+            texts = "\n".join(report["text"] for report in reports)
+            may_pass = "::" in name and not NOT_AGAIN.search(texts)  # a file that cannot be read is no test
+            failures.append(Failure(name, end_of(reports[0]["text"], reports[0]["summary"]), again=name if may_pass else ""))
+    if not failures and (not outcomes or status not in (0, PYTEST_NONE)):
+        failures.append(Failure(" ".join(suites), f"pytest ended with status {status}"))
+    for failure in failures:
+        failure.suite = " ".join(suites)
+    return Tally(outcomes["passed"] if outcomes else 0, len(failures)), failures
+
+
+def again_by_pytest(failure, env):
+    """Whether it passes."""
+    status, outcomes = call_pytest(python_with("pytest", "yaml"), [failure.again], env)
+    return status == 0 and bool(outcomes) and outcomes["passed"] == 1
 
 
 def take_reports(reports):
     """Shows what sanitizers wrote, once."""
-    tally = Tally()
+    failures = []
     for report in sorted(reports.glob("*.*")):
-        if report.suffix == ".xml":
+        if report.name == OUTCOMES:
             continue
         text = report.read_text(errors="replace")
         if text and not (report.name.startswith("hang.") and "Timeout (" not in text):  # rather ended from outside
             print(f"\n--- {report.name}\n{text}")
-        tally.failed += not report.name.startswith("hang.")  # of which the test has failed
+        if not report.name.startswith("hang."):  # of which the test has failed
+            failures.append(Failure(f"report {report.name}", end_of(text, next((line for line in text.splitlines() if NOT_AGAIN.search(line)), ""))))
         report.unlink()
-    return tally
+    return failures
+
+
+def run_again(failures, tallies, args, env):
+    """Each of them that may be, one by one."""
+    for failure in filter(lambda failure: failure.again, failures):
+        print(f"\n-- once more: {failure.name}", flush=True)
+        if failure.suite in MESON_SUITES:
+            failure.has_passed = again_by_meson(failure, args.build, env)
+        else:
+            failure.has_passed = again_by_pytest(failure, env)
+        if failure.has_passed:
+            tallies[failure.suite].add(Tally(failure.n, -failure.n))
+            print(f"{failure.verdict}; at first:\n{failure.text}", flush=True)
 
 
 def run_suites(suites, args, env, reports):
-    """Of the same kind. What they came to."""
+    """Of the same kind. What they came to, and the failures."""
     print(f"\n== {' '.join(suites)}", flush=True)
     if suites[0] in MESON_SUITES:
-        tallies = run_meson(args.build, suites, env)
+        tallies, failures = run_meson(args.build, suites, env)
     else:
-        tallies = {" ".join(suites): run_pytest(suites, args.keyword, args.build, env, reports)}
-    tallies[list(tallies)[-1]].add(take_reports(reports))
+        tally, failures = run_pytest(suites, args.keyword, args.build, env)
+        tallies = {" ".join(suites): tally}
+    reported = take_reports(reports)
+    n_again = sum(bool(failure.again) for failure in failures)
+    if n_again and (reported or n_again > args.again_left):
+        print(f"nothing is run once more: {'a sanitizer has spoken' if reported else f'{n_again} have failed'}", flush=True)
+    elif n_again:
+        args.again_left -= n_again
+        run_again(failures, tallies, args, env)
+        reported = take_reports(reports)
+    for failure in reported:
+        failure.suite = list(tallies)[-1]
+        tallies[failure.suite].failed += 1
     total = Tally()
     for name, tally in tallies.items():
         print(f"{name}: {tally}", flush=True)
         total.add(tally)
-    return total
+    failures += reported
+    for failure in failures:
+        failure.build = args.build.name
+    return total, failures
 
 
 def kind_of(suite):
@@ -223,16 +344,50 @@ def kind_of(suite):
     return "meson" if suite in MESON_SUITES else suite.rpartition("/")[0] if suite.endswith(".py") else suite
 
 
-def append(path, tally):
+def append(path, tally, failures):
+    """To the file of sums, and to the one beside it, which names tests."""
     with open(path, "a", encoding="ascii") as file:
         file.write(f"{tally.passed} {tally.failed}\n")
+    with open(f"{path}.tests", "a", encoding="ascii") as file:
+        file.writelines(json.dumps(dataclasses.asdict(failure)) + "\n" for failure in failures)
 
 
 def sum_of(path):
-    total = Tally()
+    """What was appended."""
+    total, named = Tally(), pathlib.Path(f"{path}.tests")
     for line in pathlib.Path(path).read_text(encoding="ascii").splitlines():
         total.add(Tally(*map(int, line.split())))
-    return total
+    lines = named.read_text(encoding="ascii").splitlines() if named.exists() else []
+    return total, [Failure(**json.loads(line)) for line in lines]
+
+
+def shorten(text, size):
+    """To so many characters, of its beginning, which sums it up, and its end."""
+    begin = min(LINE_MAX, size // 2)
+    return text if len(text) <= size else text[:begin] + "\n...\n" + text[len(text) - (size - begin):]
+
+
+def show(failures):
+    """What failed, at the end of the output, and briefly: more than that may be cut off. Texts first, because names matter more."""
+    failures = sorted(failures, key=lambda failure: failure.has_passed)
+    names = []
+    for failure in failures:
+        names.append(f"{failure.verdict}{failure.place}"[:2 * LINE_MAX])
+        if sum(len(name) + 1 for name in names) > END_MAX // 2:
+            names[-1:] = [f"and {len(failures) - len(names) + 1} more"]
+            break
+    left = END_MAX - sum(len(name) + 1 for name in names)
+    for i, failure in enumerate(failures):
+        share = left // (len(failures) - i) - LINE_MAX
+        if share < LINE_MAX:
+            share = LINE_MAX
+        text = f"\n---- {failure.name[:LINE_MAX]}{failure.place}\n{shorten(failure.text, share)}"
+        if len(text) > left:
+            break
+        print(text)
+        left -= len(text) + 1
+    if names:
+        print("\n" + "\n".join(names))
 
 
 def main():
@@ -240,6 +395,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="a meson build folder, built")
     parser.add_argument("--tally", default=os.environ.get("ANNALS_TALLY"), help="a file to which this run's sum is appended")
     parser.add_argument("--sum", help="run nothing: print the sum of what was appended to this file")
+    parser.add_argument("--failed", metavar="NAME", help="run nothing: count this as failed, of which standard input tells")
     parser.add_argument("-k", dest="keyword", help="of pytest's tests those whose names match")
     parser.add_argument("suites", nargs="*", help=f"{', '.join(MESON_SUITES)}, or a folder or a file of pytest's")
     args = parser.parse_args()
@@ -247,17 +403,24 @@ def main():
     # What runs must not outlive us; and whoever started us in the background had us, and all that we start, ignore SIGINT.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    total = Tally()
+    total, failures = Tally(), []
     if args.sum:
-        total = sum_of(args.sum)
+        total, failures = sum_of(args.sum)
+    elif args.failed:
+        failures = [Failure(args.failed, end_of(sys.stdin.read()))]
+        total.failed = 1
     else:
+        args.again_left = AGAIN_MAX
         with tempfile.TemporaryDirectory(prefix="annals-reports-") as folder:
             reports, args.build = pathlib.Path(folder), args.build.resolve()
             env = environment(args.build, reports)
             for _, suites in itertools.groupby(args.suites, kind_of):
-                total.add(run_suites(list(suites), args, env, reports))
-        if args.tally:
-            append(args.tally, total)
+                tally, failed = run_suites(list(suites), args, env, reports)
+                total.add(tally)
+                failures += failed
+    if args.tally and not args.sum:
+        append(args.tally, total, failures)
+    show(failures)
     print(f"\n{total}")
     return 1 if total.failed else 0
 

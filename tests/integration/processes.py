@@ -36,6 +36,9 @@ IS_HTTP2 = os.environ.get("ANNALS_TEST_HTTP", "1") == "2"
 # Whatever happens to a test run, what it started ends with it (that is: with the thread that started it).
 LEASH = ["setpriv", "--pdeathsig=KILL", "--"]
 
+# Of these nobody ends whom they were not sent to: a crash, or an assertion.
+CRASHES = [signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS, signal.SIGTRAP]
+
 SANITIZER_REPORT = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|Assertion .* failed)")
 
 
@@ -78,6 +81,10 @@ def require_kubectl(path, *version):
 
     if kubectl_version(path) < version:
         pytest.skip(f"needs kubectl {'.'.join(map(str, version))}; this one is {'.'.join(map(str, kubectl_version(path)))}")
+
+
+def has_crashed(status):
+    return status is not None and -status in CRASHES
 
 
 def is_alive(pid):
@@ -213,6 +220,7 @@ class Process:
         self.is_shared = False  # outlives the test
         self.is_expected_to_end = False
         self.n_reported = 0
+        self.is_end_reported = False
         Process.everyone.append(self)
 
     def wait(self):
@@ -257,8 +265,8 @@ class Process:
             found += [f"{self.arguments[0]} (pid {self.pid}) reported:\n{report[-8000:]}" for report in matches[self.n_reported:]]
             self.n_reported = len(matches)
         status = self.popen.poll()
-        if status is not None and not self.is_expected_to_end:
-            self.is_expected_to_end = True
+        if status is not None and (not self.is_expected_to_end or has_crashed(status)) and not self.is_end_reported:
+            self.is_end_reported = True
             found.append(f"{' '.join(self.arguments)} ended by itself with status {status}:\n{self.stderr.text[-8000:]}")
         return found
 
@@ -266,7 +274,7 @@ class Process:
 def run(arguments, env=None, input=None, check=False, patience=PATIENCE):
     """A command that ends: subprocess.CompletedProcess with text."""
     done = subprocess.run([str(argument) for argument in arguments], env=env, input=input, capture_output=True, text=True, timeout=patience)
-    if check and done.returncode:
+    if (check and done.returncode) or has_crashed(done.returncode):
         raise AssertionError(f"{arguments} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done
 

@@ -1,5 +1,7 @@
 """The fixtures themselves: what goes wrong in a process must not go unnoticed."""
 
+import pytest
+
 import processes
 
 
@@ -12,6 +14,19 @@ def troubles_of(script):
 
 def test_crash_is_noticed():
     assert "ended by itself with status -11" in troubles_of("kill -SEGV $$")[0]
+
+
+def test_crash_is_noticed_where_an_end_is_expected():
+    process = processes.Process(["sh", "-c", "trap 'kill -ABRT $$' TERM; echo ready; while :; do sleep 0.01; done"])
+    assert process.stdout.wait("ready")
+    assert process.stop() == -6
+    assert "ended by itself with status -6" in process.troubles()[0]
+    assert not process.troubles()
+
+
+def test_crash_of_a_command_is_noticed():
+    with pytest.raises(AssertionError, match="ended with -11"):
+        processes.run(["sh", "-c", "kill -SEGV $$"])
 
 
 def test_exit_is_noticed():
