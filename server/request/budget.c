@@ -24,6 +24,17 @@ struct budget {
 	pthread_t thread;
 };
 
+/* The thread hears of the moment in which it is enough, and not again while it waits for the burst to end: each word would cost the
+ * caller a system call and the processor two changes of threads. */
+static void give_back(struct budget *b, size_t n)
+{
+	bool was_enough = b->returned >= TRIM_AFTER;
+	b->returned += n;
+	if (!was_enough && b->returned >= TRIM_AFTER) {
+		pthread_cond_signal(&b->cond);
+	}
+}
+
 bool budget_charge(struct budget *b, size_t *charged, size_t wanted)
 {
 	pthread_mutex_lock(&b->lock);
@@ -31,12 +42,9 @@ bool budget_charge(struct budget *b, size_t *charged, size_t wanted)
 	/* Less is always granted, and so is anything to one who would be alone. */
 	bool is_granted = wanted <= *charged || others == 0 || (others <= b->limit && wanted <= b->limit - others);
 	if (is_granted) {
-		b->returned += *charged > wanted ? *charged - wanted : 0;
+		give_back(b, *charged > wanted ? *charged - wanted : 0);
 		b->used = others + wanted;
 		*charged = wanted;
-	}
-	if (b->returned >= TRIM_AFTER) {
-		pthread_cond_signal(&b->cond);
 	}
 	pthread_mutex_unlock(&b->lock);
 	return is_granted;
