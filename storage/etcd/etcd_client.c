@@ -669,6 +669,10 @@ static grpc_channel *channel_new(const char *target, grpc_channel_credentials *c
 		arg_int(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1),
 		arg_int(GRPC_ARG_ENABLE_HTTP_PROXY, 0),
 		arg_int(GRPC_ARG_ENABLE_CHANNELZ, 0),
+		/* Each filter costs every call. etcd compresses nothing unless it is asked to, and connections must not end from idleness. */
+		arg_int(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0),
+		arg_int(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
+		arg_int(GRPC_ARG_CLIENT_IDLE_TIMEOUT_MS, INT32_MAX),
 		/* gRPC shares connections between channels whose arguments are the same; this one makes them differ. */
 		arg_int("annals.lane", (int)lane),
 	};
