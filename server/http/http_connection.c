@@ -217,6 +217,7 @@ struct connection *connection_new(struct worker *w, struct MHD_Connection *mhd)
 	c->transport =
 		(struct transport){.receive = on_receive, .send = c->session ? NULL : on_send_plain, .is_plain = !c->session};
 	transport_attach(&c->transport, session);
+	socket_options_hide(c->kept.fd);
 	inlet_init(&c->inlet, &inlet_ops, s->options.max_header);
 	arena_init_with(&c->peer_arena, PEER_CEILING, c->peer_scratch, sizeof(c->peer_scratch));
 	if (c->session) {
@@ -253,5 +254,6 @@ void connection_free(struct connection *c)
 	atomic_fetch_sub_explicit(&c->worker->n_polled, 1, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&c->worker->n_connections, 1, memory_order_relaxed);
 	keeper_remove(s->keeper, &c->kept);
+	socket_options_show(c->kept.fd);
 	mem_free(c);
 }

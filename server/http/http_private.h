@@ -30,6 +30,7 @@
 #include "server/http/http_keeper.h"
 #include "server/http/http_pump.h"
 #include "server/http/http_socket.h"
+#include "server/http/http_socket_options.h"
 #include "server/http/http_tls.h"
 #include "server/http/http_transport.h"
 #include "server/http/http_wire.h"

@@ -1,5 +1,9 @@
+#include "server/http/http_socket_options.h"
 #include "tests/unit/http_world.h"
 
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -53,6 +57,35 @@ static void test_tls__http11_is_negotiated_and_old_versions_are_not(void **state
 	client_dial(&c, port());
 	assert_true(client_handshake(&c, &(struct client_tls){.priorities = "NORMAL:-VERS-ALL:+VERS-TLS1.1:%COMPAT"}) < 0);
 	client_close(&c);
+}
+
+/* By itself libmicrohttpd sets one before and one after each piece of an answer. */
+static void test_tls__socket_options_are_asked_for_once_and_not_for_each_answer(void **state _unused_)
+{
+	enum { ANSWERS = 20 };
+	struct client c;
+	start(NULL);
+	dial(&c);
+	uint64_t before = socket_options_n_refused();
+	for (unsigned i = 0; i < ANSWERS; i++) {
+		assert_answer(&c, GET("/hello"), 200, "hello\n");
+	}
+	assert_int_equal(socket_options_n_refused() - before, 1);
+	client_close(&c);
+}
+
+static void test_tls__options_are_hidden_of_the_sockets_named_alone(void **state _unused_)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+	assert_true(fd >= 0);
+	socket_options_hide(fd);
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), -1);
+	assert_int_equal(errno, ENOPROTOOPT);
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)), 0);
+	socket_options_show(fd);
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)), 0);
+	assert_int_equal(setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof(on)), 0);
+	close(fd);
 }
 
 static bool is_server_signed_by(const char *ca)
@@ -299,6 +332,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_tls__client_is_known_by_its_certificate),
+		CASE(test_tls__socket_options_are_asked_for_once_and_not_for_each_answer),
+		CASE(test_tls__options_are_hidden_of_the_sockets_named_alone),
 		CASE(test_tls__http11_is_negotiated_and_old_versions_are_not),
 		CASE(test_tls__new_certificate_is_taken_up_without_dropping_anybody),
 		CASE(test_tls__broken_certificate_is_reported_and_the_old_one_kept),
