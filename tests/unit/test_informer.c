@@ -150,6 +150,15 @@ static void await_heard(struct scene *s, const char *expected)
 		WATCH_LIST, SCRIPT_HOLD, 200, NULL, events \
 	}
 
+/* It is said after its events have been told. */
+static void await_version(struct scene *s, uint64_t version)
+{
+	for (int ms = 0; informer_version(s->informer) < version && ms < PATIENCE_S * 1000; ms++) {
+		nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+	}
+	assert_int_equal(informer_version(s->informer), version);
+}
+
 static void test_informer__begins_with_a_watch_list(void **state _unused_)
 {
 	SCENE(s, false,
@@ -159,7 +168,7 @@ static void test_informer__begins_with_a_watch_list(void **state _unused_)
 					EVENT("DELETED", "a", "1", "12")});
 	await_heard(&s, "+a=5! synced ~a=10 +c=11 -a=12 ");
 	assert_true(informer_has_synced(s.informer));
-	assert_int_equal(informer_version(s.informer), 12);
+	await_version(&s, 12);
 	assert_int_equal(informer_count(s.informer), 1);
 	struct item *c = informer_get_by_uid(s.informer, STR("3"));
 	assert_str(c->name, "c");
@@ -196,8 +205,7 @@ static void test_informer__watch_resumes_where_it_was(void **state _unused_)
 	await_heard(&s, "synced +a=10 ");
 	script_release(s.script);
 	script_await(s.script, 2);
-	while (informer_version(s.informer) < 15) {
-	}
+	await_version(&s, 15);
 	script_release(s.script);
 	await_heard(&s, "synced +a=10 -a=16 ");
 	close_scene(&s);
@@ -221,8 +229,7 @@ static void test_informer__lists_again_when_history_is_gone(void **state _unused
 			LIST("20", "", META("b", "2", "12") "," META("c", "3", "7") "," META("d", "4", "14"))},
 		{FROM("20"), SCRIPT_HOLD, 200, NULL, BOOKMARK("21")});
 	script_await(s.script, 4);
-	while (informer_version(s.informer) < 21) {
-	}
+	await_version(&s, 21);
 	assert_true(str_starts(str_trim(buf_str(&s.heard)), STR("+")));
 	struct str heard = buf_str(&s.heard), rest = heard;
 	assert_true(str_contains(heard, STR("synced -a=5? ")));
@@ -264,7 +271,7 @@ static void test_informer__starts_over_where_the_present_is_older(void **state _
 		{"?limit=500 HTTP", SCRIPT_WHOLE, 200, NULL, LIST("4", "", META("b", "2", "3"))},
 		{FROM("4"), SCRIPT_HOLD, 200, NULL, ""});
 	await_heard(&s, "+a=5! synced -a=5? +b=3 ");
-	assert_int_equal(informer_version(s.informer), 4);
+	await_version(&s, 4);
 	close_scene(&s);
 }
 
