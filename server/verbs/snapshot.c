@@ -428,7 +428,7 @@ static void snapshot_extend(struct request *q, struct write *w, struct storage_t
 	}
 	for (size_t i = 0; i < n_trims; i++) {
 		const struct snapshot_past *past = s->plan.trimmed[i];
-		add_guard(t, references_none_since(q, s->revisions.kind, past->name, s->history.revision));
+		add_guard(t, references_none(q, s->revisions.kind, past->name));
 		if (!is_aim(q, s, past)) {
 			guard_present(q, t, past->ctx);
 			add_removal(q, s, t, past);

@@ -82,7 +82,6 @@ struct write {
 	struct str present_text; /* what present was decoded from: what etcd has, or the cache's text in hub form */
 	bool is_present_cached, is_present_respelled; /* struct cached's */
 	bool loses_protection; /* write_references.h's: nothing may refer to the object, which is a guard, too */
-	int64_t unreferenced;                  /* the revision at which nothing referred to what loses its protection */
 	int64_t *needed; /* mod revisions of what the new object refers to, if those must stay; else NULL */
 	struct write_history history; /* write_history.h's */
 	char noted[DIGEST_SIZE]; /* write_user.h's: what the user's name was noted for; empty: nothing */

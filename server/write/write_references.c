@@ -1,7 +1,6 @@
 /* Three things may happen to references, and each has its own proof. Who refers appears: it writes
- * the key of each that it refers to. Who is referred to goes: that key must not have been written
- * since the cache was looked at. Who needs others appears: their versions are guards. Nothing is
- * asked of etcd beforehand. */
+ * a key below each that it refers to. Who is referred to goes: no key may be below it. Who needs
+ * others appears: their versions are guards. Nothing is asked of etcd beforehand. */
 #include "server/write/write_references.h"
 
 #include "server/request/agreed_version.h"
@@ -75,7 +74,6 @@ struct blockers {
 	struct request *q;
 	struct buf names;
 	size_t n;
-	int64_t revision; /* of what was looked at */
 	struct buf why;   /* not all objects that may refer to it are understood */
 	bool counts_only;
 };
@@ -105,7 +103,6 @@ static void find_blockers(
 	const struct cached *o;
 	struct cache_iter it;
 
-	b->revision = MIN(b->revision, cache_snapshot_revision(s));
 	if (b->why.n == 0) {
 		agreed_version_is_readable(b->q, kind, &b->why);
 	}
@@ -127,7 +124,7 @@ static void find_all_blockers(struct blockers *b, const struct kind *target, str
 
 static void blockers_init(struct blockers *b, struct request *q)
 {
-	*b = (struct blockers){.q = q, .revision = INT64_MAX - 1};
+	*b = (struct blockers){.q = q};
 	buf_init(&b->names, (size_t)1 << 20);
 	buf_init(&b->why, 4096);
 }
@@ -168,7 +165,6 @@ static int refuse_in_use(struct request *q, struct write *w)
 		agreed_version_refuse(q, buf_str(&b.why));
 	}
 	bool is_refused = b.n > 0 || b.why.n > 0;
-	w->unreferenced = b.revision;
 	blockers_done(&b);
 	return is_refused;
 }
@@ -225,14 +221,15 @@ int references_check(struct request *q, struct write *w)
 
 /* ---- the transaction ---- */
 
-static struct storage_compare not_since(struct str key, int64_t revision)
+struct storage_compare references_none(struct request *q, const struct kind *target, struct str name)
 {
-	return (struct storage_compare){.target = COMPARE_MOD, .result = COMPARE_LESS, .key = key, .number = revision + 1};
-}
+	struct str directory = key_references(q->a, q->server->options.prefix, str_of(target->doors[0].group),
+		str_of(target->resource), request_ns(q), name);
 
-struct storage_compare references_none_since(struct request *q, const struct kind *target, struct str name, int64_t revision)
-{
-	return not_since(referenced(q, target->doors[0].group, target->resource, name), revision);
+	return (struct storage_compare){.target = COMPARE_CREATE,
+		.result = COMPARE_EQUAL,
+		.key = directory,
+		.range_end = storage_prefix_end(q->a, directory)};
 }
 
 static struct storage_compare as_it_was(struct request *q, const struct reference *r, int64_t revision)
@@ -250,7 +247,7 @@ size_t references_guards(struct request *q, struct write *w, struct storage_comp
 	size_t n = w->needed ? references_of(born(w), references) : 0;
 
 	if (w->loses_protection) {
-		out[0] = not_since(referenced_self(q, w), w->unreferenced);
+		out[0] = references_none(q, q->route.kind, w->name);
 		return 1;
 	}
 	for (size_t i = 0; i < n; i++) {

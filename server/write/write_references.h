@@ -1,10 +1,14 @@
 /* References between objects within a write (api/model/reference.h): the index that is kept in the same transaction, and what must not happen while
  * something refers to an object.
  *
- * That nothing refers to an object is seen in the cache, as of a revision R. The transaction that rests on it compares one key, which every
- * transaction that makes a reference to the object writes: nobody has since R. So it costs the same whatever refers, or has referred, to the
- * object, and those who refer do not wait for one another. (A compare over the range of its references would cost etcd more for each that
- * there is and, until the next compaction, for each that there was.) */
+ * That nothing refers to an object is seen in the cache, and proved by the transaction that rests on
+ * it: its guard is that no key is below the object's references. The cache alone would not do, nor
+ * would a revision of it: where etcd is restored from a backup, there is a moment in which the cache
+ * still shows the history that was lost, in which who refers had gone already. The guard costs etcd
+ * something for each that referred to the object since the last compaction.
+ *
+ * Who comes to refer also writes a mark, PREFIX/referenced/..., which replicas of earlier versions
+ * compare in place of that range. */
 #ifndef SERVER_WRITE_WRITE_REFERENCES_H
 #define SERVER_WRITE_WRITE_REFERENCES_H
 
@@ -21,8 +25,8 @@ size_t references_guards(struct request *q, struct write *w, struct storage_comp
 size_t references_steps(struct request *q, struct write *w, struct storage_step *out);
 
 /* Of another object than the one that is written: does something refer to it, as far as the cache knows (yes, where it cannot know); and the guard
- * that nothing has come to since that revision. */
+ * that nothing does. */
 bool references_exist(struct request *q, const struct kind *target, struct str name);
-struct storage_compare references_none_since(struct request *q, const struct kind *target, struct str name, int64_t revision);
+struct storage_compare references_none(struct request *q, const struct kind *target, struct str name);
 
 #endif

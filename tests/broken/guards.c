@@ -17,7 +17,7 @@ static const struct guard {
 	{"history-index", PART_STEPS, "/history/"},
 	{"marks", PART_STEPS, "/referenced/"},
 	{"needed", PART_COMPARES, "/objects/annals.dev/providers/"},
-	{"protection", PART_COMPARES, "/referenced/"},
+	{"protection", PART_COMPARES, "/references/"},
 	{"reference-index", PART_STEPS, "/references/"},
 };
 

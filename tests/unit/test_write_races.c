@@ -508,6 +508,30 @@ static void test_references__mark_of_the_present_moment_holds_nobody_up(void **s
 	end(p, 200);
 }
 
+static int64_t revision_of(struct storage *s)
+{
+	struct storage_range range = {.key = STR(WORLD_PREFIX), .limit = 1};
+	assert_int_equal(storage_range_wait(s, &range), STORAGE_OK);
+	int64_t revision = range.op.revision;
+	storage_op_clear(&range.op);
+	return revision;
+}
+
+/* Who referred had gone, and is there again: the provider has the version that was seen, and the cache knows nothing of it. */
+static void test_references__nothing_is_let_go_that_a_restored_backup_refers_to(void **state)
+{
+	struct replicas *p = *state;
+	have(p, PROVIDERS, PROVIDER("p"));
+	have(p, DEPENDENTS, DEPENDENT("d", "p"));
+	int64_t backup = revision_of(p->memory);
+	ask(p, &p->ours, "DELETE", DEPENDENTS "/d", "", 200);
+	begin(p, "PATCH", PROVIDERS "/p", LET_GO);
+	storage_memory_restore(p->memory, backup, 0);
+	end(p, 503);
+	assert_int_equal(count_keys(p, "/objects/annals.dev/dependents/default/"), 1);
+	assert_true(has(only_key(p, "/objects/annals.dev/providers/default/").value, "provider-protection"));
+}
+
 /* An object in a version that nobody here knows might say anything. */
 static void put_unknown(struct replicas *p, const char *rest, const char *kind)
 {
@@ -798,6 +822,7 @@ int main(void)
 		CASE(test_races__who_needs_a_provider_is_not_created_without),
 		CASE(test_references__mark_goes_with_what_was_referred_to),
 		CASE(test_references__mark_of_the_present_moment_holds_nobody_up),
+		CASE(test_references__nothing_is_let_go_that_a_restored_backup_refers_to),
 		CASE(test_references__nothing_is_let_go_while_dependents_cannot_be_read),
 		CASE(test_races__numbers_and_states_stay_apart),
 		CASE(test_races__nothing_is_its_own_duplicate),
