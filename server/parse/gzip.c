@@ -2,40 +2,48 @@
  * a way of their own (server/request/gzip_list.h). */
 #include "server/parse/gzip.h"
 
-#include <assert.h>
+#include "base/deflate.h"
+
 #include <zlib.h>
 
-#define GZIP_LEVEL 1
-#define GZIP_WINDOW (15 + 16) /* the largest window, with gzip's header */
-/* zlib counts what it is given in 32 bits. */
-#define PIECE_MAX ((size_t)1 << 30)
+/* Pieces are compressed each by itself, which hardly shows in the result: so memory is bounded. */
+#define PIECE_MAX ((size_t)256 << 10)
 
-static void add_input(z_stream *z, struct str *in)
+void gzip_put_le(char *p, uint32_t n, size_t size)
 {
-	size_t n = MIN(in->n, PIECE_MAX);
+	for (size_t i = 0; i < size; i++) {
+		p[i] = (char)(n >> (8 * i));
+	}
+}
 
-	z->next_in = (Bytef *)(uintptr_t)in->p;
-	z->avail_in = (uInt)n;
-	in->p += n;
-	in->n -= n;
+void gzip_put_tail(char *p, uint32_t crc, uint32_t text_n)
+{
+	gzip_put_le(p, crc, 4);
+	gzip_put_le(p + 4, text_n, 4);
+}
+
+static void add_pieces(struct buf *out, struct str in)
+{
+	struct deflater *deflater = deflater_new();
+	char *packed = mem_alloc(deflate_bound(MIN(in.n, PIECE_MAX)));
+
+	while (in.n > 0 && !out->is_over) {
+		struct str piece = {in.p, MIN(in.n, PIECE_MAX)};
+
+		buf_add(out, packed, deflate_text(deflater, piece, packed));
+		in = (struct str){in.p + piece.n, in.n - piece.n};
+	}
+	mem_free(packed);
+	deflater_free(deflater);
 }
 
 bool gzip_all(struct buf *out, struct str in)
 {
-	char piece[16384];
-	z_stream z = {0};
-	int r = deflateInit2(&z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY);
+	char tail[GZIP_TAIL_SIZE];
 
-	assert(r == Z_OK);
-	while (r == Z_OK && !out->is_over) {
-		if (z.avail_in == 0) {
-			add_input(&z, &in);
-		}
-		z.next_out = (Bytef *)piece;
-		z.avail_out = sizeof(piece);
-		r = deflate(&z, in.n == 0 ? Z_FINISH : Z_NO_FLUSH);
-		buf_add(out, piece, sizeof(piece) - z.avail_out);
-	}
-	deflateEnd(&z);
-	return !out->is_over;
+	gzip_put_tail(tail, (uint32_t)crc32_z(0, (const Bytef *)in.p, in.n), (uint32_t)in.n);
+	buf_add_str(out, GZIP_HEAD);
+	add_pieces(out, in);
+	buf_add_str(out, DEFLATE_END);
+	return buf_add(out, tail, sizeof(tail));
 }

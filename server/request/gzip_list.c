@@ -1,12 +1,14 @@
-/* Runs are compressed without a look at what is before them, and end at a byte (Z_SYNC_FLUSH): so
- * they can be put one behind the other in any list, and crc32_combine() makes the checksum of the
- * whole from theirs. A hash of an object's name ends a run, as in content-defined chunking: a write
- * moves no ends but its own run's. */
+/* Runs are compressed without a look at what is before them, and end at a byte: so they can be put
+ * one behind the other in any list, and crc32_combine() makes the checksum of the whole from theirs.
+ * A hash of an object's name ends a run, as in content-defined chunking: a write moves no ends but
+ * its own run's. */
 #include "server/request/gzip_list.h"
 
 #include "api/model/kind.h"
+#include "base/deflate.h"
 #include "base/list.h"
 #include "base/map.h"
+#include "server/parse/gzip.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -16,11 +18,12 @@ enum {
 	RUN_MIN = 32 << 10,  /* bytes of text: so that compressing without what is before costs little */
 	RUN_MAX = 256 << 10, /* unless one object is larger */
 	RUN_CUT = 16,        /* from RUN_MIN on, one object in so many ends a run */
-	LEVEL = 1,           /* kube-apiserver's */
-	RAW_WINDOW = -15,    /* the largest, without header and trailer: runs are parts of one stream */
 	STORED_HEAD = 5,     /* bytes before an uncompressed block */
 	STORED_MAX = 65535,
 	MAX_RUNS = 1 << 20,
+	RUN_TEXT_MAX = 1 << 30,  /* bytes, of an object larger than RUN_MAX: there is none so large */
+	PACKERS_KEPT = 4,        /* more threads than that seldom compress at once */
+	PACKER_KEPT = 512 << 10, /* bytes of text that a packer may have room for, and still be kept */
 };
 
 /* ---- runs ---- */
@@ -44,6 +47,12 @@ struct run {
 	struct packed packed;
 };
 
+/* Compresses one run after the other. */
+struct packer {
+	struct deflater *deflater;
+	struct buf text, out;
+};
+
 struct gzip_runs {
 	/* Guards all that follows, and is held for look-ups only: nobody compresses under it. */
 	pthread_mutex_t lock;
@@ -51,7 +60,54 @@ struct gzip_runs {
 	struct list used; /* longest ago first */
 	size_t n_bytes, max_bytes;
 	uint64_t n_found, n_made;
+	/* A list has one only while it compresses, and not while it waits for its reader. */
+	struct packer *packers[PACKERS_KEPT];
+	size_t n_packers;
 };
+
+/* ---- packers ---- */
+
+static struct packer *packer_free(struct packer *p)
+{
+	if (p) {
+		deflater_free(p->deflater);
+		buf_done(&p->text);
+		buf_done(&p->out);
+	}
+	return mem_free(p);
+}
+
+static struct packer *packer_get(struct gzip_runs *r)
+{
+	struct packer *p = NULL;
+
+	pthread_mutex_lock(&r->lock);
+	if (r->n_packers > 0) {
+		p = r->packers[--r->n_packers];
+	}
+	pthread_mutex_unlock(&r->lock);
+	if (!p) {
+		p = mem_new(struct packer);
+		p->deflater = deflater_new();
+		buf_init(&p->text, RUN_TEXT_MAX);
+		buf_init(&p->out, deflate_bound(RUN_TEXT_MAX));
+	}
+	return p;
+}
+
+/* Takes p. */
+static void packer_put(struct gzip_runs *r, struct packer *p)
+{
+	pthread_mutex_lock(&r->lock);
+	if (r->n_packers < PACKERS_KEPT && p->text.cap <= PACKER_KEPT) {
+		r->packers[r->n_packers++] = p;
+		p = NULL;
+	}
+	pthread_mutex_unlock(&r->lock);
+	packer_free(p);
+}
+
+/* ---- keeping runs ---- */
 
 struct gzip_runs *gzip_runs_new(size_t max_bytes)
 {
@@ -83,6 +139,9 @@ struct gzip_runs *gzip_runs_free(struct gzip_runs *r)
 	if (r) {
 		while (!list_is_empty(&r->used)) {
 			runs_drop(r, list_entry(r->used.next, struct run, link));
+		}
+		while (r->n_packers > 0) {
+			packer_free(r->packers[--r->n_packers]);
 		}
 		map_done(&r->by_id);
 		pthread_mutex_destroy(&r->lock);
@@ -135,65 +194,6 @@ static void runs_add(struct gzip_runs *r, const struct run_id *id, const struct 
 	pthread_mutex_unlock(&r->lock);
 }
 
-/* ---- compressing one ---- */
-
-struct packer {
-	z_stream z;
-	char *out; /* of the largest run so far */
-	size_t out_size;
-};
-
-static struct packer *packer_new(void)
-{
-	struct packer *p = mem_new(struct packer);
-	int r = deflateInit2(&p->z, LEVEL, Z_DEFLATED, RAW_WINDOW, 8, Z_DEFAULT_STRATEGY);
-
-	assert(r == Z_OK);
-	(void)r;
-	return p;
-}
-
-static void packer_free(struct packer *p)
-{
-	if (p) {
-		deflateEnd(&p->z);
-		mem_free(p->out);
-		mem_free(p);
-	}
-}
-
-static void packer_begin(struct packer *p, size_t text_n)
-{
-	size_t bound;
-
-	deflateReset(&p->z);
-	bound = deflateBound(&p->z, text_n) + 64; /* for the flush */
-	if (bound > p->out_size) {
-		p->out = mem_realloc(p->out, bound);
-		p->out_size = bound;
-	}
-	p->z.next_out = (Bytef *)p->out;
-	p->z.avail_out = (uInt)p->out_size;
-}
-
-static void packer_deflate(struct packer *p, struct str text, int flush)
-{
-	p->z.next_in = (Bytef *)(uintptr_t)text.p;
-	p->z.avail_in = (uInt)text.n;
-	int r = deflate(&p->z, flush);
-	assert(r == Z_OK && p->z.avail_in == 0 && p->z.avail_out > 0);
-	(void)r;
-}
-
-/* zlib takes a call without anything to do for a mistake. */
-static void packer_add(struct packer *p, struct str text, struct packed *to)
-{
-	if (text.n > 0) {
-		to->crc = crc32_z(to->crc, (const Bytef *)text.p, text.n);
-		packer_deflate(p, text, Z_NO_FLUSH);
-	}
-}
-
 /* ---- which items are a run ---- */
 
 static struct str item_opening(size_t i)
@@ -234,33 +234,35 @@ static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 	return i;
 }
 
-static struct packed run_pack(struct gzip_list *g, size_t end, size_t text_n)
+static void add_items(struct buf *text, const struct gzip_list *g, size_t end)
 {
-	struct packed packed = {.text_n = text_n};
-
-	if (!g->packer) {
-		g->packer = packer_new();
-	}
-	packer_begin(g->packer, text_n);
 	for (size_t i = g->item; i < end; i++) {
-		packer_add(g->packer, item_opening(i), &packed);
+		buf_add_str(text, item_opening(i));
 		for (size_t k = 0; k < CACHED_PIECES; k++) {
-			packer_add(g->packer, cached_piece(g->items[i], g->door, k), &packed);
+			buf_add_str(text, cached_piece(g->items[i], g->door, k));
 		}
 	}
-	packer_deflate(g->packer, STR(""), Z_SYNC_FLUSH);
-	packed.bytes = bytes_dup((struct str){g->packer->out, g->packer->out_size - g->packer->z.avail_out});
+}
+
+static struct packed run_pack(const struct gzip_list *g, size_t end, size_t text_n)
+{
+	struct packer *packer = packer_get(g->runs);
+	struct packed packed = {.text_n = text_n};
+
+	buf_clear(&packer->text);
+	buf_clear(&packer->out);
+	buf_reserve(&packer->text, text_n);
+	buf_reserve(&packer->out, deflate_bound(text_n));
+	add_items(&packer->text, g, end);
+	assert(packer->text.n == text_n);
+	size_t n = deflate_text(packer->deflater, buf_str(&packer->text), packer->out.p);
+	packed.bytes = bytes_dup((struct str){packer->out.p, n});
+	packed.crc = crc32_z(0, (const Bytef *)packer->text.p, text_n);
+	packer_put(g->runs, packer);
 	return packed;
 }
 
 /* ---- the stream: head, runs, tail ---- */
-
-static void put_le(char *p, uint32_t n, size_t size)
-{
-	for (size_t i = 0; i < size; i++) {
-		p[i] = (char)(n >> (8 * i));
-	}
-}
 
 static void count_text(struct gzip_list *g, unsigned long crc, size_t n)
 {
@@ -273,8 +275,8 @@ static char *put_stored(struct gzip_list *g, char *p, struct str text, bool is_l
 {
 	assert(text.n <= STORED_MAX);
 	p[0] = is_last ? 1 : 0;
-	put_le(p + 1, (uint32_t)text.n, 2);
-	put_le(p + 3, ~(uint32_t)text.n, 2);
+	gzip_put_le(p + 1, (uint32_t)text.n, 2);
+	gzip_put_le(p + 3, ~(uint32_t)text.n, 2);
 	memcpy(p + STORED_HEAD, text.p, text.n);
 	count_text(g, crc32_z(0, (const Bytef *)text.p, text.n), text.n);
 	return p + STORED_HEAD + text.n;
@@ -282,22 +284,20 @@ static char *put_stored(struct gzip_list *g, char *p, struct str text, bool is_l
 
 static struct bytes *make_head(struct gzip_list *g)
 {
-	static const char gzip_head[] = {
-		0x1f, (char)0x8b, Z_DEFLATED, 0, 0, 0, 0, 0, 4 /* fastest */, (char)255 /* no system */};
-	struct bytes *b = bytes_new(sizeof(gzip_head) + STORED_HEAD + g->head.n);
+	struct bytes *b = bytes_new(GZIP_HEAD.n + STORED_HEAD + g->head.n);
 
-	memcpy(b->p, gzip_head, sizeof(gzip_head));
-	put_stored(g, b->p + sizeof(gzip_head), g->head, false);
+	memcpy(b->p, GZIP_HEAD.p, GZIP_HEAD.n);
+	put_stored(g, b->p + GZIP_HEAD.n, g->head, false);
 	return b;
 }
 
 static struct bytes *make_tail(struct gzip_list *g)
 {
-	struct bytes *b = bytes_new(STORED_HEAD + g->tail.n + 8);
+	struct bytes *b = bytes_new(STORED_HEAD + g->tail.n + GZIP_TAIL_SIZE);
+
 	char *p = put_stored(g, b->p, g->tail, true);
 
-	put_le(p, (uint32_t)g->crc, 4);
-	put_le(p + 4, g->text_n, 4);
+	gzip_put_tail(p, (uint32_t)g->crc, g->text_n);
 	return b;
 }
 
@@ -361,6 +361,4 @@ size_t gzip_list_read(struct gzip_list *g, char *p, size_t max)
 void gzip_list_done(struct gzip_list *g)
 {
 	g->chunk = bytes_unref(g->chunk);
-	packer_free(g->packer);
-	g->packer = NULL;
 }

@@ -28,7 +28,6 @@ struct gzip_list {
 	bool has_head, has_tail;
 	unsigned long crc; /* of the text so far */
 	uint32_t text_n;   /* its length modulo 2^32 */
-	struct packer *packer;
 };
 /* Fills p: less than max bytes only at the end. 0: that was all. */
 size_t gzip_list_read(struct gzip_list *g, char *p, size_t max);

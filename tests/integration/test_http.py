@@ -5,11 +5,13 @@ import json
 import re
 import socket
 import ssl
+import zlib
 
 import pytest
 
+from metrics import Metrics
 from objects import ANNALS, APPLY, APPS, BETA, DOORS, JSON_PATCH, MERGE, NAMESPACES, STRATEGIC, revision, revisions
-from processes import PATIENCE
+from processes import PATIENCE, run
 
 MAX_BODY = 3 << 20
 TABLE = {"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"}
@@ -241,6 +243,22 @@ def test_list_longer_than_any_buffer_arrives_whole(annals, path, door):
     answer = annals.get(path)
     assert len(answer.body) == int(answer.headers["Content-Length"]) > 1 << 20
     assert [item["metadata"]["name"] for item in answer.json["items"]] == [f"r{i:02}" for i in range(40)]
+
+
+def test_packed_list_is_one_stream_and_is_packed_once(annals, path, door):
+    """Whoever reads it: some clients stop at the end of the first gzip member."""
+    for i in range(40):
+        annals.post(path, revision(f"r{i:02}", door=door, data={"text": "".join(f"{i * k:x}," for k in range(2000))}))
+    at = f"{path}?resourceVersion={annals.get(path).json['metadata']['resourceVersion']}&resourceVersionMatch=Exact"
+    plain = annals.get(at).body
+    reader = zlib.decompressobj(31)
+    packed = annals.get(at, headers={"Accept-Encoding": "gzip"}).body
+    assert reader.decompress(packed) == plain and reader.eof and not reader.unused_data
+    made = Metrics(annals).sum("annals_list_gzip_made_total")
+    by_curl = run(["curl", "--silent", "--show-error", "--compressed", "--user-agent", "test", "--cacert", annals.ca,
+                   "--cert", annals.dir / "admin.crt", "--key", annals.dir / "admin.key", annals.url + at], check=True)
+    assert by_curl.stdout.encode() == plain
+    assert Metrics(annals).sum("annals_list_gzip_made_total") == made
 
 
 def test_every_answer_has_an_audit_id_of_its_own(annals, path):
