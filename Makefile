@@ -54,7 +54,7 @@ check-distros:
 
 check-cluster: peers
 	$(MAKE) --no-print-directory build
-	SUITE_SECONDS=$${SUITE_SECONDS:-2400} tools/run-tests.py --build $(BUILD) tests/cluster
+	SUITE_SECONDS=$${SUITE_SECONDS:-3600} tools/run-tests.py --build $(BUILD) tests/cluster
 
 # As long as it takes; a minute of it is in check-cluster.
 oracle: peers

@@ -16,6 +16,7 @@ Tests mostly wait: so several run at once, and of meson's suites that follow one
 """
 
 import argparse
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -41,6 +42,7 @@ SANITIZER_OPTIONS = {
 TIMEOUT_MULTIPLIER = "10"  # a busy machine, and sanitizers, take what time they need; what hangs is stopped all the same
 # A suite that hangs must not hang whoever started it.
 SUITE_SECONDS = int(os.environ.get("SUITE_SECONDS", "1800"))
+STOPPED = f"stopped after {SUITE_SECONDS} s"
 
 CLEAN_UP_SECONDS = 15  # for tests that are asked to end
 
@@ -129,18 +131,21 @@ def stop(process):
     try:
         process.wait(CLEAN_UP_SECONDS)
     except subprocess.TimeoutExpired:
+        pass
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def run(command, env):
-    """The exit status of a suite's runner. One that takes too long is stopped with all it started."""
+    """The exit status of a suite's runner; None: it took too long, and was stopped with all that it had started."""
     with subprocess.Popen(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, start_new_session=True) as process:
         try:
             return process.wait(SUITE_SECONDS)
         except subprocess.TimeoutExpired:
-            print(f"stopped after {SUITE_SECONDS} s", flush=True)
-            os.killpg(process.pid, signal.SIGKILL)
-            return process.wait()
+            print(STOPPED, flush=True)
+            stop(process)  # and says what has become of those that had run
+            return None
         except KeyboardInterrupt:
             stop(process)
             raise
@@ -199,9 +204,9 @@ def run_meson(build, suites, env):
         tallies[suite_of(entry)].add(tally)
         if tally.failed:
             failures.append(failure_of(entry, tally.failed))
-    if status and not failures:  # a test that was not built, say
+    if status is None or (status and not failures):  # a test that was not built, say
         tallies[suites[-1]].failed += 1
-        failures.append(Failure(" ".join(suites), f"meson ended with status {status}", suite=suites[-1]))
+        failures.append(Failure(" ".join(suites), STOPPED if status is None else f"meson ended with status {status}", suite=suites[-1]))
     return tallies, failures
 
 
@@ -269,8 +274,8 @@ def run_pytest(suites, keyword, build, env):
             texts = "\n".join(report["text"] for report in reports)
             may_pass = "::" in name and not NOT_AGAIN.search(texts)  # a file that cannot be read is no test
             failures.append(Failure(name, end_of(reports[0]["text"], reports[0]["summary"]), again=name if may_pass else ""))
-    if not failures and (not outcomes or status not in (0, PYTEST_NONE)):
-        failures.append(Failure(" ".join(suites), f"pytest ended with status {status}"))
+    if status is None or (not failures and (not outcomes or status not in (0, PYTEST_NONE))):
+        failures.append(Failure(" ".join(suites), STOPPED if status is None else f"pytest ended with status {status}"))
     for failure in failures:
         failure.suite = " ".join(suites)
     return Tally(outcomes["passed"] if outcomes else 0, len(failures)), failures

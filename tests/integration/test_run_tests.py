@@ -61,11 +61,11 @@ def suite(folder):
     (folder / "tools").mkdir()
     shutil.copy(ROOT / "tools" / "run-tests.py", folder / "tools")
 
-    def start(workers=2, seconds=60, keyword=(), suites=("tests",), **files):
+    def start(workers=2, seconds=60, suite_seconds=600, keyword=(), suites=("tests",), **files):
         for name, text in files.items():
             (tests / f"test_{name}.py").write_text(text)
         env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "ANNALS_", "TEST_", "ASAN_"))}
-        env |= {"TEST_WORKERS": str(workers), "TEST_SECONDS": str(seconds)}
+        env |= {"TEST_WORKERS": str(workers), "TEST_SECONDS": str(seconds), "SUITE_SECONDS": str(suite_seconds)}
         return subprocess.Popen([folder / "tools" / "run-tests.py", "--build", folder / "build", *keyword, *suites], env=env, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -120,6 +120,13 @@ def test_what_runs_does_not_outlive_it(suite, folder):
         runner.terminate()
         runner.communicate(timeout=PATIENCE)
     wait_gone(pid)
+
+
+def test_suite_that_takes_too_long_is_stopped_and_what_has_run_counts(suite):
+    done = suite(workers=1, suite_seconds=15, a=PASSES, b=HANGS)
+    n_passed = len(re.findall(r"^\.", done.stdout, re.MULTILINE))  # none, on a machine that has not come to it by then
+    assert (last_line(done), done.returncode) == (f"{n_passed} passed, 1 failed", 1), done.stdout
+    assert "failed: tests (build)" in done.stdout and "stopped after 15 s" in done.stdout[done.stdout.index("---- tests"):]
 
 
 @pytest.mark.parametrize("what", [CRASHES, HANGS], ids=["crash", "hang"])
