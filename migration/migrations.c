@@ -21,8 +21,10 @@ struct item {
 static bool is_automatic(const struct cached *c)
 {
 	for (size_t i = 0; i < c->n_labels; i++) {
-		if (str_is(c->labels[i].key, LABEL)) {
-			return str_is(c->labels[i].value, LABEL_VALUE);
+		struct label label = cached_label(c, i);
+
+		if (str_is(label.key, LABEL)) {
+			return str_is(label.value, LABEL_VALUE);
 		}
 	}
 	return false;
@@ -39,14 +41,14 @@ static int compare_ages(const void *x, const void *y)
 /* Most have ended: what the cache has of them is enough. */
 static bool read_item(struct migrator *m, struct item *ret, const struct cached *c, struct arena *a)
 {
-	struct str state = c->values[m->fields[FIELD_STATE]];
+	struct str state = cached_value(c, m->fields[FIELD_STATE]);
 	struct object *o;
 
 	*ret = (struct item){.cached = c, .is_automatic = is_automatic(c), .has_failed = str_is(state, "Failed")};
 	if (ret->has_failed || str_is(state, "Succeeded")) {
 		ret->migration = (struct migration){.name = c->name,
-			.group = c->values[m->fields[FIELD_GROUP]],
-			.resource = c->values[m->fields[FIELD_RESOURCE]],
+			.group = cached_value(c, m->fields[FIELD_GROUP]),
+			.resource = cached_value(c, m->fields[FIELD_RESOURCE]),
 			.has_ended = true};
 		return true;
 	}

@@ -237,8 +237,9 @@ static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 static void add_items(struct buf *text, const struct gzip_list *g, size_t end)
 {
 	for (size_t i = g->item; i < end; i++) {
+		const size_t n_pieces = cached_pieces(g->items[i], g->door);
 		buf_add_str(text, item_opening(i));
-		for (size_t k = 0; k < CACHED_PIECES; k++) {
+		for (size_t k = 0; k < n_pieces; k++) {
 			buf_add_str(text, cached_piece(g->items[i], g->door, k));
 		}
 	}

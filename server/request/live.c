@@ -11,8 +11,10 @@ static const char *const generated_labels[] = {"controller-revision-hash", "stat
 static struct str label_of(const struct cached *o, const char *key)
 {
 	for (size_t i = 0; i < o->n_labels; i++) {
-		if (str_is(o->labels[i].key, key)) {
-			return o->labels[i].value;
+		struct label label = cached_label(o, i);
+
+		if (str_is(label.key, key)) {
+			return label.value;
 		}
 	}
 	return (struct str){NULL, 0};

@@ -166,13 +166,13 @@ struct table_world request_table_world(const struct request *q)
 /* A copy only where there is more than one piece. */
 static struct str join_pieces(const struct cached *o, const struct door *d, struct arena *a)
 {
-	size_t n = cached_shown_size(o, d);
+	size_t n = cached_shown_size(o, d), n_pieces = cached_pieces(o, d);
 
-	if (n == o->body.n) {
-		return o->body;
+	if (n_pieces == 1) {
+		return cached_piece(o, d, 0);
 	}
 	char *text = arena_text(a, n), *end = text;
-	for (size_t i = 0; i < CACHED_PIECES; i++) {
+	for (size_t i = 0; i < n_pieces; i++) {
 		struct str piece = cached_piece(o, d, i);
 		memcpy(end, piece.p, piece.n);
 		end += piece.n;
@@ -190,7 +190,7 @@ struct str show_body(const struct cached *o, const struct door *d, struct arena 
 		return join_pieces(o, d, a);
 	}
 	if (json_parse(&hub, a, cached_text(o, a), BODY_JSON_LIMITS, &at)) {
-		return o->body;
+		return cached_body(o, a);
 	}
 	shown = json_copy(a, d->from_hub(hub, a));
 	json_remove(shown, STR("kind"));

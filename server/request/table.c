@@ -191,9 +191,10 @@ bool table_end(struct buf *out)
 /* What is no part of the body is part of its metadata. */
 static void add_metadata(struct buf *out, const struct cached *o, const struct door *door)
 {
-	size_t skip = (size_t)(o->metadata.p - o->body.p), left = o->metadata.n + cached_shown_size(o, door) - o->body.n;
+	size_t skip = strlen("\"metadata\":"), left = o->n_metadata + cached_shown_size(o, door) - cached_body_size(o);
+	const size_t n_pieces = cached_pieces(o, door);
 
-	for (size_t i = 0; i < CACHED_PIECES && left > 0; i++) {
+	for (size_t i = 0; i < n_pieces && left > 0; i++) {
 		struct str piece = cached_piece(o, door, i);
 		size_t first = MIN(skip, piece.n), n = MIN(left, piece.n - first);
 		buf_add(out, piece.p + first, n);

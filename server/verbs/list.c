@@ -269,12 +269,17 @@ void listing_run(struct request *q, struct listing *l, void (*next)(struct reque
 
 /* ---- the answer ---- */
 
+/* Item 0 is the head, items are counted from 1, and behind them is the tail. Part 0 is what comes before an item, then come its body's pieces. */
+struct list_place {
+	size_t item, part;
+};
+
 struct list_stream {
 	struct listing listing;
 	const struct door *door;
 	struct str head;             /* up to and including `"items":[` */
-	size_t piece;                /* which piece is being written */
-	struct str rest;             /* of it */
+	struct list_place place;     /* which piece is next */
+	struct str rest;             /* of the one that is being written */
 	bool is_gzip;
 	struct gzip_list gzip;
 };
@@ -299,22 +304,25 @@ static struct str list_metadata(struct request *q, const struct listing *l)
 			    STR_ARG(token), STR_ARG(remaining));
 }
 
-enum { ITEM_PIECES = 1 + CACHED_PIECES };
-
-/* Pieces: 0 the head; then of each item `{` or `,{` and its body's; last the tail. */
-static bool list_piece(const struct list_stream *s, size_t i, struct str *ret)
+/* The head; then of each item `{` or `,{` and its body's pieces; last the tail. False: there are no more. */
+static bool list_piece(const struct list_stream *s, struct list_place *at, struct str *ret)
 {
-	size_t item = (i - 1) / ITEM_PIECES, part = (i - 1) % ITEM_PIECES;
+	const struct listing *l = &s->listing;
 
-	if (i == 0) {
+	if (at->item == 0) {
 		*ret = s->head;
-	} else if (item < s->listing.n_items) {
-		*ret = part > 0 ? cached_piece(s->listing.items[item], s->door, part - 1) : item == 0 ? STR("{") : STR(",{");
-	} else if (i == ITEM_PIECES * s->listing.n_items + 1) {
+	} else if (at->item <= l->n_items) {
+		const struct cached *o = l->items[at->item - 1];
+		*ret = at->part > 0 ? cached_piece(o, s->door, at->part - 1) : at->item == 1 ? STR("{") : STR(",{");
+		if (at->part++ < cached_pieces(o, s->door)) {
+			return true;
+		}
+	} else if (at->item == l->n_items + 1) {
 		*ret = LIST_TAIL;
 	} else {
 		return false;
 	}
+	*at = (struct list_place){.item = at->item + 1};
 	return true;
 }
 
@@ -332,10 +340,9 @@ static uint64_t list_length(const struct list_stream *s)
 static bool list_next_piece(struct list_stream *s)
 {
 	while (s->rest.n == 0) {
-		if (!list_piece(s, s->piece, &s->rest)) {
+		if (!list_piece(s, &s->place, &s->rest)) {
 			return false;
 		}
-		s->piece++;
 	}
 	return true;
 }
@@ -382,9 +389,10 @@ static const struct http_stream_ops list_stream_ops = {.read = list_read, .close
 static void audit_list(struct request *q, const struct list_stream *s)
 {
 	struct buf *out = request_audit_answer_buf(q);
+	struct list_place at = {0, 0};
 	struct str piece;
 
-	for (size_t i = 0; out && list_piece(s, i, &piece); i++) {
+	while (out && list_piece(s, &at, &piece)) {
 		buf_add_str(out, piece);
 	}
 }

@@ -43,11 +43,11 @@ static struct snapshot_past read_past(const struct cached *o, int number_field, 
 	struct json *metadata = NULL;
 	size_t at;
 
-	json_parse(&metadata, a, o->metadata, BODY_JSON_LIMITS, &at);
+	json_parse(&metadata, a, cached_metadata(o, a), BODY_JSON_LIMITS, &at);
 	past.digest = json_text(json_get(json_gets(metadata, "annotations"), ANNOTATION_DIGEST));
 	past.digest = past.digest.n > 0 ? past.digest : digest_of_hidden(o, a);
 	past.is_live = is_held(metadata);
-	str_to_int64(o->values[number_field], &past.number);
+	str_to_int64(cached_value(o, (size_t)number_field), &past.number);
 	return past;
 }
 

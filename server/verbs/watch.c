@@ -66,11 +66,12 @@ static void watching_show_plain(struct watching *w, enum watch_type type, const 
 {
 	struct str pieces[PIECES_MAX] = {
 		STR("{\"type\":\""), str_of(watch_type_name(type)), STR("\",\"object\":"), w->type_text};
+	const size_t n = cached_pieces(o, w->q->route.door);
 
-	for (size_t i = 0; i < CACHED_PIECES; i++) {
+	for (size_t i = 0; i < n; i++) {
 		pieces[PIECES_MAX - CACHED_PIECES + i] = cached_piece(o, w->q->route.door, i);
 	}
-	watching_set_pieces(w, pieces, PIECES_MAX);
+	watching_set_pieces(w, pieces, PIECES_MAX - CACHED_PIECES + (unsigned)n);
 }
 
 /* The tail `}\n` of a plain event follows its body as a piece of its own. */
@@ -322,7 +323,7 @@ static bool watching_has_piece(struct watching *w)
 	if (w->piece < w->n_pieces) {
 		return true;
 	}
-	if (w->n_pieces == PIECES_MAX) {
+	if (w->n_pieces > 1) { /* a plain event */
 		watching_set_pieces(w, &event_tail, 1);
 		return true;
 	}

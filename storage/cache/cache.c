@@ -2,6 +2,7 @@
  * last callback and needs no promise of the store. A kind is given a new snapshot only when it has
  * events, or when somebody asks: revisions of other kinds cost it nothing. */
 #include "storage/cache/cache_private.h"
+#include "storage/cache/shared.h"
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -181,6 +182,9 @@ void cache_stats(struct cache *c, const struct kind *kind_or_null, struct cache_
 		.n_fences = atomic_load(&c->n_fences),
 		.n_proofs = atomic_load(&c->n_proofs),
 	};
+	if (!kind_or_null) {
+		ret->n_bytes = shared_stats().n_bytes;
+	}
 	for (size_t i = 0; i < c->n_feeds; i++) {
 		if (!kind_or_null || c->feeds[i].kind == kind_or_null) {
 			feed_add_stats(&c->feeds[i], ret);

@@ -27,35 +27,59 @@ struct cache;
 struct cache_snapshot;
 struct cache_watcher;
 
-/* One object at one revision, in hub form, ready to be shown. */
+/* Text within the allocation of a struct cached: half as large as a struct str. */
+struct cached_slice {
+	uint32_t at, n;
+};
+
+/* One object at one revision, in hub form, ready to be shown. The body is the object's text without `{"kind":K,"apiVersion":V,`: it begins with
+ * `"metadata":{`, contains resourceVersion, and ends with the closing brace. A list item is `{` + body; an object is
+ * `{"kind":"K","apiVersion":"V",` + body. It is in pieces, since managedFields are shared by many objects: cached_piece(). */
 struct cached {
 	_Atomic uint32_t refs;
+	uint32_t
+		size; /* bytes of the allocation, of what is shared, and of `digest`, made or not: what it may keep in memory */
 	_Atomic(char *) digest; /* private: made when it is shown for the first time (cached_piece()) */
 	const struct kind *kind;
 	int64_t revision;             /* mod revision */
 	int64_t create_revision;
-	struct str ns, name, uid;     /* ns empty for cluster-scoped */
-	/* The object's text without `{"kind":K,"apiVersion":V,`: it begins with `"metadata":{`, contains resourceVersion, and ends with the
-	 * closing brace. A list item is `{` + body; an object is `{"kind":"K","apiVersion":"V",` + body. */
-	struct str body;
-	struct str metadata;          /* the {...} within body */
+	struct str ns, name, uid;          /* ns empty for cluster-scoped */
 	const struct door *stored_version; /* in which etcd has it; body is in hub form all the same */
-	struct str beyond;                 /* the text of struct object's beyond, or empty */
-	bool is_respelled; /* etcd has it in words that object_encode_stored() would not have chosen; else it probably has not */
-	bool opens_annotations;       /* private: has none that `digest` could be among */
-	uint32_t digest_at;           /* private: where in body `digest` is shown; 0: nowhere */
-	const struct label *labels;   /* sorted by key */
-	size_t n_labels;
-	const struct str *values;     /* kind->selectable, same order */
-	const struct str *computed;   /* paths of its references (api/model/reference.h), sorted */
-	size_t n_computed;
-	bool is_deleting;
+	const struct fields *fields;       /* private: shared (cached_fields.h); NULL: the text has them */
+	uint32_t n_labels;                 /* sorted by key: cached_label() */
 	uint32_t
 		epoch; /* which of the histories that the cache has seen; within one, a kind, name and revision say what it is */
 	/* private: the rest is in the same allocation */
-	uint32_t size;                /* bytes of the allocation, and of `digest`, made or not */
-	uint32_t revision_at;         /* of the digits of resourceVersion in body */
+	uint32_t n_text;              /* of the body's bytes, those that are its own (cached_own()) */
+	uint32_t n_metadata;          /* bytes of {...} within the body */
+	uint32_t revision_at;         /* in cached_own(): the digits of resourceVersion */
+	uint32_t digest_at;           /* where `digest` is shown; 0: nowhere */
+	uint32_t fields_at;           /* where `fields` are, and their times stand */
+	uint32_t beyond_at, n_beyond; /* in the allocation: the text of struct object's beyond */
+	uint16_t n_computed;          /* paths of its references (api/model/reference.h), sorted: cached_computed() */
+	bool opens_annotations : 1;   /* has none that `digest` could be among */
+	bool is_respelled : 1; /* etcd has it in words that object_encode_stored() would not have chosen; else it probably has not */
+	bool is_deleting : 1;
 };
+/* Behind the struct: two for each label, then kind->selectable's values in the same order, then what is computed. */
+static inline struct str cached_slice(const struct cached *o, size_t i)
+{
+	const struct cached_slice *s = (const struct cached_slice *)(const void *)(o + 1) + i;
+
+	return (struct str){s->n ? (const char *)o + s->at : NULL, s->n};
+}
+static inline struct label cached_label(const struct cached *o, size_t i)
+{
+	return (struct label){cached_slice(o, 2 * i), cached_slice(o, 2 * i + 1)};
+}
+static inline struct str cached_value(const struct cached *o, size_t field)
+{
+	return cached_slice(o, 2 * (size_t)o->n_labels + field);
+}
+static inline struct str cached_computed(const struct cached *o, size_t i)
+{
+	return cached_value(o, o->kind->n_selectable + i);
+}
 struct cached *cached_ref(struct cached *o);
 struct cached *cached_unref(struct cached *o);
 DEFINE_CLEANUP(struct cached *, cached_unref)
@@ -64,11 +88,16 @@ DEFINE_CLEANUP(struct cached *, cached_unref)
 struct cached *cached_new(const struct kind *kind, struct str rest_of_key, struct str value, int64_t create_revision, int64_t mod_revision);
 /* The same object shown at another revision: what DELETED events carry (surprises.md 33). */
 struct cached *cached_at_revision(const struct cached *o, int64_t revision);
-/* The body as a door shows it, in pieces of which any may be empty. Doors of a history's own group put the digest in that is not stored
- * (history_hides_digest()): whoever asks for that piece first has it made, and the object keeps it. */
-enum { CACHED_PIECES = 3 };
+/* The body as a door shows it, in pieces of which any may be empty; they live as long as the object. Doors of a history's own group put the digest
+ * in that is not stored (history_hides_digest()): whoever asks for that piece first has it made, and the object keeps it. */
+enum { CACHED_PIECES = 11 };                                        /* at most */
+size_t cached_pieces(const struct cached *o, const struct door *d); /* how many: 1 where nothing is put in and nothing shared */
 struct str cached_piece(const struct cached *o, const struct door *d, size_t i);
 size_t cached_shown_size(const struct cached *o, const struct door *d); /* of all pieces; makes nothing */
+size_t cached_body_size(const struct cached *o);                        /* without a digest that is put in */
+struct str cached_body(const struct cached *o, struct arena *a);        /* in one piece; in the arena where it is none */
+struct str cached_metadata(const struct cached *o, struct arena *a);    /* the {...} within that */
+size_t cached_own_size(const struct cached *o);                         /* bytes of the allocation */
 /* Would a door put a digest into that body? */
 bool cached_body_hides_digest(const struct kind *kind, struct str body, const struct door *d);
 /* The body an object has once `stored`, which object_encode_stored() wrote, is stored at this revision; in the arena. Empty when it is
@@ -196,6 +225,7 @@ int64_t cache_watch_revision(const struct cache_watcher *w);
 struct cache_watcher *cache_watch_close(struct cache_watcher *w); /* afterwards wake is not called any more */
 
 struct cache_stats {
+	/* n_bytes: of all kinds, with what they share. */
 	size_t n_objects, n_bytes, n_watchers, n_events_window;
 	uint64_t n_events, n_reloads, n_restores, n_undecodable, n_read_index_rounds, n_fences, n_proofs;
 };

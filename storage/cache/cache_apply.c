@@ -65,7 +65,8 @@ static void feed_pend(struct feed *f, struct event *e)
 static void feed_count(struct feed *f, const struct cached *old, const struct cached *now)
 {
 	census_count(&f->census, old, now);
-	atomic_fetch_add_explicit(&f->n_bytes, (now ? now->size : 0) - (size_t)(old ? old->size : 0), memory_order_relaxed);
+	atomic_fetch_add_explicit(
+		&f->n_bytes, (now ? cached_own_size(now) : 0) - (old ? cached_own_size(old) : 0), memory_order_relaxed);
 }
 
 /* now: NULL when the key is gone. */
@@ -250,7 +251,7 @@ static void feed_install(struct feed *f)
 	size_t n_bytes = 0;
 
 	for (size_t i = 0; i < f->n_loaded; i++) {
-		n_bytes += f->loaded[i]->size;
+		n_bytes += cached_own_size(f->loaded[i]);
 		census_count(&f->loading, NULL, f->loaded[i]);
 	}
 	census_move(&f->census, &f->loading);

@@ -73,18 +73,21 @@ static size_t terms_collect(uint64_t *out, const struct cached *o)
 	size_t n = 0;
 
 	for (size_t i = 0; i < o->n_labels; i++) {
-		uint64_t key_hash = str_hash(o->labels[i].key);
+		struct label label = cached_label(o, i);
+		uint64_t key_hash = str_hash(label.key);
 
 		out[n++] = term_of_key(key_hash);
-		out[n++] = term_of_value(key_hash, o->labels[i].value);
+		out[n++] = term_of_value(key_hash, label.value);
 	}
 	for (size_t i = 0; i < o->kind->n_selectable; i++) {
-		if (o->values[i].n > 0) {
-			out[n++] = term_field(i, o->values[i]);
+		struct str value = cached_value(o, i);
+
+		if (value.n > 0) {
+			out[n++] = term_field(i, value);
 		}
 	}
 	for (size_t i = 0; i < o->n_computed; i++) {
-		out[n++] = term_computed(o->computed[i]);
+		out[n++] = term_computed(cached_computed(o, i));
 	}
 	return n;
 }

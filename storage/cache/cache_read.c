@@ -30,17 +30,56 @@ struct walk {
 
 static_assert(sizeof(struct walk) <= sizeof(((struct cache_iter *)NULL)->state), "state of struct cache_iter");
 
+static bool labels_match(const struct label_selector *s, const struct cached *o)
+{
+	struct label few[16], *labels = few;
+
+	if (s->n == 0) {
+		return true;
+	}
+	if (o->n_labels > ARRAY_SIZE(few)) {
+		labels = mem_array(o->n_labels, sizeof(*labels));
+	}
+	few[0] = (struct label){0}; /* gcc does not see that what is unset is not read */
+	for (size_t i = 0; i < o->n_labels; i++) {
+		labels[i] = cached_label(o, i);
+	}
+	bool do_match = label_selector_matches(s, labels, o->n_labels);
+	if (labels != few) {
+		mem_free(labels);
+	}
+	return do_match;
+}
+
+static bool fields_match(const struct field_selector *s, const struct cached *o)
+{
+	size_t n_selectable = o->kind->n_selectable, n = n_selectable + o->n_computed;
+	struct str few[16], *values = few;
+
+	if (s->n == 0) {
+		return true;
+	}
+	if (n > ARRAY_SIZE(few)) {
+		values = mem_array(n, sizeof(*values));
+	}
+	few[0] = (struct str){0};
+	for (size_t i = 0; i < n; i++) {
+		values[i] = cached_value(o, i);
+	}
+	struct field_values all = {values, values + n_selectable, o->n_computed};
+	bool do_match = field_selector_matches(s, o->name, o->ns, &all);
+	if (values != few) {
+		mem_free(values);
+	}
+	return do_match;
+}
+
 bool cache_filter_matches(const struct cache_filter *f, const struct cached *o)
 {
 	if (f->ns.n > 0 && !str_eq(f->ns, o->ns)) {
 		return false;
 	}
-	if (f->labels && !label_selector_matches(f->labels, o->labels, o->n_labels)) {
-		return false;
-	}
-	return !f->fields ||
-		field_selector_matches(
-			f->fields, o->name, o->ns, &(struct field_values){o->values, o->computed, o->n_computed});
+	return (!f->labels || labels_match(f->labels, o)) && (!f->fields || fields_match(f->fields, o));
 }
 
 /* ---- keys ---- */

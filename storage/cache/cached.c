@@ -4,6 +4,8 @@
  * one spelling is ever shown. */
 #include "storage/cache/cache_private.h"
 #include "storage/cache/cached_digest.h"
+#include "storage/cache/cached_fields.h"
+#include "storage/cache/shared.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -20,13 +22,16 @@ struct layout {
 	struct str body;     /* `"metadata":{` to the end */
 	struct str metadata; /* within body */
 	const char *uid_end; /* behind metadata.uid; NULL: it has none */
+	struct str fields;   /* managedFields with the comma before it, where resourceVersion goes before that; or empty */
 };
 
-/* A copy of text, one place of which is replaced. */
+/* A copy of text, one place of which is replaced; and perhaps another behind that. */
 struct splice {
 	struct str from;
 	size_t at, cut; /* these bytes of `from` give way to ... */
 	struct str insert;
+	size_t at_fields, cut_fields; /* cut_fields 0: nothing; else they give way to ... */
+	struct str times;
 };
 
 struct cached *cached_ref(struct cached *o)
@@ -41,6 +46,7 @@ struct cached *cached_unref(struct cached *o)
 {
 	if (o && atomic_fetch_sub_explicit(&o->refs, 1, memory_order_acq_rel) == 1) {
 		mem_free(atomic_load_explicit(&o->digest, memory_order_relaxed));
+		shared_unref(o->fields);
 		mem_free(o);
 	}
 	return NULL;
@@ -64,7 +70,7 @@ static bool take(struct str *text, struct str prefix)
 	return true;
 }
 
-/* Finds metadata's closing brace and where uid ends. False: it has a resourceVersion, which ours would contradict, or blanks, or nothing. */
+/* Finds metadata's closing brace, where uid ends, and managedFields. False: it has a resourceVersion, which ours would contradict, or blanks, or nothing. */
 static bool metadata_scan(struct layout *l, const char *p, const char *end)
 {
 	const char *start = p;
@@ -78,7 +84,12 @@ static bool metadata_scan(struct layout *l, const char *p, const char *end)
 			depth++;
 		} else if ((*p == '}' || *p == ']') && --depth == 0) {
 			l->metadata = (struct str){start, (size_t)(p - start) + 1};
+			if (l->fields.n > 0 && l->uid_end && l->fields.p < l->uid_end) {
+				l->fields = (struct str){NULL, 0};
+			}
 			return l->metadata.n > 2; /* a comma will follow what is put in */
+		} else if (*p == ']' && depth == 1 && str_is(key, "managedFields") && key.p[-2] == ',') {
+			l->fields = (struct str){key.p - 2, (size_t)(p + 1 - (key.p - 2))};
 		} else if (*p == ' ' || *p == '\t') {
 			return false;
 		} else if (*p == '"') {
@@ -144,33 +155,54 @@ static bool key_read(const struct kind *kind, struct str rest, struct str *ret_n
 	return ret_name->n > 0 && !memchr(ret_name->p, '/', ret_name->n);
 }
 
-static bool str_is_within(struct str s, struct str text)
+static bool splice_keeps(const struct splice *s, struct str slice)
 {
-	uintptr_t p = (uintptr_t)s.p, start = (uintptr_t)text.p;
+	uintptr_t p = (uintptr_t)slice.p, start = (uintptr_t)s->from.p, fields = start + s->at_fields;
 
-	return p >= start && p + s.n <= start + text.n;
+	return p >= start && p + slice.n <= start + s->from.n &&
+		(s->cut_fields == 0 || p + slice.n <= fields || p >= fields + s->cut_fields);
 }
 
 static size_t splice_size(const struct splice *s)
 {
-	return s->from.n - s->cut + s->insert.n;
+	return s->from.n - s->cut + s->insert.n - s->cut_fields + s->times.n;
+}
+
+/* memcpy() wants a place even for nothing. */
+static const char *str_text(struct str s)
+{
+	return s.n > 0 ? s.p : "";
+}
+
+static char *put(char *to, const char *p, size_t n)
+{
+	memcpy(to, p, n);
+	return to + n;
 }
 
 static void splice_write(const struct splice *s, char *out)
 {
-	size_t behind = s->at + s->cut;
+	size_t behind = s->at + s->cut, end = s->from.n;
 
-	memcpy(out, s->from.p, s->at);
-	memcpy(out + s->at, s->insert.p, s->insert.n);
-	memcpy(out + s->at + s->insert.n, s->from.p + behind, s->from.n - behind);
+	out = put(out, s->from.p, s->at);
+	out = put(out, str_text(s->insert), s->insert.n);
+	if (s->cut_fields > 0) {
+		out = put(out, s->from.p + behind, s->at_fields - behind);
+		out = put(out, str_text(s->times), s->times.n);
+		behind = s->at_fields + s->cut_fields;
+	}
+	put(out, s->from.p + behind, end - behind);
 }
 
-/* Where a slice of `from` is in the copy at `out`. One that spans the replaced place grows or shrinks with it. */
+/* Where a slice of `from`, which splice_keeps() keeps, is in the copy at `out`. One that spans the replaced place grows or shrinks with it. */
 static struct str splice_move(const struct splice *s, const char *out, struct str slice)
 {
 	size_t first = (size_t)(slice.p - s->from.p), last = first + slice.n;
 	size_t gain = s->insert.n - s->cut; /* modulo 2^64 where negative */
 
+	if (s->cut_fields > 0 && first >= s->at_fields + s->cut_fields) {
+		out += s->times.n - s->cut_fields;
+	}
 	if (first >= s->at + s->cut) {
 		return (struct str){out + first + gain, slice.n};
 	}
@@ -191,7 +223,7 @@ static struct str building_str(struct building *b, struct str s)
 	if (s.n == 0) {
 		return (struct str){NULL, 0};
 	}
-	if (str_is_within(s, b->splice->from)) {
+	if (splice_keeps(b->splice, s)) {
 		return splice_move(b->splice, b->text, s);
 	}
 	memcpy(p, s.p, s.n);
@@ -202,27 +234,21 @@ static struct str building_str(struct building *b, struct str s)
 /* Everything but the text; slices as yet where they come from. */
 struct draft {
 	struct cached o;
-	const struct label *labels;
-	struct str *values; /* and behind them what is computed */
-	struct str key;
+	struct str *slices; /* as behind a struct cached */
+	struct str key, beyond;
 };
 
-static size_t n_values(const struct cached *o)
+static size_t n_slices(const struct cached *o)
 {
-	return o->kind->n_selectable + o->n_computed;
+	return 2 * (size_t)o->n_labels + o->kind->n_selectable + o->n_computed;
 }
 
 static size_t tail_size(const struct draft *d, const struct splice *s)
 {
-	size_t size = d->key.n;
+	size_t size = d->key.n + d->beyond.n + (splice_keeps(s, d->o.uid) ? 0 : d->o.uid.n);
 
-	size += d->o.beyond.n + (str_is_within(d->o.uid, s->from) ? 0 : d->o.uid.n);
-	for (size_t i = 0; i < d->o.n_labels; i++) {
-		size += str_is_within(d->labels[i].key, s->from) ? 0 : d->labels[i].key.n;
-		size += str_is_within(d->labels[i].value, s->from) ? 0 : d->labels[i].value.n;
-	}
-	for (size_t i = 0; i < n_values(&d->o); i++) {
-		size += str_is_within(d->values[i], s->from) ? 0 : d->values[i].n;
+	for (size_t i = 0; i < n_slices(&d->o); i++) {
+		size += splice_keeps(s, d->slices[i]) ? 0 : d->slices[i].n;
 	}
 	return size;
 }
@@ -239,40 +265,39 @@ static void building_key(struct building *b, const struct draft *d)
 	b->o->name = (struct str){p + n_skip, d->key.n - n_skip};
 }
 
+/* Takes d's references to what is shared. */
 static struct cached *draft_build(const struct draft *d, const struct splice *s)
 {
-	size_t n = n_values(&d->o);
-	size_t head = sizeof(struct cached) + d->o.n_labels * sizeof(struct label) + n * sizeof(struct str);
-	size_t size = head + splice_size(s) + tail_size(d, s);
+	size_t n = n_slices(&d->o);
+	size_t head = sizeof(struct cached) + n * sizeof(struct cached_slice);
+	size_t size = head + splice_size(s) + tail_size(d, s), gain = s->insert.n - s->cut;
 	struct cached *o = mem_alloc(size);
-	struct label *labels = (struct label *)(void *)(o + 1);
-	struct str *values = (struct str *)(void *)(labels + d->o.n_labels);
+	struct cached_slice *slices = (struct cached_slice *)(void *)(o + 1);
 	struct building b = {s, o, (char *)o + head, (char *)o + head + splice_size(s)};
 
 	cached_copy(o, &d->o);
 	atomic_init(&o->refs, 1);
 	atomic_init(&o->digest, NULL);
+	o->n_text = (uint32_t)splice_size(s);
 	splice_write(s, b.text);
 	building_key(&b, d);
-	o->body = splice_move(s, b.text, d->o.body);
-	o->metadata = splice_move(s, b.text, d->o.metadata);
+	o->n_metadata = (uint32_t)(d->o.n_metadata + gain);
 	if (d->o.digest_at > 0) {
 		struct str place = {s->from.p + d->o.digest_at, 0};
 		o->digest_at = (uint32_t)(splice_move(s, b.text, place).p - b.text);
 	}
-	o->size = (uint32_t)(size + cached_digest_size(o));
+	if (d->o.fields) {
+		o->fields_at = (uint32_t)(d->o.fields_at + gain);
+	}
 	o->uid = building_str(&b, d->o.uid);
-	o->beyond = building_str(&b, d->o.beyond);
-	for (size_t i = 0; i < o->n_labels; i++) {
-		labels[i].key = building_str(&b, d->labels[i].key);
-		labels[i].value = building_str(&b, d->labels[i].value);
-	}
 	for (size_t i = 0; i < n; i++) {
-		values[i] = building_str(&b, d->values[i]);
+		struct str slice = building_str(&b, d->slices[i]);
+		slices[i] = (struct cached_slice){slice.n ? (uint32_t)(slice.p - (char *)o) : 0, (uint32_t)slice.n};
 	}
-	o->labels = labels;
-	o->values = values;
-	o->computed = values + d->o.kind->n_selectable;
+	o->n_beyond = (uint32_t)d->beyond.n;
+	o->beyond_at = (uint32_t)(b.tail - (char *)o);
+	put(b.tail, str_text(d->beyond), d->beyond.n);
+	o->size = (uint32_t)(size + cached_digest_size(o) + shared_size(o->fields));
 	return o;
 }
 
@@ -297,18 +322,34 @@ static size_t draft_compute(struct str *ret, const struct object *object, struct
 	return n_ret;
 }
 
+_Static_assert(REFERENCES_MAX <= UINT16_MAX, "n_computed");
+
+static void draft_fill_labels(struct draft *d, const struct object *object, struct arena *a)
+{
+	const struct label *labels;
+	size_t n = labels_read(&labels, object->meta.labels, a);
+	size_t max = 2 * n + d->o.kind->n_selectable + (d->o.kind->references ? REFERENCES_MAX : 0) + 1;
+
+	d->o.n_labels = (uint32_t)n;
+	d->slices = arena_array(a, struct str, max);
+	for (size_t i = 0; i < n; i++) {
+		d->slices[2 * i] = labels[i].key;
+		d->slices[2 * i + 1] = labels[i].value;
+	}
+}
+
 static void draft_fill(struct draft *d, const struct object *object, struct arena *a)
 {
 	const struct kind *kind = object->kind;
 
 	d->o.uid = object->meta.uid;
 	d->o.is_deleting = meta_is_deleting(&object->meta);
-	d->o.n_labels = labels_read(&d->labels, object->meta.labels, a);
-	d->values = arena_array(a, struct str, kind->n_selectable + (kind->references ? REFERENCES_MAX : 0) + 1);
+	draft_fill_labels(d, object, a);
+	struct str *values = d->slices + 2 * (size_t)d->o.n_labels;
 	for (size_t i = 0; i < kind->n_selectable; i++) {
-		d->values[i] = kind->selectable[i].value(object, a);
+		values[i] = kind->selectable[i].value(object, a);
 	}
-	d->o.n_computed = draft_compute(d->values + kind->n_selectable, object, a);
+	d->o.n_computed = (uint16_t)draft_compute(values + kind->n_selectable, object, a);
 }
 
 /* kube-apiserver writes resourceVersion behind uid; where there is none it comes first. What was never stored (dry run) has none.
@@ -325,14 +366,30 @@ static size_t splice_revision(struct splice *s, const struct layout *l, int64_t 
 	return s->at + strlen(before) + STR("\"resourceVersion\":\"").n;
 }
 
-static struct cached *draft_with_revision(struct draft *d, const struct layout *l)
+/* The digest's place stays in the object's own text. */
+static void draft_share_fields(struct draft *d, const struct layout *l, struct splice *s, struct arena *a)
+{
+	size_t at = (size_t)(l->fields.p - l->body.p);
+
+	if (l->fields.n == 0 || d->o.digest_at > at) {
+		return;
+	}
+	d->o.fields = fields_share(l->fields, a, &s->times);
+	if (d->o.fields) {
+		d->o.fields_at = (uint32_t)at;
+		s->at_fields = at;
+		s->cut_fields = l->fields.n;
+	}
+}
+
+static struct cached *draft_with_revision(struct draft *d, const struct layout *l, struct arena *a)
 {
 	char text[REVISION_SIZE];
 	struct splice s;
 
 	d->o.revision_at = (uint32_t)splice_revision(&s, l, d->o.revision, text);
-	d->o.body = l->body;
-	d->o.metadata = l->metadata;
+	d->o.n_metadata = (uint32_t)l->metadata.n;
+	draft_share_fields(d, l, &s, a);
 	return draft_build(d, &s);
 }
 
@@ -357,7 +414,7 @@ static bool draft_take_beyond(struct draft *d, const struct object *object, stru
 		return true;
 	}
 	bool fits = json_encode(&text, object->beyond);
-	d->o.beyond = arena_dup(a, buf_str(&text));
+	d->beyond = arena_dup(a, buf_str(&text));
 	return fits;
 }
 
@@ -387,9 +444,11 @@ static struct cached *cached_decode(struct draft *d, struct str value, struct ar
 	}
 	draft_fill(d, object, a);
 	if (history_hides_digest(object)) {
-		d->o.digest_at = (uint32_t)cached_digest_place(l.body, &d->o.opens_annotations);
+		bool opens;
+		d->o.digest_at = (uint32_t)cached_digest_place(l.body, &opens);
+		d->o.opens_annotations = opens;
 	}
-	return draft_with_revision(d, &l);
+	return draft_with_revision(d, &l, a);
 }
 
 struct cached *cached_new(
@@ -409,25 +468,35 @@ struct cached *cached_new(
 	return cached_decode(&d, value, &a);
 }
 
+static struct str cached_beyond(const struct cached *o)
+{
+	return (struct str){(const char *)o + o->beyond_at, o->n_beyond};
+}
+
 struct cached *cached_at_revision(const struct cached *o, int64_t revision)
 {
-	const char *digits = o->body.p + o->revision_at;
+	struct str own = cached_own(o);
+	const char *digits = own.p + o->revision_at;
 	char text[REVISION_SIZE];
 	int n = snprintf(text, sizeof(text), "%" PRId64, revision);
 	struct splice s = {
-		.from = o->body,
+		.from = own,
 		.at = o->revision_at,
-		.cut = (size_t)((const char *)memchr(digits, '"', o->body.n - o->revision_at) - digits),
+		.cut = (size_t)((const char *)memchr(digits, '"', own.n - o->revision_at) - digits),
 		.insert = {text, (size_t)n},
 	};
-	struct draft d = {
-		.labels = (struct label *)(uintptr_t)o->labels,
-		.values = (struct str *)(uintptr_t)o->values,
-		.key = cached_key(o),
-	};
+	struct draft d = {.key = cached_key(o), .beyond = cached_beyond(o)};
+	_cleanup_(arena_done) struct arena a;
+	char scratch[1024];
 
 	cached_copy(&d.o, o);
 	d.o.revision = revision;
+	shared_ref(o->fields);
+	arena_init_with(&a, DECODE_CEILING, scratch, sizeof(scratch));
+	d.slices = arena_array(&a, struct str, n_slices(o) + 1);
+	for (size_t i = 0; i < n_slices(o); i++) {
+		d.slices[i] = cached_slice(o, i);
+	}
 	return draft_build(&d, &s);
 }
 
@@ -453,12 +522,50 @@ struct str cached_body_of(const struct kind *kind, struct str stored, int64_t re
 	return (struct str){body, splice_size(&s)};
 }
 
+size_t cached_own_size(const struct cached *o)
+{
+	return o->size - cached_digest_size(o) - shared_size(o->fields);
+}
+
+size_t cached_body_size(const struct cached *o)
+{
+	return o->n_text + fields_size(o->fields);
+}
+
+static void body_write(const struct cached *o, char *to)
+{
+	struct str own = cached_own(o);
+	size_t n_before = o->fields ? o->fields_at : own.n;
+
+	to = put(to, own.p, n_before);
+	for (size_t i = CACHED_FIELDS; o->fields && i < cached_pieces(o, NULL); i++) {
+		struct str piece = cached_piece(o, NULL, i);
+		to = put(to, piece.p, piece.n);
+	}
+}
+
+struct str cached_body(const struct cached *o, struct arena *a)
+{
+	if (!o->fields) {
+		return cached_own(o);
+	}
+	size_t n = cached_body_size(o);
+	char *text = arena_text(a, n);
+	body_write(o, text);
+	return (struct str){text, n};
+}
+
+struct str cached_metadata(const struct cached *o, struct arena *a)
+{
+	return (struct str){cached_body(o, a).p + strlen("\"metadata\":"), o->n_metadata};
+}
+
 struct str cached_text(const struct cached *o, struct arena *a)
 {
 	const struct door *hub = &o->kind->doors[0];
 	struct str parts[] = {STR("{\"kind\":\""), str_of(o->kind->kind), STR("\",\"apiVersion\":\""), str_of(hub->group),
-		hub->group[0] ? STR("/") : STR(""), str_of(hub->version), STR("\","), o->body};
-	size_t n = 0;
+		hub->group[0] ? STR("/") : STR(""), str_of(hub->version), STR("\",")};
+	size_t n = cached_body_size(o);
 	char *text, *at;
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -466,9 +573,9 @@ struct str cached_text(const struct cached *o, struct arena *a)
 	}
 	text = at = arena_text(a, n);
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		memcpy(at, parts[i].p, parts[i].n);
-		at += parts[i].n;
+		at = put(at, parts[i].p, parts[i].n);
 	}
+	body_write(o, at);
 	return (struct str){text, n};
 }
 
@@ -481,7 +588,7 @@ int cached_decode_text(struct object **ret, const struct cached *o, struct str t
 		return r;
 	}
 	(*ret)->stored_version = o->stored_version;
-	return o->beyond.n > 0 && json_parse(&(*ret)->beyond, a, arena_dup(a, o->beyond), object_stored_limits(), &at)
+	return o->n_beyond > 0 && json_parse(&(*ret)->beyond, a, arena_dup(a, cached_beyond(o)), object_stored_limits(), &at)
 		? OBJECT_UNRECOGNIZED
 		: 0;
 }

@@ -3,6 +3,7 @@
 #include "storage/cache/cached_digest.h"
 
 #include "api/model/digest.h"
+#include "storage/cache/cached_fields.h"
 
 #include <assert.h>
 #include <stdatomic.h>
@@ -116,8 +117,9 @@ struct frame {
 
 static struct frame frame_of(const struct cached *o)
 {
-	const char *at = o->body.p + o->digest_at;
-	bool is_first = at[-1] == '{' || at[-1] == ',', is_last = *at == '}';
+	const char *at = cached_own(o).p + o->digest_at;
+	/* What is shared begins with a comma. */
+	bool is_first = at[-1] == '{' || at[-1] == ',', is_last = *at == '}' && !(o->fields && o->digest_at == o->fields_at);
 	const char *before = is_first ? "\"" : ",\"", *behind = is_first && !is_last ? "\"," : "\"";
 
 	if (o->opens_annotations) {
@@ -178,17 +180,40 @@ static bool is_added(const struct cached *o, const struct door *d)
 	return o->digest_at > 0 && door_is_own(d, o->kind);
 }
 
+size_t cached_pieces(const struct cached *o, const struct door *d)
+{
+	return o->fields ? CACHED_FIELDS + 2 * o->fields->n_times + 2 : is_added(o, d) ? CACHED_FIELDS : 1;
+}
+
+/* Parts of what is shared, times between them, and all that follows. */
+static struct str piece_of_fields(const struct cached *o, size_t i)
+{
+	struct str own = cached_own(o);
+	size_t n_times = o->fields->n_times, at = o->fields_at + FIELDS_TIME_SIZE * MIN(i / 2, n_times);
+
+	if (i > 2 * n_times) {
+		return i == 2 * n_times + 1 ? (struct str){own.p + at, own.n - at} : STR("");
+	}
+	return i % 2 == 0 ? fields_part(o->fields, i / 2) : (struct str){own.p + at, FIELDS_TIME_SIZE};
+}
+
 struct str cached_piece(const struct cached *o, const struct door *d, size_t i)
 {
-	const struct str before = {o->body.p, o->digest_at}, behind = {o->body.p + before.n, o->body.n - before.n};
+	struct str own = cached_own(o);
+	const size_t n_before = o->fields ? o->fields_at : own.n;
 
-	if (!is_added(o, d)) {
-		return i == 0 ? o->body : STR("");
+	if (i >= CACHED_FIELDS) {
+		return o->fields ? piece_of_fields(o, i - CACHED_FIELDS) : STR("");
 	}
-	return i == 0 ? before : i == 1 ? text_of(o) : behind;
+	if (!is_added(o, d)) {
+		return i == 0 ? (struct str){own.p, n_before} : STR("");
+	}
+	return i == 0    ? (struct str){own.p, o->digest_at}
+		: i == 1 ? text_of(o)
+			 : (struct str){own.p + o->digest_at, n_before - o->digest_at};
 }
 
 size_t cached_shown_size(const struct cached *o, const struct door *d)
 {
-	return o->body.n + (is_added(o, d) ? cached_digest_size(o) : 0);
+	return cached_body_size(o) + (is_added(o, d) ? cached_digest_size(o) : 0);
 }

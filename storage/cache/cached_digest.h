@@ -13,6 +13,16 @@ static inline const char *text_string_end(const char *p, const char *end)
 	return MIN(p, end);
 }
 
+enum { CACHED_FIELDS = 3 }; /* of the pieces, the first that is part of managedFields */
+
+/* The body without what is shared. */
+static inline struct str cached_own(const struct cached *o)
+{
+	size_t n_slices = 2 * (size_t)o->n_labels + o->kind->n_selectable + o->n_computed;
+
+	return (struct str){(const char *)(o + 1) + n_slices * sizeof(struct cached_slice), o->n_text};
+}
+
 /* Where in a body the digest goes, among the annotations or with a map of its own; 0: it is there, or cannot be put anywhere. */
 size_t cached_digest_place(struct str body, bool *ret_opens_annotations);
 size_t cached_digest_size(const struct cached *o); /* bytes of its text, made or not */

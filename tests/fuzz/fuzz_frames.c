@@ -454,7 +454,7 @@ static void check_state(struct world *w, const struct kind *kind)
 	cache_iter_init(&it, s, &all, STR(""));
 	while ((o = cache_iter_next(&it))) {
 		const struct change *c = newest_of(w, (unsigned)(o->name.p[1] - '0'));
-		CHECK(c && o->revision == c->revision && o->n_labels == 1 && o->labels[0].value.p[0] == c->letter);
+		CHECK(c && o->revision == c->revision && o->n_labels == 1 && cached_label(o, 0).value.p[0] == c->letter);
 		shown++;
 	}
 	CHECK(shown == n && cache_snapshot_count(s, STR("")) == n);

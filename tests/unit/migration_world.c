@@ -277,8 +277,8 @@ const char *world_migration(struct world *w, const char *resource)
 	cache_iter_init(&it, s, &all, STR(""));
 	while ((each = cache_iter_next(&it))) {
 		bool is_newer = !found || each->create_revision > found->create_revision;
-		found = is_newer && str_contains(each->body, arena_printf(&w->a, "\"resource\":\"%s\"", resource)) ? each
-														   : found;
+		struct str wanted = arena_printf(&w->a, "\"resource\":\"%s\"", resource);
+		found = is_newer && str_contains(cached_body(each, &w->a), wanted) ? each : found;
 	}
 	const char *name = found ? arena_dup(&w->a, found->name).p : NULL;
 	cache_snapshot_unref(s);
@@ -317,7 +317,7 @@ static bool is_in_state(struct world *w, const void *ctx)
 		return false;
 	}
 	struct cached *c = cache_get(w->cache, world_door(MIGRATIONS_PATH, &d), STR(""), str_of(name));
-	bool is_so = c && str_is(c->values[c->kind->n_selectable - 1], wanted->state);
+	bool is_so = c && str_is(cached_value(c, c->kind->n_selectable - 1), wanted->state);
 	cached_unref(c);
 	return is_so;
 }

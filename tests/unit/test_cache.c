@@ -69,7 +69,7 @@ static void test_cache__follows_changes(void **state)
 	world_put(f->store, &widget, "a/x", "", "blue");
 	catch_up(f, world_delete(f->store, &widget, "a/y"));
 	_cleanup_(cached_unrefp) struct cached *x = cache_get(f->cache, &widget, STR("a"), STR("x"));
-	assert_str(x->values[0], "blue");
+	assert_str(cached_value(x, 0), "blue");
 	assert_null(cache_get(f->cache, &widget, STR("a"), STR("y")));
 	assert_null(cache_get(f->cache, &widget, STR(""), STR("x")));
 	assert_null(cache_get(f->cache, &gadget, STR("a"), STR("x")));

@@ -70,7 +70,7 @@ static void check_is_as_the_backup(struct fixture *f)
 	assert_string_equal(shown(f), "a/x a/y");
 	_cleanup_(cached_unrefp) struct cached *y = cache_get(f->cache, &widget, STR("a"), STR("y"));
 	assert_int_equal(y->revision, f->backup);
-	assert_true(str_eq(y->values[0], STR("red")));
+	assert_true(str_eq(cached_value(y, 0), STR("red")));
 }
 
 static void test_cache_restore__a_watch_that_ends_begins_everything_anew(void **state)

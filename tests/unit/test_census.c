@@ -118,12 +118,12 @@ static void test_cache__shows_the_hub_form_whatever_is_stored(void **state)
 			"\"labels\":{\"l\":\"1\"}}," RED "}",
 			names[i], (long long)o->revision);
 		struct object *object;
-		assert_str(o->body, expected.p);
+		assert_str(cached_body(o, &f->a), expected.p);
 		assert_str(cached_text(o, &f->a),
 			arena_printf(&f->a, "{\"kind\":\"Spool\",\"apiVersion\":\"test.annals.dev/v1\",%s", expected.p).p);
 		assert_str(o->uid, "u");
-		assert_str(o->values[0], "red");
-		assert_str(o->labels[0].key, "l");
+		assert_str(cached_value(o, 0), "red");
+		assert_str(cached_label(o, 0).key, "l");
 		assert_ptr_equal(o->stored_version, &doors[V1BETA1]);
 		assert_false(o->is_respelled);
 		assert_int_equal(cached_object(&object, o, &f->a), 0);
@@ -155,7 +155,7 @@ static void test_cache__tells_texts_that_are_spelled_otherwise(void **state)
 		catch_up(f, put(f, rows[i].name, rows[i].text));
 		_cleanup_(cached_unrefp) struct cached *o = spool(f, rows[i].name);
 		assert_int_equal(o->is_respelled, rows[i].is_respelled);
-		assert_str(o->values[0], "red");
+		assert_str(cached_value(o, 0), "red");
 	}
 }
 

@@ -100,7 +100,7 @@ static void spell(struct buf *out, const struct door *door, struct cached *const
 	BUF_LITERAL(out, HEAD);
 	for (size_t i = 0; i < n; i++) {
 		buf_adds(out, i ? ",{" : "{");
-		for (size_t k = 0; k < CACHED_PIECES; k++) {
+		for (size_t k = 0; k < cached_pieces(items[i], door); k++) {
 			buf_add_str(out, cached_piece(items[i], door, k));
 		}
 	}
