@@ -87,6 +87,15 @@ static void write_list_metrics(void *ctx, struct buf *out)
 	exposition_counter(out, "annals_list_gzip_made_total", "Pieces of lists that were compressed.", (double)n_made);
 }
 
+static void write_decision_metrics(void *ctx, struct buf *out)
+{
+	const struct server *s = ctx;
+
+	exposition_counter(out, "annals_write_decisions_total",
+		"Times that it was decided what a write does. More than there are writes: others wrote meanwhile.",
+		(double)atomic_load_explicit(&s->n_decisions, memory_order_relaxed));
+}
+
 static void write_budget_metrics(void *ctx, struct buf *out)
 {
 	struct server *s = ctx;
@@ -208,6 +217,7 @@ static int server_open_logs(struct server *s, struct buf *err)
 	metrics_add_source(s->metrics, write_cache_metrics, s);
 	metrics_add_source(s->metrics, write_list_metrics, s);
 	metrics_add_source(s->metrics, write_object_metrics, s);
+	metrics_add_source(s->metrics, write_decision_metrics, s);
 	metrics_add_source(s->metrics, write_budget_metrics, s);
 	metrics_add_source(s->metrics, write_audit_metrics, s);
 	metrics_add_source(s->metrics, write_agreement_metrics, s);

@@ -38,6 +38,7 @@ struct server {
 	const struct kind *recorders;  /* standalone: they name the kinds of which users are noted */
 	const struct kind *namespaces; /* standalone: the kind admission looks at */
 	_Atomic size_t n_reads, n_writes, n_watches;
+	_Atomic uint64_t n_decisions;                               /* write.c's */
 	_Atomic bool has_namespaces;                                /* standalone: the first ones are there */
 	_Atomic int64_t slow_second, n_slow_lines, n_slow_left_out; /* timing.c's */
 	_Atomic bool is_draining;

@@ -24,6 +24,7 @@ enum {
 
 static void write_begin(struct request *q);
 static void write_decide(struct request *q);
+static void write_conclude(struct request *q, struct write *w);
 static void write_with_lease(struct request *q);
 
 /* ---- memory ---- */
@@ -197,6 +198,7 @@ static int write_take_cached(struct request *q, struct write *w, const struct ca
 
 static int write_load_cached(struct request *q, struct write *w)
 {
+	w->seen = cache_revision(q->server->options.cache);
 	_cleanup_(cached_unrefp) struct cached *o = cache_get(q->server->options.cache, q->route.kind, request_ns(q), w->name);
 
 	return write_take_cached(q, w, o);
@@ -224,6 +226,13 @@ static void write_reload(struct request *q)
 		return;
 	}
 	w->is_fresh = true;
+	if (w->is_kept && w->seen == cache_revision(q->server->options.cache)) {
+		q->st = w->kept_status;
+		write_conclude(q, w);
+		return;
+	}
+	write_forget_body(q, w);
+	write_forget(q, w);
 	if (write_load_cached(q, w)) {
 		write_refuse(q);
 		return;
@@ -233,8 +242,23 @@ static void write_reload(struct request *q)
 
 static void write_wait_fresh(struct request *q, struct write *w)
 {
+	w->is_kept = false;
 	write_forget_body(q, w);
 	write_forget(q, w);
+	request_wait_fresh(q, write_reload);
+}
+
+/* Where the cache turns out to have nothing that it had not when the present object was looked up, deciding again would come to the
+ * same: what was decided holds. It is kept for that, unless it is large. */
+static void write_make_sure(struct request *q, struct write *w)
+{
+	if (write_memory_used(q->writing) > KEPT_MAX) {
+		write_wait_fresh(q, w);
+		return;
+	}
+	w->is_kept = true;
+	w->kept_status = q->st;
+	status_init(&q->st, q->a); /* for what may go wrong meanwhile */
 	request_wait_fresh(q, write_reload);
 }
 
@@ -658,6 +682,7 @@ static void write_decide_once(struct request *q, struct write *w)
 	w->guards_namespace = false;
 	q->n_warnings = w->n_warnings;
 	w->beside = (struct write_beside){0};
+	atomic_fetch_add_explicit(&q->server->n_decisions, 1, memory_order_relaxed);
 	w->decision = w->decide(q, w);
 	if (w->decision != DECIDE_REFUSE && !questions_is_noted(&q->questions) && references_check(q, w)) {
 		w->decision = DECIDE_REFUSE;
@@ -670,10 +695,25 @@ static void write_answered(struct request *q)
 	write_decide(q);
 }
 
+static void write_conclude(struct request *q, struct write *w)
+{
+	bool needs_fresh = w->decision == DECIDE_REFUSE || w->decision == DECIDE_KEEP || q->is_dry_run;
+
+	if (needs_fresh && !w->is_fresh) {
+		write_make_sure(q, w);
+	} else if (w->decision == DECIDE_REFUSE) {
+		write_refuse(q);
+	} else if (w->decision == DECIDE_KEEP) {
+		w->object = w->present;
+		write_finish(q, w);
+	} else {
+		write_carry_out(q, w);
+	}
+}
+
 static void write_decide(struct request *q)
 {
 	struct write *w = q->state;
-	bool needs_fresh;
 
 	write_decide_once(q, w);
 	while (questions_is_noted(&q->questions)) {
@@ -688,17 +728,7 @@ static void write_decide(struct request *q)
 		}
 		write_decide_once(q, w);
 	}
-	needs_fresh = w->decision == DECIDE_REFUSE || w->decision == DECIDE_KEEP || q->is_dry_run;
-	if (needs_fresh && !w->is_fresh) {
-		write_wait_fresh(q, w);
-	} else if (w->decision == DECIDE_REFUSE) {
-		write_refuse(q);
-	} else if (w->decision == DECIDE_KEEP) {
-		w->object = w->present;
-		write_finish(q, w);
-	} else {
-		write_carry_out(q, w);
-	}
+	write_conclude(q, w);
 }
 
 /* The answer is made: what it was made of need not wait until the client has taken it. */

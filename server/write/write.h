@@ -78,6 +78,9 @@ struct write {
 	void (*extend)(struct request *q, struct write *w, struct storage_txn *txn);
 	/* private */
 	struct arena *arena;                   /* of what all attempts share */
+	int64_t seen;                          /* the cache's revision before present was looked up in it */
+	bool is_kept;                          /* what was decided is kept while the cache is made sure of */
+	struct status kept_status;             /* with it */
 	struct str key, namespace_key, stored; /* stored: the value being written */
 	struct str present_text; /* what present was decoded from: what etcd has, or the cache's text in hub form */
 	bool is_present_cached, is_present_respelled; /* struct cached's */

@@ -805,6 +805,52 @@ static void test_late__a_refusal_rests_on_what_is(void **state)
 	assert_true(has(get(p, REVISIONS "/r"), "\"a\""));
 }
 
+static int64_t decisions(struct replicas *p)
+{
+	struct str text = ask(p, &p->ours, "GET", "/metrics", "", 200), rest, line;
+	int64_t n = -1;
+	for (rest = text; n < 0 && str_cut(rest, '\n', &line, &rest);) {
+		struct str name, number;
+		if (str_cut(line, ' ', &name, &number) && str_is(name, "annals_write_decisions_total")) {
+			assert_true(str_to_int64(number, &n));
+		}
+	}
+	assert_true(n >= 0);
+	return n;
+}
+
+/* What is refused, or changes nothing, is looked at again behind a read index. Where that has nothing new to tell, the first look
+ * counts. */
+static void test_late__what_was_decided_holds_where_nothing_has_happened(void **state)
+{
+	struct replicas *p = *state;
+	have(p, REVISIONS, REVISION("r", "1", "1"));
+	ask(p, &p->ours, "PATCH", REVISIONS "/r", LABEL("a"), 200);
+	ask(p, &p->ours, "GET", REVISIONS "/r", "", 200);
+	int64_t before = decisions(p);
+	struct str refusal = ask(p, &p->ours, "PATCH", REVISIONS "/r", "{\"data\":{\"x\":2}}", 422);
+	assert_true(has(refusal, "Invalid value"));
+	assert_true(has(ask(p, &p->ours, "PATCH", REVISIONS "/r", LABEL("a"), 200), "\"a\""));
+	ask(p, &p->ours, "PATCH", REVISIONS "/r?dryRun=All", LABEL("b"), 200);
+	assert_int_equal(decisions(p) - before, 3);
+	assert_false(has(get(p, REVISIONS "/r"), "\"b\""));
+}
+
+/* Ours cannot make sure, but what it would have refused does not show in what it says of that. */
+static void test_late__a_refusal_that_nobody_can_confirm_is_not_one(void **state)
+{
+	struct replicas *p = *state;
+	have(p, REVISIONS, REVISION("r", "1", "1"));
+	meanwhile(p, "PATCH", REVISIONS "/r", LABEL("a"), 200);
+	ask(p, &p->ours, "GET", CORE, "", 200);
+	gate_close(p->gate);
+	ask(p, &p->other, "PATCH", REVISIONS "/r", LABEL("b"), 200);
+	struct str said = ask(p, &p->ours, "PATCH", REVISIONS "/r?timeout=1s", "{\"data\":{\"x\":2}}", 504);
+	assert_false(has(said, "Invalid"));
+	assert_false(has(said, "field"));
+	gate_open(p->gate);
+}
+
 #define CASE(f) cmocka_unit_test_setup_teardown(f, replicas_open, replicas_close)
 
 int main(void)
@@ -838,6 +884,8 @@ int main(void)
 		CASE(test_late__what_is_not_known_may_be_there),
 		CASE(test_late__no_answer_is_older_than_the_question),
 		CASE(test_late__a_refusal_rests_on_what_is),
+		CASE(test_late__what_was_decided_holds_where_nothing_has_happened),
+		CASE(test_late__a_refusal_that_nobody_can_confirm_is_not_one),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
