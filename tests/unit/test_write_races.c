@@ -417,6 +417,7 @@ static struct storage_kv only_key(struct replicas *p, const char *directory)
 	assert_int_equal(range.n_kvs, 1);
 	struct storage_kv kv = range.kvs[0];
 	kv.key = arena_dup(&p->a, kv.key);
+	kv.value = arena_dup(&p->a, kv.value);
 	storage_op_clear(&range.op);
 	return kv;
 }
