@@ -123,4 +123,7 @@ bool type_has_unowned(const struct type *type);
 /* The type's name in Go without its package: "ObjectMeta". */
 const char *type_go_name(const struct type *type);
 
+/* Among the flags of a field: a struct, no pointer, which Go leaves out of JSON when it is zero. In protobuf it is always there. */
+#define FIELD_BY_VALUE (1 << 7)
+
 #endif

@@ -102,48 +102,48 @@ static const struct type type_owner_references = {
 static const struct type type_managed_fields = {.kind = TYPE_LIST, .elem = &type_managed_fields_entry};
 
 /* SYSTEM: the flag of those that only the server sets. */
-#define OBJECT_META_FIELDS(SYSTEM)                                                                                             \
-	{"name", &type_string, SYSTEM | FIELD_NUMBER(1),                                                                       \
-		"Name of the object, unique among its kind in its namespace. Cannot be changed.", NULL, NULL},                 \
-		{"generateName", &type_string, FIELD_NUMBER(2),                                                                \
-			"Prefix from which the server makes a name where none is given.", NULL, NULL},                         \
-		{"namespace", &type_string, SYSTEM | FIELD_NUMBER(3), "Namespace the object lives in. Cannot be changed.",     \
-			NULL, NULL},                                                                                           \
-		{"selfLink", &type_string, SYSTEM | FIELD_NUMBER(4), "No longer filled in.", NULL, NULL},                      \
-		{"uid", &type_uid, SYSTEM | FIELD_NUMBER(5),                                                                   \
-			"Distinguishes this object from all others, also from earlier ones of its name. Set by the "           \
-			"server.",                                                                                             \
-			NULL, NULL},                                                                                           \
-		{"resourceVersion", &type_string, SYSTEM | FIELD_NUMBER(6),                                                    \
-			"Version of the stored object; sent back with a write, it must still be "                              \
-			"the current one. Compare for equality only.",                                                         \
-			NULL, NULL},                                                                                           \
-		{"generation", &type_int64, SYSTEM | FIELD_NUMBER(7),                                                          \
-			"Counts the states that the object's author wished for. Set by the server.", NULL, NULL},              \
-		{"creationTimestamp", &type_time, SYSTEM | FIELD_NUMBER(8), "When the object was created. Set by the server.", \
-			NULL, NULL},                                                                                           \
-		{"deletionTimestamp", &type_time, FIELD_NUMBER(9),                                                             \
-			"When deletion was asked for. The object goes when its finalizers are gone. Set by the "               \
-			"server.",                                                                                             \
-			NULL, NULL},                                                                                           \
-		{"deletionGracePeriodSeconds", &type_int64, FIELD_KEEP_EMPTY | FIELD_NUMBER(10),                               \
-			"How long the object may take to stop before it is deleted. "                                          \
-			"Set by the server.",                                                                                  \
-			NULL, NULL},                                                                                           \
-		{"labels", &type_string_map, FIELD_NUMBER(11), "Keys and values to select objects by.", NULL, NULL},           \
-		{"annotations", &type_string_map, FIELD_NUMBER(12),                                                            \
-			"Keys and values that tools keep with the object; not for selecting.", NULL, NULL},                    \
-		{"ownerReferences", &type_owner_references, FIELD_PATCH_MERGE | FIELD_NUMBER(13),                              \
-			"The objects this one belongs to; it is garbage when all of "                                          \
-			"them are gone.",                                                                                      \
-			"uid", NULL},                                                                                          \
-		{"finalizers", &type_string_set, FIELD_PATCH_MERGE | FIELD_NUMBER(14),                                         \
-			"Who must agree before the object is removed from the store. Nothing can "                             \
-			"be added once deletion has begun.",                                                                   \
-			NULL, NULL},                                                                                           \
-	{                                                                                                                      \
-		"managedFields", &type_managed_fields, SYSTEM | FIELD_KEEP_EMPTY | FIELD_NUMBER(17),                           \
-			"Who set which fields. Kept by the server.", NULL, NULL                                                \
+#define OBJECT_META_FIELDS(SYSTEM)                                                                                         \
+	{"name", &type_string, SYSTEM | FIELD_NUMBER(1),                                                                   \
+		"Name of the object, unique among its kind in its namespace. Cannot be changed.", NULL, NULL},             \
+		{"generateName", &type_string, FIELD_NUMBER(2),                                                            \
+			"Prefix from which the server makes a name where none is given.", NULL, NULL},                     \
+		{"namespace", &type_string, SYSTEM | FIELD_NUMBER(3), "Namespace the object lives in. Cannot be changed.", \
+			NULL, NULL},                                                                                       \
+		{"selfLink", &type_string, SYSTEM | FIELD_NUMBER(4), "No longer filled in.", NULL, NULL},                  \
+		{"uid", &type_uid, SYSTEM | FIELD_NUMBER(5),                                                               \
+			"Distinguishes this object from all others, also from earlier ones of its name. Set by the "       \
+			"server.",                                                                                         \
+			NULL, NULL},                                                                                       \
+		{"resourceVersion", &type_string, SYSTEM | FIELD_NUMBER(6),                                                \
+			"Version of the stored object; sent back with a write, it must still be "                          \
+			"the current one. Compare for equality only.",                                                     \
+			NULL, NULL},                                                                                       \
+		{"generation", &type_int64, SYSTEM | FIELD_NUMBER(7),                                                      \
+			"Counts the states that the object's author wished for. Set by the server.", NULL, NULL},          \
+		{"creationTimestamp", &type_time, SYSTEM | FIELD_BY_VALUE | FIELD_NUMBER(8),                               \
+			"When the object was created. Set by the server.", NULL, NULL},                                    \
+		{"deletionTimestamp", &type_time, FIELD_NUMBER(9),                                                         \
+			"When deletion was asked for. The object goes when its finalizers are gone. Set by the "           \
+			"server.",                                                                                         \
+			NULL, NULL},                                                                                       \
+		{"deletionGracePeriodSeconds", &type_int64, FIELD_KEEP_EMPTY | FIELD_NUMBER(10),                           \
+			"How long the object may take to stop before it is deleted. "                                      \
+			"Set by the server.",                                                                              \
+			NULL, NULL},                                                                                       \
+		{"labels", &type_string_map, FIELD_NUMBER(11), "Keys and values to select objects by.", NULL, NULL},       \
+		{"annotations", &type_string_map, FIELD_NUMBER(12),                                                        \
+			"Keys and values that tools keep with the object; not for selecting.", NULL, NULL},                \
+		{"ownerReferences", &type_owner_references, FIELD_PATCH_MERGE | FIELD_NUMBER(13),                          \
+			"The objects this one belongs to; it is garbage when all of "                                      \
+			"them are gone.",                                                                                  \
+			"uid", NULL},                                                                                      \
+		{"finalizers", &type_string_set, FIELD_PATCH_MERGE | FIELD_NUMBER(14),                                     \
+			"Who must agree before the object is removed from the store. Nothing can "                         \
+			"be added once deletion has begun.",                                                               \
+			NULL, NULL},                                                                                       \
+	{                                                                                                                  \
+		"managedFields", &type_managed_fields, SYSTEM | FIELD_KEEP_EMPTY | FIELD_NUMBER(17),                       \
+			"Who set which fields. Kept by the server.", NULL, NULL                                            \
 	}
 
 const struct type type_object_meta = {
@@ -163,10 +163,11 @@ const struct type type_embedded_meta = {
 };
 
 static const struct field list_meta_fields[] = {
-	{"selfLink", &type_string, 0, "No longer filled in.", NULL, NULL},
-	{"resourceVersion", &type_string, 0, "Version of the collection this list shows.", NULL, NULL},
-	{"continue", &type_string, 0, "Set when there is more: send it back to get the next part.", NULL, NULL},
-	{"remainingItemCount", &type_int64, FIELD_KEEP_EMPTY, "How many objects follow, where that is known.", NULL, NULL},
+	{"selfLink", &type_string, FIELD_NUMBER(1), "No longer filled in.", NULL, NULL},
+	{"resourceVersion", &type_string, FIELD_NUMBER(2), "Version of the collection this list shows.", NULL, NULL},
+	{"continue", &type_string, FIELD_NUMBER(3), "Set when there is more: send it back to get the next part.", NULL, NULL},
+	{"remainingItemCount", &type_int64, FIELD_KEEP_EMPTY | FIELD_NUMBER(4), "How many objects follow, where that is known.",
+		NULL, NULL},
 	{0},
 };
 

@@ -1,7 +1,9 @@
-/* A body in protobuf, through one kind after the other: what comes out of it is an object like one that came in JSON. */
+/* A body in protobuf, through one kind after the other: what comes out of it is an object like one that came in JSON, and what is written of
+ * that object is read as the same object. */
 #include "api/model/kind.h"
 #include "api/model/object.h"
 #include "api/model/protobuf.h"
+#include "api/model/protobuf_write.h"
 
 #include <stdlib.h>
 
@@ -25,6 +27,23 @@ static struct str text_of(const struct json *j, struct arena *a)
 	return text;
 }
 
+static void check_written(const struct kind *k, const struct door *d, const struct object *o, struct arena *a)
+{
+	struct object *again;
+	struct json *tree = NULL;
+	struct str error = {NULL, 0};
+	struct buf body;
+	buf_init(&body, 64 << 20);
+	check(protobuf_from_tree(&body, object_to_json(o, d, a)));
+	check(protobuf_decode(&tree, k->kind, door_type(k, d), arena_dup(a, buf_str(&body)), a, &error) == 0 ||
+		arena_is_full(a));
+	buf_done(&body);
+	if (!arena_is_full(a) && error.n == 0) {
+		check(object_decode(&again, k, d, tree, NULL, a, NULL, &error) == 0);
+		check(object_equal(o, again));
+	}
+}
+
 /* Its text is JSON, and JSON's way to the object ends where protobuf's did. */
 static void check_object(const struct kind *k, const struct door *d, const struct json *tree, struct arena *a)
 {
@@ -37,6 +56,7 @@ static void check_object(const struct kind *k, const struct door *d, const struc
 	if (!r && object_decode(&o, k, d, tree, NULL, a, NULL, &error) == 0 &&
 		object_decode(&again, k, d, parsed, NULL, a, NULL, &error) == 0) {
 		check(object_equal(o, again));
+		check_written(k, d, o, a);
 	}
 }
 
