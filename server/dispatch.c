@@ -3,6 +3,7 @@
  * request. Everything that must happen once, however a request ends, is in request_on_done(). */
 #include "server/dispatch.h"
 
+#include "api/model/protobuf_write.h"
 #include "base/clock.h"
 #include "base/ids.h"
 #include "server/request/agreed_version.h"
@@ -69,10 +70,11 @@ static void request_dispatch(struct request *q)
 
 /* ---- before the body ---- */
 
-static unsigned media_allowed(const struct route *r)
+/* Without what whole objects have. */
+static unsigned forms_allowed(const struct route *r)
 {
 	bool is_action = r->sub && r->action == VERB_CREATE;
-	if (!r->is_resource || !r->kind || r->kind->is_answered || is_action) {
+	if (r->kind->is_answered || is_action) {
 		return 0;
 	}
 	switch (r->action) {
@@ -84,6 +86,16 @@ static unsigned media_allowed(const struct route *r)
 	default:
 		return ALLOW_TABLE | ALLOW_PARTIAL;
 	}
+}
+
+static unsigned media_allowed(const struct route *r)
+{
+	if (!r->is_resource || !r->kind) {
+		return 0;
+	}
+	/* No door: there is no such subresource, which is said before anything is answered. */
+	bool is_only_text = r->body_door && !protobuf_has_objects(r->body_kind, r->body_door);
+	return forms_allowed(r) | (is_only_text ? ALLOW_ONLY_TEXT : 0);
 }
 
 /* What is wrong is said when the user may know it. */

@@ -11,6 +11,7 @@
 #include "server/metrics/process_metrics.h"
 #include "server/request/agreed_version.h"
 #include "server/request/gzip_list.h"
+#include "server/request/protobuf_items.h"
 #include "server/request/server_state.h"
 #include "server/write/write_queue.h"
 #include "storage/keys.h"
@@ -22,6 +23,7 @@
 #define READ_BYTES_DEFAULT ((size_t)64 << 20)
 #define WRITE_BYTES_DEFAULT ((size_t)96 << 20)
 #define EVENT_TTL_S 3600
+#define PROTOBUF_BYTES ((size_t)32 << 20)  /* of messages that are kept: tens of thousands of usual objects */
 #define LIST_GZIP_BYTES ((size_t)16 << 20) /* what lists of 100 MiB and more are when compressed */
 
 /* ---- metrics that others hold ---- */
@@ -85,6 +87,10 @@ static void write_list_metrics(void *ctx, struct buf *out)
 		out, "annals_list_gzip_bytes", "Compressed pieces of lists kept for the next client.", (double)n_bytes);
 	exposition_counter(out, "annals_list_gzip_found_total", "Pieces of lists that were there already.", (double)n_found);
 	exposition_counter(out, "annals_list_gzip_made_total", "Pieces of lists that were compressed.", (double)n_made);
+	protobuf_items_stats(s->protobuf_items, &n_bytes, &n_found, &n_made);
+	exposition_gauge(out, "annals_protobuf_bytes", "Objects in protobuf kept for the next client.", (double)n_bytes);
+	exposition_counter(out, "annals_protobuf_found_total", "Objects that were there in protobuf already.", (double)n_found);
+	exposition_counter(out, "annals_protobuf_made_total", "Objects that were made in protobuf.", (double)n_made);
 }
 
 static void write_decision_metrics(void *ctx, struct buf *out)
@@ -259,6 +265,7 @@ int server_new(struct server **ret, const struct server_options *options, struct
 	arena_init(&s->arena, (size_t)1 << 20);
 	server_set_defaults(s);
 	s->gzip_runs = gzip_runs_new(LIST_GZIP_BYTES);
+	s->protobuf_items = protobuf_items_new(PROTOBUF_BYTES);
 	s->write_queue = write_queue_new();
 	s->read_budget = budget_new(s->options.max_requests_bytes ? s->options.max_requests_bytes : READ_BYTES_DEFAULT);
 	s->write_budget = budget_new(s->options.max_mutating_bytes ? s->options.max_mutating_bytes : WRITE_BYTES_DEFAULT);
@@ -336,6 +343,7 @@ struct server *server_free(struct server *s)
 	s->discovery = discovery_unref(s->discovery);
 	s->metrics = metrics_free(s->metrics);
 	s->gzip_runs = gzip_runs_free(s->gzip_runs);
+	s->protobuf_items = protobuf_items_free(s->protobuf_items);
 	s->leases = leases_free(s->leases);
 	s->note_leases = leases_free(s->note_leases);
 	s->user_notes = user_notes_free(s->user_notes);

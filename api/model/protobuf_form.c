@@ -108,6 +108,10 @@ bool protobuf_has_objects(const struct kind *k, const struct door *d)
 	enum { REMEMBERED = 256, KNOWS = 1 };
 	static _Atomic uintptr_t remembered[REMEMBERED];
 	const struct type *type = door_type(k, d);
+	/* Clients ask for protobuf wherever they may have it. For our own group nobody has the generated code that would read it. */
+	if (str_is(str_of(d->group), "annals.dev")) {
+		return false;
+	}
 	uintptr_t name = (uintptr_t)type;
 	_Atomic uintptr_t *place = &remembered[name / _Alignof(struct type) % REMEMBERED];
 	uintptr_t found = atomic_load_explicit(place, memory_order_relaxed);

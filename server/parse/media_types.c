@@ -2,10 +2,10 @@
  * first. */
 #include "server/parse/media_types.h"
 
-const struct media_type media_types[N_BODY_TYPES] = {
+const struct media_type media_types[N_MEDIA_TYPES] = {
 	{"application", "json", MEDIA_JSON, true},
 	{"application", "yaml", MEDIA_YAML, false},
-	{"application", "vnd.kubernetes.protobuf", MEDIA_PROTOBUF, false},
+	{"application", "vnd.kubernetes.protobuf", MEDIA_PROTOBUF, true},
 };
 
 static struct str add_name(struct arena *a, struct str text, const struct media_type *t, const char *parameters)

@@ -5,6 +5,7 @@
 #include "server/parse/media_types.h"
 #include "server/parse/negotiate.h"
 
+#include "api/model/protobuf_write.h"
 #include "base/yaml.h"
 
 #include <ctype.h>
@@ -258,6 +259,12 @@ static bool asks_for_discovery(const struct parameters *p)
 	return str_is(p->group, "apidiscovery.k8s.io") && str_is(p->version, "v2") && str_is(p->as, "APIGroupDiscoveryList");
 }
 
+/* kube's AllowsMediaTypeTransform: Tables have no protobuf, and of custom resources metadata alone has. */
+static bool has_protobuf(const struct media *m, unsigned allowed)
+{
+	return m->as == AS_OBJECT ? !(allowed & ALLOW_ONLY_TEXT) : m->as != AS_TABLE;
+}
+
 static bool choose_form(struct media *ret, const struct parameters *p, unsigned allowed)
 {
 	if (allowed & ALLOW_DISCOVERY) {
@@ -292,7 +299,7 @@ static bool choose_serializer(struct media *ret, const struct clause *c, const s
 	if (p.server_version.n > 0 && !((allowed & ALLOW_FORMS) && str_is(p.server_version, "v1"))) {
 		return false;
 	}
-	return choose_form(ret, &p, allowed);
+	return choose_form(ret, &p, allowed) && (s->format != MEDIA_PROTOBUF || has_protobuf(ret, allowed));
 }
 
 static bool clause_covers(const struct clause *c, const struct media_type *s)
@@ -400,11 +407,14 @@ static int choose_or_refuse(struct media *ret, struct str accept, unsigned allow
 	}
 	if ((allowed & ALLOW_STREAM_ONLY) && ret->as == AS_PARTIAL_LIST) {
 		ret->as = AS_OBJECT; /* upstream notices when the stream has begun, and sends objects */
+		if (ret->format == MEDIA_PROTOBUF && !has_protobuf(ret, allowed)) {
+			return refuse_clauses(a, true, st);
+		}
 	}
 	if (ret->as != AS_OBJECT && !(form_bit(ret->as) & allowed)) {
 		return refuse_form(ret, st);
 	}
-	if ((allowed & ALLOW_STREAM_ONLY) && ret->format != MEDIA_JSON) {
+	if ((allowed & ALLOW_STREAM_ONLY) && ret->format == MEDIA_YAML) {
 		return refuse_clauses(a, true, st);
 	}
 	return 0;
@@ -426,6 +436,8 @@ struct str media_content_type(const struct media *m)
 	static const char *const types[][2] = {
 		[MEDIA_JSON] = {"application/json", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"},
 		[MEDIA_YAML] = {"application/yaml", "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"},
+		[MEDIA_PROTOBUF] = {"application/vnd.kubernetes.protobuf",
+			"application/vnd.kubernetes.protobuf;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"},
 	};
 
 	return str_of(types[m->format][m->as == AS_DISCOVERY]);
@@ -448,6 +460,9 @@ bool media_write(struct buf *out, const struct media *m, struct str json_text)
 {
 	if (m->format == MEDIA_YAML) {
 		return write_yaml(out, json_text);
+	}
+	if (m->format == MEDIA_PROTOBUF) {
+		return protobuf_from_text(out, json_text);
 	}
 	if (m->pretty) {
 		return json_indent(out, json_text, 2);

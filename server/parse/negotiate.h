@@ -6,7 +6,7 @@
 #include "api/model/schema.h"
 #include "api/patch/patch.h"
 
-enum media_format { MEDIA_JSON, MEDIA_YAML, MEDIA_PROTOBUF /* bodies of requests only */ };
+enum media_format { MEDIA_JSON, MEDIA_YAML, MEDIA_PROTOBUF };
 enum media_as { AS_OBJECT, AS_TABLE, AS_PARTIAL, AS_PARTIAL_LIST, AS_DISCOVERY };
 
 struct media {
@@ -39,7 +39,7 @@ struct str media_content_type(const struct media *m);
 /* Which of n types ("application/json") Accept prefers, as kube-openapi chooses: wildcards count, parameters do not. -1:
  * none. */
 int media_prefer(struct str accept, const char *const *types, size_t n);
-/* JSON text to what the client wants: compact with a final newline, indented, or YAML. */
+/* JSON text to what the client wants: compact with a final newline, indented, YAML, or protobuf. False: no room, or no protobuf. */
 bool media_write(struct buf *out, const struct media *m, struct str json_text);
 
 /* Request bodies of POST, PUT, DELETE: JSON, YAML or Kubernetes' protobuf by Content-Type (empty: JSON). Protobuf takes a type that
@@ -55,5 +55,8 @@ int media_parse_body(struct json **ret, enum media_format format, struct str bod
 /* What fieldValidation has against keys that a YAML body repeats, in one text: "yaml: unmarshal errors:\n  line 2: key ...".
  * Empty: nothing, or the format is another, where object_decode() finds them. */
 struct str media_repeated_keys(enum media_format format, struct str body, struct arena *a);
+
+/* Among what an endpoint can answer with: whole objects have no protobuf, as those of custom resources; their metadata has. */
+#define ALLOW_ONLY_TEXT (1U << 7)
 
 #endif

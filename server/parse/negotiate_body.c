@@ -116,7 +116,7 @@ static bool find_body_format(enum media_format *ret, struct str content_type)
 	if (!mime_parameters_are_valid((struct str){content_type.p + n, content_type.n - n})) {
 		return false;
 	}
-	for (size_t i = 0; i < N_BODY_TYPES; i++) {
+	for (size_t i = 0; i < N_MEDIA_TYPES; i++) {
 		if (str_eq_nocase(type, str_of(media_types[i].type)) &&
 			str_eq_nocase(subtype, str_of(media_types[i].subtype))) {
 			*ret = media_types[i].format;
@@ -140,7 +140,7 @@ int media_of_body(enum media_format *ret, struct str content_type, const struct 
 	}
 	status_set(st, 415, REASON_UNSUPPORTED_MEDIA_TYPE,
 		"the body of the request was in an unknown format - accepted media types include: " STR_FMT,
-		STR_ARG(media_body_type_names(a, protobuf_knows(type) ? N_BODY_TYPES : N_MEDIA_TYPES)));
+		STR_ARG(media_body_type_names(a, protobuf_knows(type) ? N_MEDIA_TYPES : N_MEDIA_TYPES - 1)));
 	return 1;
 }
 

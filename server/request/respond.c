@@ -4,9 +4,12 @@
  * slow client. */
 #include "server/request/respond.h"
 
+#include "api/model/gotext.h"
+#include "api/model/protobuf_write.h"
 #include "server/parse/gzip.h"
 #include "server/parse/warnings.h"
 #include "server/request/limits.h"
+#include "server/request/protobuf_items.h"
 #include "server/request/request_audit.h"
 
 enum { LARGE_ANSWER = 16 << 10 }; /* bytes: smaller ones are bounded by the number of requests */
@@ -71,6 +74,17 @@ static bool may_answer(struct request *q, size_t n)
 	return n < LARGE_ANSWER || !request_charge(q, n) || q->class != CLASS_READ;
 }
 
+void reply_made(struct request *q, unsigned code, struct buf *body, struct str content_type)
+{
+	if (!may_answer(q, body->n)) {
+		buf_done(body);
+		reply_status(q);
+		return;
+	}
+	reply_headers(q, content_type);
+	reply_buf(q, code, body);
+}
+
 void reply_json_buf_as(struct request *q, unsigned code, struct buf *text, struct str content_type)
 {
 	struct buf out;
@@ -79,13 +93,7 @@ void reply_json_buf_as(struct request *q, unsigned code, struct buf *text, struc
 	buf_init(&out, RESPONSE_CEILING);
 	media_write(&out, &q->media, buf_str(text));
 	buf_done(text);
-	if (!may_answer(q, out.n)) {
-		buf_done(&out);
-		reply_status(q);
-		return;
-	}
-	reply_headers(q, content_type);
-	reply_buf(q, code, &out);
+	reply_made(q, code, &out, content_type);
 }
 
 /* JSON text in the client's format, with the usual headers. */
@@ -224,6 +232,22 @@ bool show_object(struct buf *out, struct request *q, const struct cached *o, enu
 		buf_add_str(out, show_body(o, q->route.body_door, q->a));
 }
 
+bool show_protobuf(struct buf *out, const struct request *q, const struct bytes *message)
+{
+	const struct media *m = &q->media;
+	const bool is_partial = m->as == AS_PARTIAL;
+	struct protobuf_out head;
+
+	protobuf_out_init(&head, TEXT_MAX);
+	protobuf_put_envelope_head(&head, is_partial ? str_of(meta_version(m)) : door_api_version(q->route.body_door, q->a),
+		is_partial ? STR("PartialObjectMetadata") : str_of(q->route.body_kind->kind), message->n);
+	buf_reserve(out, protobuf_out_size(&head) + message->n + protobuf_envelope_tail.n);
+	buf_add_str(out, protobuf_out_str(&head));
+	buf_add_str(out, bytes_str(message));
+	protobuf_out_done(&head);
+	return buf_add_str(out, protobuf_envelope_tail);
+}
+
 /* The common case: nothing is parsed or formatted, bytes that are there already are copied once behind their kind and apiVersion. */
 static bool is_plain(const struct request *q, size_t n)
 {
@@ -250,7 +274,29 @@ static void reply_plain(struct request *q, unsigned code, struct str shown)
 	http_reply_bytes(q->x, code, &body, 1);
 }
 
-void reply_cached(struct request *q, unsigned code, const struct cached *o)
+static void reply_protobuf(struct request *q, unsigned code, const struct cached *o, bool is_kept)
+{
+	const struct route *r = &q->route;
+	const enum protobuf_part part = q->media.as == AS_PARTIAL ? PROTOBUF_METADATA : PROTOBUF_WHOLE;
+	struct buf *audited = request_audit_answer_buf(q), out;
+	struct bytes *message = is_kept ? protobuf_items_get(q->server->protobuf_items, o, r->body_door, part)
+					: protobuf_item_make(o, r->body_door, part);
+
+	if (!message) {
+		status_internal(&q->st, "the object could not be decoded");
+		reply_status(q);
+		return;
+	}
+	if (audited) {
+		show_object(audited, q, o, INCLUDE_METADATA);
+	}
+	buf_init(&out, RESPONSE_CEILING);
+	show_protobuf(&out, q, message);
+	bytes_unref(message);
+	reply_made(q, code, &out, media_content_type(&q->media));
+}
+
+static void reply_shown(struct request *q, unsigned code, const struct cached *o, bool is_kept)
 {
 	const struct media *m = &q->media;
 	enum include_object include = INCLUDE_METADATA;
@@ -260,6 +306,10 @@ void reply_cached(struct request *q, unsigned code, const struct cached *o)
 		reply_plain(q, code, show_body(o, q->route.body_door, q->a));
 		return;
 	}
+	if (m->format == MEDIA_PROTOBUF) {
+		reply_protobuf(q, code, o, is_kept);
+		return;
+	}
 	if (m->as == AS_TABLE && include_object_parse(&include, params_get(&q->route.params, "includeObject"), &q->st)) {
 		reply_status(q);
 		return;
@@ -267,6 +317,11 @@ void reply_cached(struct request *q, unsigned code, const struct cached *o)
 	buf_init(&text, RESPONSE_CEILING);
 	show_object(&text, q, o, include);
 	reply_json_buf(q, code, &text);
+}
+
+void reply_cached(struct request *q, unsigned code, const struct cached *o)
+{
+	reply_shown(q, code, o, true);
 }
 
 void reply_object(struct request *q, unsigned code, const struct object *o)
@@ -286,7 +341,7 @@ void reply_object(struct request *q, unsigned code, const struct object *o)
 		reply_status(q);
 		return;
 	}
-	reply_cached(q, code, shown);
+	reply_shown(q, code, shown, false);
 }
 
 bool reply_stored(struct request *q, unsigned code, struct str stored, int64_t revision)

@@ -20,6 +20,8 @@ void reply_object(struct request *q, unsigned code, const struct object *o); /* 
 bool reply_stored(struct request *q, unsigned code, struct str stored, int64_t revision);
 void reply_json_buf(struct request *q, unsigned code, struct buf *text); /* JSON text; takes its memory */
 void reply_json_buf_as(struct request *q, unsigned code, struct buf *text, struct str content_type);
+void reply_made(struct request *q, unsigned code, struct buf *body,
+	struct str content_type);                                        /* takes its memory, and is charged for it */
 void reply_buf(struct request *q, unsigned code, struct buf *b);         /* as it is, compressed if wanted; takes its memory */
 void reply_headers(struct request *q, struct str content_type);          /* Audit-Id, Cache-Control, Content-Type, Warning */
 
@@ -31,5 +33,7 @@ struct str show_body(const struct cached *o, const struct door *d, struct arena 
 struct table_world request_table_world(const struct request *q);
 /* The object in the client's form (plain, partial metadata, a Table of one row). */
 bool show_object(struct buf *out, struct request *q, const struct cached *o, enum include_object include);
+/* Likewise in protobuf, of its message alone (protobuf_items.h): in the envelope, plain or as partial metadata. */
+bool show_protobuf(struct buf *out, const struct request *q, const struct bytes *message);
 
 #endif

@@ -28,6 +28,7 @@ struct server {
 	struct accesslog *accesslog; /* may be NULL */
 	struct audit *audit;         /* may be NULL */
 	struct gzip_runs *gzip_runs;
+	struct protobuf_items *protobuf_items;
 	struct leases *leases; /* for kinds that expire */
 	struct user_notes *user_notes;
 	struct leases *note_leases; /* for those of them that go to etcd */

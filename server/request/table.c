@@ -33,7 +33,7 @@ int include_object_parse(enum include_object *ret, struct str param, struct stat
 	return 1;
 }
 
-static const char *meta_version(const struct media *m)
+const char *meta_version(const struct media *m)
 {
 	return m->is_v1beta1 ? "meta.k8s.io/v1beta1" : "meta.k8s.io/v1";
 }

@@ -28,4 +28,7 @@ bool table_end(struct buf *out); /* ]} */
 /* {"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{...}} */
 bool partial_object(struct buf *out, const struct media *m, const struct cached *o, const struct door *door);
 
+/* meta.k8s.io/v1, or v1beta1: what Tables and partial metadata call themselves. */
+const char *meta_version(const struct media *m);
+
 #endif

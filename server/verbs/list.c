@@ -9,6 +9,7 @@
 #include "server/request/respond.h"
 #include "server/request/table.h"
 #include "server/request/wait.h"
+#include "server/verbs/list_protobuf.h"
 #include "server/verbs/verbs.h"
 
 /* As upstream waits for a version that has not come (surprises.md 27). */
@@ -526,6 +527,8 @@ void reply_listing(struct request *q, struct listing *l)
 
 	if (is_plain) {
 		reply_list_plain(q, l);
+	} else if (q->media.format == MEDIA_PROTOBUF && !request_audit_answer_buf(q)) {
+		reply_listing_protobuf(q, l, list_metadata(q, l));
 	} else {
 		reply_list_made(q, l);
 	}

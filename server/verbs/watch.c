@@ -2,8 +2,10 @@
  * objects are the cache's own. Order: existing objects (when asked for), the mark that they are all, then events and bookmarks. */
 #include "server/verbs/verbs.h"
 
+#include "api/model/protobuf_write.h"
 #include "base/clock.h"
 #include "base/ids.h"
+#include "server/request/protobuf_items.h"
 #include "server/request/request_audit.h"
 #include "server/request/respond.h"
 #include "server/request/table.h"
@@ -84,6 +86,70 @@ static void watching_set_made(struct watching *w)
 	watching_set_pieces(w, &text, 1);
 }
 
+/* What is to be sent of an event that has to be made: its object is added between both calls, as JSON. */
+static void watching_begin(struct watching *w, const char *type)
+{
+	buf_clear(&w->made);
+	if (w->q->media.format == MEDIA_JSON) {
+		buf_printf(&w->made, "{\"type\":\"%s\",\"object\":", type);
+	}
+}
+
+/* In protobuf an event is a message with an object, in its envelope, as opaque bytes; its length stands before it, in four bytes. */
+static void watching_set_frame(struct watching *w, const char *type, struct str object)
+{
+	enum { EVENT_TYPE = 1, EVENT_OBJECT = 2, OPAQUE_BYTES = 1, LENGTH = 4 };
+	struct protobuf_out frame;
+	char length[LENGTH];
+
+	protobuf_out_init(&frame, RESPONSE_CEILING);
+	protobuf_put_text(&frame, OPAQUE_BYTES, object);
+	protobuf_put_head(&frame, EVENT_OBJECT, protobuf_out_size(&frame));
+	protobuf_put_text(&frame, EVENT_TYPE, str_of(type));
+	for (size_t i = 0, n = protobuf_out_size(&frame); i < LENGTH; i++) {
+		length[i] = (char)(n >> (8 * (LENGTH - 1 - i)));
+	}
+	protobuf_put(&frame, (struct str){length, LENGTH});
+	buf_clear(&w->made);
+	buf_add_str(&w->made, protobuf_out_str(&frame));
+	protobuf_out_done(&frame);
+	watching_set_made(w);
+}
+
+static void watching_end(struct watching *w, const char *type)
+{
+	struct buf object;
+
+	if (w->q->media.format == MEDIA_JSON) {
+		BUF_LITERAL(&w->made, "}\n");
+		watching_set_made(w);
+		return;
+	}
+	buf_init(&object, RESPONSE_CEILING);
+	protobuf_from_text(&object, buf_str(&w->made));
+	watching_set_frame(w, type, buf_str(&object));
+	buf_done(&object);
+}
+
+/* A watch whose client would miss an event ends. */
+static void watching_show_protobuf(struct watching *w, enum watch_type type, const struct cached *o)
+{
+	struct request *q = w->q;
+	struct bytes *message = protobuf_items_get(
+		q->server->protobuf_items, o, q->route.door, q->media.as == AS_PARTIAL ? PROTOBUF_METADATA : PROTOBUF_WHOLE);
+	struct buf object;
+
+	if (!message) {
+		w->is_over = true;
+		return;
+	}
+	buf_init(&object, RESPONSE_CEILING);
+	show_protobuf(&object, q, message);
+	bytes_unref(message);
+	watching_set_frame(w, watch_type_name(type), buf_str(&object));
+	buf_done(&object);
+}
+
 static void watching_make_table(struct watching *w, const struct cached *o, struct arena *scratch)
 {
 	const struct table_world world = request_table_world(w->q);
@@ -101,8 +167,7 @@ static void watching_show_made(struct watching *w, enum watch_type type, const s
 	struct arena scratch;
 
 	arena_init(&scratch, (size_t)64 << 20);
-	buf_clear(&w->made);
-	buf_printf(&w->made, "{\"type\":\"%s\",\"object\":", watch_type_name(type));
+	watching_begin(w, watch_type_name(type));
 	if (w->q->media.as == AS_TABLE) {
 		watching_make_table(w, o, &scratch);
 	} else if (w->q->media.as == AS_OBJECT) {
@@ -111,14 +176,15 @@ static void watching_show_made(struct watching *w, enum watch_type type, const s
 	} else {
 		partial_object(&w->made, &w->q->media, o, w->q->route.door);
 	}
-	BUF_LITERAL(&w->made, "}\n");
 	arena_done(&scratch);
-	watching_set_made(w);
+	watching_end(w, watch_type_name(type));
 }
 
 static void watching_show(struct watching *w, enum watch_type type, const struct cached *o)
 {
-	if (w->q->media.as == AS_OBJECT && !w->q->route.door->from_hub) {
+	if (w->q->media.format == MEDIA_PROTOBUF) {
+		watching_show_protobuf(w, type, o);
+	} else if (w->q->media.as == AS_OBJECT && !w->q->route.door->from_hub) {
 		watching_show_plain(w, type, o);
 	} else {
 		watching_show_made(w, type, o);
@@ -200,12 +266,10 @@ static void watching_show_bookmark(struct watching *w, int64_t revision, bool is
 
 	arena_init(&a, BOOKMARK_MAX);
 	struct object *o = bookmark_object(w, revision, is_initial_end, &a);
-	buf_clear(&w->made);
-	BUF_LITERAL(&w->made, "{\"type\":\"BOOKMARK\",\"object\":");
+	watching_begin(w, "BOOKMARK");
 	bookmark_show(w, o, is_initial_end, &a);
-	BUF_LITERAL(&w->made, "}\n");
 	arena_done(&a);
-	watching_set_made(w);
+	watching_end(w, "BOOKMARK");
 	watching_count(w);
 	w->shown_revision = MAX(w->shown_revision, revision);
 }
@@ -265,11 +329,9 @@ static void watching_make_error(struct watching *w)
 {
 	struct request *q = w->q;
 
-	buf_clear(&w->made);
-	BUF_LITERAL(&w->made, "{\"type\":\"ERROR\",\"object\":");
+	watching_begin(w, "ERROR");
 	json_encode(&w->made, status_to_json(&q->st, q->a));
-	BUF_LITERAL(&w->made, "}\n");
-	watching_set_made(w);
+	watching_end(w, "ERROR");
 }
 
 static void watching_make_expired(struct watching *w, int64_t from)
@@ -385,7 +447,9 @@ static void watching_wake(void *ctx)
 
 static void watching_stream(struct watching *w)
 {
-	reply_headers(w->q, STR("application/json"));
+	bool is_protobuf = w->q->media.format == MEDIA_PROTOBUF;
+
+	reply_headers(w->q, is_protobuf ? STR("application/vnd.kubernetes.protobuf;stream=watch") : STR("application/json"));
 	request_audit_started(w->q, 200);
 	http_reply_stream(w->q->x, 200, HTTP_LENGTH_UNKNOWN, true, &watching_ops, w);
 }

@@ -75,10 +75,6 @@ def is_late_refusal(step, kube, annals):
     return asks_for(step, "PartialObjectMetadataList") and annals["status"] == 406 and kube["status"] in (404, 422)
 
 
-def is_protobuf(step, kube, annals):
-    return asks_for(step, "protobuf") and annals["status"] in (404, 406)
-
-
 def lists_kinds(step):
     path = step.path.partition("?")[0].rstrip("/")
     return path in ("/api", "/apis", "/api/v1", "/apis/apps/v1", "/openapi/v2", "/openapi/v3", "/") or path.startswith("/openapi/v3/")
@@ -193,11 +189,10 @@ def is_unwarned(step, kube, annals):
 GO_TEXT = Deviation("the text is one of Go's parsers, or shows Go's types", is_go_text)
 CLIENTS_MISTAKE = Deviation("500 says the server is broken, and alerts fire on it", is_clients_mistake)
 DATA_BY_VALUE = Deviation("data that means the same may be written back", is_data_by_value)
-MEDIA_TYPES = Deviation("lists of media types name protobuf and others that annals does not have",
+MEDIA_TYPES = Deviation("lists of media types name others that annals does not have",
                         lambda step, kube, annals: kube["status"] in (406, 415)
                         and without_texts(kube) == without_texts(annals))
 LATE_REFUSAL = Deviation("a refused request should have done nothing, so the form is looked at first", is_late_refusal)
-PROTOBUF = Deviation("answers come as JSON or YAML", is_protobuf)
 OTHER_KINDS = Deviation("annals has other kinds, so other documents about them; storageVersionHash is that of another storage version", is_other_kinds)
 HEALTH_REPORT = Deviation("other servers have other checks", is_health_report)
 BARE_WATCH = Deviation("500 for a path that does not exist", is_bare_watch)
@@ -214,7 +209,7 @@ UNPROTECTED = Deviation("nobody here would take the finalizer off, and volumes w
 OLD_LABELS = Deviation("nobody here looks at labels of nodes", is_unwarned)
 REMEMBERED = Deviation("who wrote through another group still owns what he wrote", is_remembered)
 
-EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES, LATE_REFUSAL, PROTOBUF, OTHER_KINDS, HEALTH_REPORT, BARE_WATCH]
+EVERYWHERE = [GO_TEXT, CLIENTS_MISTAKE, DATA_BY_VALUE, MEDIA_TYPES, LATE_REFUSAL, OTHER_KINDS, HEALTH_REPORT, BARE_WATCH]
 
 
 def find(step, kube, annals):

@@ -16,6 +16,8 @@ import threading
 import time
 import urllib.parse
 
+import protobuf
+
 PATIENCE = 60  # seconds; a broken test ends
 http.client._MAXHEADERS = 1000  # each warning is one
 PATHS = {"crs": "/apis/apps/v1/namespaces/{ns}/controllerrevisions", "allcrs": "/apis/apps/v1/controllerrevisions",
@@ -174,7 +176,11 @@ def layout_of(text):
     return shape + (", newline at the end" if text.endswith("\n") else "")
 
 
-def read_body(data):
+def read_body(data, content_type):
+    if content_type == protobuf.MEDIA_TYPE:
+        return protobuf.read(data), "protobuf"
+    if content_type == protobuf.MEDIA_TYPE + ";stream=watch":
+        return None, "protobuf"
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -231,7 +237,9 @@ class Player:
             reader.join(PATIENCE)
             result = self._result(response, texts[0])
             if result.status == 200:
-                result.events, result.body, result.layout = parse_events(texts[0].decode()), None, ""
+                is_protobuf = result.layout == "protobuf"
+                result.events = protobuf.events(texts[0]) if is_protobuf else parse_events(texts[0].decode())
+                result.body, result.layout = None, ""
             return [(step, result)] + during
         finally:
             connection.close()
@@ -293,5 +301,5 @@ class Player:
             headers.setdefault(name.lower(), []).append(value.encode("latin-1").decode("utf-8", "replace"))
         if headers.get("content-encoding") == ["gzip"]:
             data = gzip.decompress(data)
-        body, layout = read_body(data)
+        body, layout = read_body(data, headers.get("content-type", [""])[0])
         return Result(response.status, headers, body, None, layout)

@@ -212,7 +212,7 @@ def test_metadata_alone(annals, path, door):
 
 @pytest.mark.parametrize("accept, content_type", [
     (None, "application/json"), ("*/*", "application/json"), ("application/yaml", "application/yaml"),
-    ("application/vnd.kubernetes.protobuf,application/json", "application/json"),
+    ("application/cbor,application/json", "application/json"),
     ("application/json;as=Table;g=meta.k8s.io;v=v9,application/json", "application/json"),
 ])
 def test_first_acceptable_form_is_taken(annals, path, door, accept, content_type):

@@ -1,4 +1,12 @@
-"""What clients of Kubernetes' own kinds send: protobuf. kubectl's `create namespace` and client-go's typed clients know no other form."""
+"""What clients of Kubernetes' own kinds send and ask for: protobuf. kubectl's `create namespace` and client-go's typed clients write in no other form.
+
+That the bytes are kube-apiserver's is for tests/unit/test_protobuf_write.c and tests/cluster; here, that they are where they should be.
+"""
+
+import base64
+import gzip
+import json
+import struct
 
 import pytest
 
@@ -6,7 +14,10 @@ from objects import APPS, NAMESPACES, revision, revisions
 from processes import retry_until
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-SEND = {"Content-Type": PROTOBUF, "Accept": f"{PROTOBUF},application/json"}
+STREAM = PROTOBUF + ";stream=watch"
+META = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+META_LIST = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+SEND = {"Content-Type": PROTOBUF, "Accept": "application/json"}
 LISTED = "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml"
 
 
@@ -113,11 +124,6 @@ def test_what_is_malformed_is_refused_with_a_sentence(annals, namespace, body, m
     assert refused.json["message"].startswith(message)
 
 
-def test_answers_are_never_protobuf(annals):
-    assert annals.get(NAMESPACES, headers={"Accept": PROTOBUF}).status == 406
-    assert annals.get(NAMESPACES, headers={"Accept": f"{PROTOBUF},application/json"}).headers["Content-Type"] == "application/json"
-
-
 def test_patches_are_never_protobuf(annals, namespace):
     assert annals.request("PATCH", f"{NAMESPACES}/{namespace}", b"k8s\0", headers=SEND).status == 415
 
@@ -125,3 +131,246 @@ def test_patches_are_never_protobuf(annals, namespace):
 def test_other_formats_are_told_what_there_is(annals, namespace):
     refused = annals.request("POST", revisions(namespace), b"<a/>", headers={"Content-Type": "application/xml"})
     assert (refused.status, refused.json["message"]) == (415, f"{LISTED}, {PROTOBUF}")
+
+
+# ---- answers ----
+
+def fields(message):
+    """[(number, value)] of a message: a number, or bytes."""
+    out, at = [], 0
+
+    def cut_varint():
+        nonlocal at
+        n = shift = 0
+        while True:
+            byte, at = message[at], at + 1
+            n, shift = n | (byte & 0x7F) << shift, shift + 7
+            if byte < 0x80:
+                return n
+
+    while at < len(message):
+        tag = cut_varint()
+        value = cut_varint()
+        if tag & 7 == 2:
+            value, at = message[at:at + value], at + value
+        out.append((tag >> 3, value))
+    return out
+
+
+def every(message, number):
+    return [value for found, value in fields(message) if found == number]
+
+
+def only(message, number):
+    [value] = every(message, number)
+    return value
+
+
+def opened(body):
+    """(apiVersion, kind, message) of an envelope."""
+    assert body[:4] == b"k8s\0" and body[-4:] == b"\x1a\0\x22\0", body
+    meta, raw = only(body[4:], 1), only(body[4:], 2)
+    return only(meta, 1).decode(), only(meta, 2).decode(), raw
+
+
+def name_of(item):
+    return only(only(item, 1), 1).decode()
+
+
+def asked(annals, path, form="", method="GET", body=None, **headers):
+    answer = annals.request(method, path, body, headers={"Accept": PROTOBUF + form, "Content-Type": "application/json", **headers})
+    assert answer.headers["Content-Type"] == PROTOBUF, answer
+    return answer
+
+
+@pytest.fixture
+def configmaps(namespace):
+    return f"{NAMESPACES}/{namespace}/configmaps"
+
+
+def config(name, **more):
+    return json.dumps({"metadata": {"name": name}, **more})
+
+
+def test_an_object_is_the_same_in_both_forms(annals, configmaps):
+    sent = config("a", data={"b": "1", "a": ""}, binaryData={"x": base64.b64encode(b"\xff\0").decode()}, immutable=True)
+    made = asked(annals, configmaps, method="POST", body=sent)
+    assert made.status == 201
+    for path in (f"{configmaps}/a", f"{configmaps}/a?resourceVersion=0"):  # made, and found again
+        assert asked(annals, path).body == made.body
+    version, kind, message = opened(made.body)
+    assert (version, kind) == ("v1", "ConfigMap")
+    shown, metadata = annals.get(f"{configmaps}/a").json, only(message, 1)
+    assert [only(metadata, number).decode() for number in (1, 2, 3, 5, 6)] == ["a", "", *(shown["metadata"][name] for name in ("namespace", "uid", "resourceVersion"))]
+    assert fields(message)[1:] == [(2, part(1, "a") + part(2, "")), (2, part(1, "b") + part(2, "1")), (3, part(1, "x") + part(2, b"\xff\0")), (4, 1)]
+    assert asked(annals, f"{configmaps}/a", method="PATCH", body='{"data":null}', **{"Content-Type": "application/merge-patch+json"}).status == 422
+
+
+def test_what_was_changed_is_shown_changed(annals, configmaps):
+    assert asked(annals, configmaps, method="POST", body=config("a", data={"k": "1"})).status == 201
+    for value in ("2", "3"):
+        changed = asked(annals, f"{configmaps}/a", method="PUT", body=config("a", data={"k": value}))
+        assert asked(annals, f"{configmaps}/a").body == changed.body
+        assert every(opened(changed.body)[2], 2) == [part(1, "k") + part(2, value)]
+        shown_only = asked(annals, f"{configmaps}/a?dryRun=All", method="PUT", body=config("a", data={"k": "dry"}))
+        assert every(opened(shown_only.body)[2], 2) == [part(1, "k") + part(2, "dry")]
+        assert asked(annals, f"{configmaps}/a").body == changed.body
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+@pytest.mark.parametrize("n, size", [(0, 0), (3, 10), (40, 5000)])
+def test_lists(annals, configmaps, n, size, encoding):
+    for i in range(n):
+        assert annals.post(configmaps, {"metadata": {"name": f"c{i:03}"}, "data": {"k": "x" * size}}).status == 201
+    for _ in range(2):
+        answer = asked(annals, configmaps, **{"Accept-Encoding": encoding})
+        is_packed = answer.headers.get("Content-Encoding") == "gzip"
+        assert is_packed == (encoding == "gzip" and n * size > 128 << 10)
+        version, kind, message = opened(gzip.decompress(answer.body) if is_packed else answer.body)
+        assert (version, kind) == ("v1", "ConfigMapList")
+        items = every(message, 2)
+        assert [name_of(item) for item in items] == [f"c{i:03}" for i in range(n)]
+        assert all(every(item, 2) == [part(1, "k") + part(2, "x" * size)] for item in items)
+    for i, item in enumerate(items):
+        assert opened(asked(annals, f"{configmaps}/c{i:03}").body)[2] == item
+
+
+def test_a_list_in_pages(annals, configmaps):
+    for name in "abc":
+        annals.post(configmaps, {"metadata": {"name": name}})
+    first = opened(asked(annals, f"{configmaps}?limit=2").body)[2]
+    assert ([name_of(item) for item in every(first, 2)], every(only(first, 1), 4)) == (["a", "b"], [1])
+    token = only(only(first, 1), 3).decode()
+    last = opened(asked(annals, f"{configmaps}?limit=2&continue={token}").body)[2]
+    assert ([name_of(item) for item in every(last, 2)], only(only(last, 1), 3), every(only(last, 1), 4)) == (["c"], b"", [])
+
+
+def test_more_than_is_held_while_a_list_is_sent(annals, configmaps):
+    """The messages are 6 MiB."""
+    for i in range(12):
+        assert annals.post(configmaps, {"metadata": {"name": f"c{i:03}"}, "data": {"k": chr(97 + i) * 500000}}).status == 201
+    items = every(opened(asked(annals, configmaps).body)[2], 2)
+    assert [(name_of(item), every(item, 2)) for item in items] == [(f"c{i:03}", [part(1, "k") + part(2, chr(97 + i) * 500000)]) for i in range(12)]
+
+
+@pytest.mark.parametrize("version, list_number, item_number", [("v1", 1, 2), ("v1beta1", 2, 1)])
+def test_metadata_alone(annals, namespace, version, list_number, item_number):
+    """Also of kinds that have no protobuf of their own."""
+    providers = f"/apis/annals.dev/v1/namespaces/{namespace}/providers"
+    annals.post(providers, {"metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {"data": {}}})
+    of_one = opened(asked(annals, f"{providers}/p", META.replace("v=v1", f"v={version}")).body)
+    assert of_one[:2] == (f"meta.k8s.io/{version}", "PartialObjectMetadata")
+    assert [number for number, _ in fields(of_one[2])] == [1] and every(only(of_one[2], 1), 11) == [part(1, "a") + part(2, "b")]
+    of_all = opened(asked(annals, providers, META_LIST.replace("v=v1", f"v={version}")).body)
+    assert of_all[:2] == (f"meta.k8s.io/{version}", "PartialObjectMetadataList")
+    assert every(of_all[2], item_number) == [of_one[2]]
+    assert only(only(of_all[2], list_number), 2).decode().isdigit()
+
+
+def test_kinds_without_numbers(annals, namespace):
+    """As custom resources at kube-apiserver: JSON where it is also accepted, else a refusal, which has numbers."""
+    for resource, is_protobuf in ((revisions(namespace), True), (revisions(namespace).replace("apps/v1", "annals.dev/v1"), False)):
+        answer = annals.get(resource, headers={"Accept": f"{PROTOBUF},application/json"})
+        assert (answer.status, answer.headers["Content-Type"]) == (200, PROTOBUF if is_protobuf else "application/json")
+    providers = f"/apis/annals.dev/v1/namespaces/{namespace}/providers"
+    refused = asked(annals, providers)
+    assert (refused.status, opened(refused.body)[:2]) == (406, ("v1", "Status"))
+    accepted = annals.get(providers, headers={"Accept": f"{PROTOBUF},application/json"})
+    assert (accepted.status, accepted.headers["Content-Type"]) == (200, "application/json")
+    missing = asked(annals, f"{providers}/none", ",application/json")
+    assert (missing.status, only(opened(missing.body)[2], 4), only(opened(missing.body)[2], 6)) == (404, b"NotFound", 404)
+
+
+def test_tables_have_no_protobuf(annals):
+    form = ";as=Table;g=meta.k8s.io;v=v1"
+    assert annals.get(NAMESPACES, headers={"Accept": PROTOBUF + form}).status == 406
+    assert annals.get(NAMESPACES, headers={"Accept": f"{PROTOBUF}{form},application/json{form}"}).json["kind"] == "Table"
+
+
+def frames(body):
+    """[(type, apiVersion, kind, message)]: each has its length in four bytes."""
+    out = []
+    while body:
+        [n] = struct.unpack(">I", body[:4])
+        assert len(body) >= 4 + n
+        event, body = body[4:4 + n], body[4 + n:]
+        out.append((only(event, 1).decode(), *opened(only(only(event, 2), 1))))
+    return out
+
+
+def watched(annals, path, form=""):
+    answer = annals.get(path, headers={"Accept": PROTOBUF + form})
+    assert (answer.status, answer.headers["Content-Type"]) == (200, STREAM)
+    return frames(answer.body)
+
+
+INITIAL = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1"
+
+
+@pytest.mark.parametrize("form, version, kind", [("", "v1", "ConfigMap"), (";stream=watch", "v1", "ConfigMap"), (META, "meta.k8s.io/v1", "PartialObjectMetadata")])
+def test_a_watch(annals, configmaps, form, version, kind):
+    start = annals.get(configmaps).json["metadata"]["resourceVersion"]
+    annals.post(configmaps, {"metadata": {"name": "a"}, "data": {"k": "1"}})
+    annals.put(f"{configmaps}/a", {"metadata": {"name": "a"}, "data": {"k": "2"}})
+    shown = opened(asked(annals, f"{configmaps}/a", form.replace(";stream=watch", "")).body)
+    *initial, mark = watched(annals, f"{configmaps}?{INITIAL}", form)
+    assert initial == [("ADDED", *shown)]
+    assert mark[:3] == ("BOOKMARK", version, kind)
+    assert every(only(mark[3], 1), 12) == [part(1, "k8s.io/initial-events-end") + part(2, "true")]
+    annals.delete(f"{configmaps}/a")
+    assert annals.get(f"{configmaps}/a").status == 404  # a consistent read: the cache has it
+    events = watched(annals, f"{configmaps}?watch=1&resourceVersion={start}&timeoutSeconds=1", form)
+    assert [event[:3] for event in events] == [(kind_of_event, version, kind) for kind_of_event in ("ADDED", "MODIFIED", "DELETED")]
+    assert events[1][1:] == shown
+    assert [every(event[3], 2) for event in events] == [[part(1, "k") + part(2, value)] if form != META else [] for value in "122"]
+
+
+def test_a_watch_that_cannot_begin(annals, configmaps):
+    [[kind, *status]] = watched(annals, f"{configmaps}?{INITIAL}&resourceVersion=999999999")
+    assert (kind, *status[:2], only(status[2], 6)) == ("ERROR", "v1", "Status", 504)
+
+
+def test_what_deletions_answer(annals, configmaps):
+    for name in "ab":
+        annals.post(configmaps, {"metadata": {"name": name}})
+    gone = opened(asked(annals, f"{configmaps}/a", method="DELETE").body)
+    assert (gone[:2], only(gone[2], 2)) == (("v1", "Status"), b"Success")
+    assert [name_of(item) for item in every(opened(asked(annals, configmaps, method="DELETE").body)[2], 2)] == ["b"]
+
+
+def test_scale_and_reviews(annals, namespace):
+    sets = f"/apis/apps/v1/namespaces/{namespace}/statefulsets"
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    annals.post(sets, {"metadata": {"name": "web"}, "spec": {"replicas": 0, "serviceName": "web", "selector": {"matchLabels": {"a": "b"}}, "template": template}})
+    version, kind, scale = opened(asked(annals, f"{sets}/web/scale").body)
+    assert (version, kind, only(scale, 2), only(only(scale, 3), 2)) == ("autoscaling/v1", "Scale", part(1, 0), b"a=b")
+    reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    version, kind, review = opened(asked(annals, reviews, method="POST", body='{"spec":{"nonResourceAttributes":{"path":"/x","verb":"get"}}}').body)
+    assert (version, kind, only(only(review, 3), 1)) == ("authorization.k8s.io/v1", "SelfSubjectAccessReview", 1)
+
+
+@pytest.mark.parametrize("path, kind", [("/api", "APIVersions"), ("/apis", "APIGroupList"), ("/apis/apps", "APIGroup"), ("/apis/apps/v1", "APIResourceList")])
+def test_discovery(annals, path, kind):
+    assert opened(asked(annals, path).body)[1] == kind
+
+
+def test_aggregated_discovery(annals):
+    form = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    answer = annals.get("/apis", headers={"Accept": PROTOBUF + form})
+    assert answer.headers["Content-Type"] == PROTOBUF + form
+    assert opened(answer.body)[:2] == ("apidiscovery.k8s.io/v2", "APIGroupDiscoveryList")
+
+
+def test_it_is_kept_for_the_next(annals, configmaps):
+    annals.post(configmaps, {"metadata": {"name": "a"}, "data": {"k": "v"}})
+
+    def counted():
+        text = annals.get("/metrics").text
+        return [float(line.split()[1]) for line in text.splitlines() if line.startswith(("annals_protobuf_found_total ", "annals_protobuf_made_total "))]
+
+    asked(annals, f"{configmaps}/a")
+    before = counted()
+    for path in (f"{configmaps}/a", configmaps):
+        asked(annals, path)
+    after = counted()
+    assert [b - a for a, b in zip(before, after)] == [2, 0]

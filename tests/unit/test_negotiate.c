@@ -39,8 +39,10 @@ static int negotiate(struct fixture *f, const char *accept, unsigned allowed)
 	return media_negotiate(&f->media, str_of(accept), STR(""), STR("test"), STR(""), allowed, &f->arena, &f->st);
 }
 
-#define TABLE "application/json;as=Table;v=v1;g=meta.k8s.io"
-#define PARTIAL "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+#define TABLE_FORM ";as=Table;v=v1;g=meta.k8s.io"
+#define PARTIAL_FORM ";as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+#define TABLE "application/json" TABLE_FORM
+#define PARTIAL "application/json" PARTIAL_FORM
 #define PARTIAL_LIST "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 #define PROTOBUF "application/vnd.kubernetes.protobuf"
 
@@ -57,7 +59,19 @@ static const struct {
 	{"application/json", FOR_WATCH, MEDIA_JSON, AS_OBJECT, false},
 	{" application/yaml ", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
 	{"text/html, application/yaml;q=0.9", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
-	{PROTOBUF ",application/json", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{PROTOBUF, FOR_OBJECT, MEDIA_PROTOBUF, AS_OBJECT, false},
+	{PROTOBUF, FOR_DOCUMENT, MEDIA_PROTOBUF, AS_OBJECT, false},
+	{PROTOBUF, FOR_WATCH, MEDIA_PROTOBUF, AS_OBJECT, false},
+	{PROTOBUF ";stream=watch", FOR_WATCH, MEDIA_PROTOBUF, AS_OBJECT, false},
+	{PROTOBUF ",application/json", FOR_OBJECT, MEDIA_PROTOBUF, AS_OBJECT, false},
+	{"application/json," PROTOBUF, FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{"application/json;q=0.5," PROTOBUF, FOR_LIST, MEDIA_PROTOBUF, AS_OBJECT, false},
+	{PROTOBUF ",application/json", FOR_OBJECT | ALLOW_ONLY_TEXT, MEDIA_JSON, AS_OBJECT, false},
+	{PROTOBUF PARTIAL_FORM, FOR_OBJECT, MEDIA_PROTOBUF, AS_PARTIAL, false},
+	{PROTOBUF PARTIAL_FORM, FOR_OBJECT | ALLOW_ONLY_TEXT, MEDIA_PROTOBUF, AS_PARTIAL, false},
+	{PROTOBUF PARTIAL_FORM, FOR_WATCH | ALLOW_ONLY_TEXT, MEDIA_PROTOBUF, AS_PARTIAL, false},
+	{PROTOBUF TABLE_FORM ",application/json", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
+	{PROTOBUF TABLE_FORM "," TABLE, FOR_OBJECT, MEDIA_JSON, AS_TABLE, false},
 	{"application/json;q=0", FOR_OBJECT, MEDIA_JSON, AS_OBJECT, false},
 	{"application/json;q=0.5,application/yaml", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
 	{"application/json,application/yaml;q=2", FOR_OBJECT, MEDIA_YAML, AS_OBJECT, false},
@@ -94,9 +108,12 @@ static void test_negotiate__chooses_as_kube(void **state)
 	}
 }
 
-#define ROUTE_TEXT "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml"
-#define ROUTE_STREAM_TEXT ROUTE_TEXT ", application/json;stream=watch"
-#define CLAUSE_TEXT "only the following media types are accepted: application/json, application/yaml"
+#define ALL_TYPES "application/json, application/yaml, " PROTOBUF
+#define STREAM_TYPES "application/json;stream=watch, " PROTOBUF ";stream=watch"
+#define ROUTE_TEXT "406: Not Acceptable\n\nAvailable representations: " ALL_TYPES
+#define ROUTE_STREAM_TEXT ROUTE_TEXT ", " STREAM_TYPES
+#define CLAUSE_TEXT "only the following media types are accepted: " ALL_TYPES
+#define CLAUSE_STREAM_TEXT "only the following media types are accepted: " STREAM_TYPES
 
 static const struct {
 	const char *accept;
@@ -112,14 +129,17 @@ static const struct {
 	{"application/*", FOR_OBJECT, ROUTE_TEXT, true, MEDIA_JSON, false},
 	{"*", FOR_OBJECT, ROUTE_TEXT, true, MEDIA_JSON, false},
 	{"APPLICATION/JSON", FOR_OBJECT, ROUTE_TEXT, true, MEDIA_JSON, true},
-	{PROTOBUF, FOR_OBJECT, ROUTE_TEXT, true, MEDIA_JSON, true},
+	{PROTOBUF TABLE_FORM, FOR_OBJECT, CLAUSE_TEXT, false, MEDIA_JSON, true},
+	{PROTOBUF, FOR_OBJECT | ALLOW_ONLY_TEXT, CLAUSE_TEXT, false, MEDIA_PROTOBUF, false},
+	{PROTOBUF ";as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", FOR_WATCH | ALLOW_ONLY_TEXT, CLAUSE_STREAM_TEXT, false,
+		MEDIA_JSON, true},
+	{PROTOBUF ";stream=other", FOR_WATCH, CLAUSE_TEXT, false, MEDIA_JSON, true},
 	{"application/json;as=Table", FOR_OBJECT, CLAUSE_TEXT, false, MEDIA_JSON, true},
 	{"application/json;as=table;v=v1;g=meta.k8s.io", FOR_LIST, CLAUSE_TEXT, false, MEDIA_JSON, true},
 	{"application/json;as=Table;v=v1;g=wrong.example", FOR_LIST, CLAUSE_TEXT, false, MEDIA_JSON, true},
 	{"application/json;stream=other", FOR_WATCH, CLAUSE_TEXT, false, MEDIA_JSON, true},
 	{"application/json;sv=v2", FOR_OBJECT, CLAUSE_TEXT, false, MEDIA_JSON, true},
-	{"application/yaml", FOR_WATCH, "only the following media types are accepted: application/json;stream=watch", false,
-		MEDIA_YAML, false},
+	{"application/yaml", FOR_WATCH, CLAUSE_STREAM_TEXT, false, MEDIA_YAML, false},
 	{PARTIAL_LIST, FOR_OBJECT, "you requested PartialObjectMetadataList, but the requested object is not a list", false,
 		MEDIA_JSON, true},
 	{PARTIAL, FOR_LIST, "you requested PartialObjectMetadata, but the requested object is a list", false, MEDIA_JSON, true},

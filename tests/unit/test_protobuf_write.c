@@ -226,6 +226,10 @@ static void test_what_has_no_protobuf(void **state)
 	assert_null(protobuf_type_of(STR("annals.dev/v1"), STR("Provider"), &w->a));
 	assert_null(protobuf_type_of(STR("annals.dev/v1"), STR("ProviderList"), &w->a));
 	assert_null(protobuf_type_of(STR("meta.k8s.io/v1"), STR("Table"), &w->a));
+	k = world_door("annals.dev/v1/controllerrevisions", &d);
+	assert_false(protobuf_has_objects(k, d));
+	k = world_door("apps/v1/controllerrevisions", &d);
+	assert_true(protobuf_has_objects(k, d));
 	k = world_door("/v1/configmaps", &d);
 	assert_true(protobuf_has_objects(k, d));
 	assert_true(protobuf_has_objects(k, d));
