@@ -328,12 +328,12 @@ static void number_codes(struct code *codes, int n, const uint32_t *n_of)
 		next[i + 1] = (next[i] + n_of[i]) << 1;
 	}
 	for (int i = 0; i < n; i++) {
-		uint32_t forward = codes[i].n > 0 ? next[codes[i].n]++ : 0;
+		uint32_t forward = codes[i].n > 0 ? next[codes[i].n]++ : 0, backward = 0;
 
-		codes[i].bits = 0;
 		for (unsigned k = 0; k < codes[i].n; k++) {
-			codes[i].bits = (uint16_t)(codes[i].bits << 1 | (forward >> k & 1));
+			backward = backward << 1 | (forward >> k & 1);
 		}
+		codes[i].bits = (uint16_t)backward;
 	}
 }
 
