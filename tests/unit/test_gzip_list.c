@@ -13,23 +13,28 @@ struct fixture {
 	struct cached *objects[N_OBJECTS];
 };
 
-static struct cached *make_object(int i, int64_t revision)
+static struct cached *make_sized(int i, int64_t revision, int n_numbers)
 {
 	_cleanup_(buf_done) struct buf text;
 	char rest[64];
 
-	buf_init(&text, 1 << 20);
+	buf_init(&text, 4 << 20);
 	snprintf(rest, sizeof(rest), "ns-%d/object-%d", i / 400, i);
 	buf_printf(&text,
 		"{\"kind\":\"ControllerRevision\",\"apiVersion\":\"annals.dev/v1\",\"metadata\":{\"name\":\"object-%d\","
 		"\"namespace\":\"ns-%d\",\"uid\":\"u-%d\"},\"data\":{\"x\":\"",
 		i, i / 400, i);
-	for (int k = 0; k < 100; k++) {
+	for (int k = 0; k < n_numbers; k++) {
 		buf_printf(&text, "%x,", (unsigned)(i * 7919 + k * 104729) * 2654435761u);
 	}
 	BUF_LITERAL(&text, "\"},\"revision\":1}");
 	return cached_new(
 		kind_by_hub(STR("annals.dev"), STR("controllerrevisions")), str_of(rest), buf_str(&text), 1, revision);
+}
+
+static struct cached *make_object(int i, int64_t revision)
+{
+	return make_sized(i, revision, 100);
 }
 
 static int setup(void **state)
@@ -211,6 +216,18 @@ static void test_gzip_list__keeps_no_more_than_it_may(void **state)
 	gzip_runs_free(small);
 }
 
+static void test_gzip_list__objects_may_be_larger_than_a_run(void **state)
+{
+	struct fixture *f = *state;
+
+	cached_unref(f->objects[7]);
+	f->objects[7] = make_sized(7, 9999, 200000);
+	assert_true(cached_shown_size(f->objects[7], kind_door(f->objects[7]->kind, STR("apps/v1"))) > 1 << 20);
+	for (size_t n = 7; n < 10; n++) {
+		assert_list(f->runs, f->objects, n, 16384);
+	}
+}
+
 static void *read_often(void *arg)
 {
 	struct fixture *f = arg;
@@ -244,6 +261,7 @@ int main(void)
 		LIST_TEST(test_gzip_list__other_beginnings_share_runs),
 		LIST_TEST(test_gzip_list__doors_have_runs_of_their_own_where_they_show_objects_otherwise),
 		LIST_TEST(test_gzip_list__keeps_no_more_than_it_may),
+		LIST_TEST(test_gzip_list__objects_may_be_larger_than_a_run),
 		LIST_TEST(test_gzip_list__threads_share_runs),
 	};
 	return cmocka_run_group_tests_name("gzip_list", tests, NULL, NULL);
