@@ -18,4 +18,10 @@ if [ ! -x "$PEERS/kube-apiserver" ]; then
 	echo "No kube-apiserver in $PEERS (tests/cluster/build.sh makes one): annals is measured alone, without ratios." >&2
 fi
 tools/install-deps.sh run bench
-load "$@"
+ninja -C "$BUILD" tests/bench/bare_server >&2
+rm -f "$BUILD/bench.json"
+(load -bare "$BUILD/tests/bench/bare_server" -json "$BUILD/bench.json" "$@")
+if [ -e "$BUILD/bench.json" ]; then # or the arguments have named another file
+	echo
+	tools/bench-figures.py "$BUILD/bench.json"
+fi

@@ -7,7 +7,7 @@ import (
 )
 
 // programs are the executables of a run. All but annals and etcd may be "".
-type programs struct{ annals, etcd, kube, sample, before string }
+type programs struct{ annals, etcd, kube, sample, before, bare string }
 
 // contest is a comparison of annals with another subject.
 type contest struct {
@@ -89,6 +89,9 @@ func (b *bench) runWorkload(w *workload) error {
 			out.Workload, out.Subject = w.name, s.name
 			b.samples = append(b.samples, out)
 			progress(out)
+			if err := b.runBare(w, out); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -105,7 +108,8 @@ func (b *bench) stopSubjects() {
 		s.stop()
 	}
 	b.cluster.stop()
-	b.subjects, b.cluster = nil, nil
+	b.bare.stop()
+	b.subjects, b.cluster, b.bare = nil, nil, nil
 }
 
 func (b *bench) stop() {
@@ -131,5 +135,8 @@ func (b *bench) startBeside(p *programs) error {
 		}
 		b.subjects = append(b.subjects, s)
 	}
-	return nil
+	if p.bare == "" {
+		return nil
+	}
+	return b.startBare(p.bare)
 }

@@ -20,6 +20,7 @@ type bench struct {
 	folder           *folder
 	cluster          *subject   // the kube-apiserver that the subjects are behind, if any
 	subjects         []*subject // of the contest that is on
+	bare             *subject   // what beside is measured with, if any
 	script           string     // for wrk
 	rounds           int
 	warm, length     time.Duration
@@ -32,7 +33,7 @@ type bench struct {
 }
 
 func (p *programs) resolve() error {
-	for _, path := range []*string{&p.annals, &p.etcd, &p.kube, &p.sample, &p.before} {
+	for _, path := range []*string{&p.annals, &p.etcd, &p.kube, &p.sample, &p.before, &p.bare} {
 		if *path == "" {
 			continue
 		}
@@ -62,6 +63,7 @@ func mainErr() (err error) {
 	flag.StringVar(&p.kube, "kube", "", "kube-apiserver to compare with")
 	flag.StringVar(&p.sample, "sample", "", "sample-apiserver to compare with behind it")
 	flag.StringVar(&p.before, "before", "", "another build of annals, to see what a change is worth")
+	flag.StringVar(&p.bare, "bare", "", "a server that does nothing but answer, to compare the runs of different days")
 	flag.StringVar(&b.script, "script", "tests/bench/paths.lua", "wrk's script")
 	flag.IntVar(&b.rounds, "rounds", 1, "measurements of each workload, of which the median counts")
 	flag.DurationVar(&b.length, "length", time.Second, "time of one")
@@ -90,7 +92,7 @@ func mainErr() (err error) {
 	b.stopOnSignal()
 	fmt.Fprintf(os.Stderr, "etcd %s, folder %s\n", etcdVersion(p.etcd), b.folder.path)
 	if *scale {
-		p.kube, p.before = "", ""
+		p.kube, p.before, p.bare = "", "", ""
 		if err = b.startBeside(&p); err == nil {
 			err = b.scale(b.subjects[0])
 		}
