@@ -58,6 +58,7 @@ class Outcomes:
 
     def __init__(self, path):
         self.path = path
+        self.running = []  # names
         self.passed = set()  # names, of some that fail afterwards, while they are torn down
         self.failed = {}  # names: texts
 
@@ -69,7 +70,7 @@ class Outcomes:
             self.passed.add(name)
 
     def write(self):
-        outcomes = {"passed": len(self.passed - self.failed.keys()), "failed": self.failed}
+        outcomes = {"passed": len(self.passed - self.failed.keys()), "failed": self.failed, "running": self.running}
         self.path.write_text(json.dumps(outcomes), encoding="utf-8")
 
 
@@ -79,6 +80,16 @@ def keep_outcomes():
 
 
 OUTCOMES = keep_outcomes()
+
+
+def pytest_runtest_logstart(nodeid):
+    if OUTCOMES:
+        OUTCOMES.running.append(nodeid)
+
+
+def pytest_runtest_logfinish(nodeid):
+    if OUTCOMES and nodeid in OUTCOMES.running:
+        OUTCOMES.running.remove(nodeid)
 
 
 def pytest_runtest_logreport(report):

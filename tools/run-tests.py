@@ -24,6 +24,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -60,6 +61,8 @@ SERIAL_SUITES = ["tests/cluster"]
 BUSY_SUITES = ["tests/browser"]
 
 OUTCOMES = "outcomes.json"  # written by tests/conftest.py
+PIDS = "pids.txt"  # of meson's tests: reports of sanitizers are named after them
+WRAPPER = shlex.join(["sh", "-c", 'echo "$$ $0" >>"$TEST_PIDS"; exec "$0" "$@"'])
 
 # What cmocka prints for each test case.
 CMOCKA_OK = re.compile(r"^\[ +OK \] ", re.MULTILINE)
@@ -90,6 +93,7 @@ class Failure:
     again: str = ""  # what it is called by whoever runs it once more; nothing: nobody does
     has_passed: bool = False
     n: int = 1  # what it counts
+    leaks: str = ""  # the program of which a leak says no more than that a test in it broke off in the middle
 
     @property
     def verdict(self):
@@ -118,6 +122,7 @@ def environment(build, reports):
     env["ANNALS_BUILD"] = str(build)
     env["TEST_HANGS"] = str(reports)
     env["TEST_OUTCOMES"] = str(reports / OUTCOMES)
+    env["TEST_PIDS"] = str(reports / PIDS)
     env.setdefault("TEST_SECONDS", str(SUITE_SECONDS // 3 + LONGER_SECONDS))
     for name, options in SANITIZER_OPTIONS.items():
         tool = name.split("_")[0].lower()
@@ -176,20 +181,29 @@ def suite_of(entry):
     return entry["name"].partition(" / ")[0].partition(":")[2]
 
 
+def program_of(entry):
+    """What the wrapper has started."""
+    command, wrapper = entry.get("command", []), shlex.split(WRAPPER)
+    return command[len(wrapper)] if command[:len(wrapper)] == wrapper else ""
+
+
 def failure_of(entry, n):
     output = (entry.get("stdout") or "") + (entry.get("stderr") or "")
     cases = sorted(set(CMOCKA_FAILED.findall(output)))
     says = f"{entry['result']}, exit status {entry.get('returncode')}"
     may_pass = entry["result"] == "FAIL" and 0 < entry["returncode"] < 128 and entry["returncode"] != TSAN_STATUS and not NOT_AGAIN.search(output)
-    return Failure(" ".join([entry["name"], *cases]), end_of(output, says), suite=suite_of(entry), again=entry["name"].partition(" / ")[2] if may_pass else "", n=n)
+    return Failure(" ".join([entry["name"], *cases]), end_of(output, says), suite=suite_of(entry), again=entry["name"].partition(" / ")[2] if may_pass else "", n=n,
+                   leaks=program_of(entry) if may_pass and cases else "")
 
 
 def call_meson(build, arguments, env):
     """The exit status, and what the log says of each test."""
-    log = build / "meson-logs" / "testlog.json"
-    log.unlink(missing_ok=True)
-    status = run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", TIMEOUT_MULTIPLIER, *arguments], env)
-    return status, [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    logs = build / "meson-logs"
+    for log in logs.glob("testlog*.json"):  # named after the wrapper, too
+        log.unlink()
+    status = run(["meson", "test", "-C", build, "--no-rebuild", "--print-errorlogs", "--timeout-multiplier", TIMEOUT_MULTIPLIER,
+                  "--wrapper", WRAPPER, *arguments], env)
+    return status, [json.loads(line) for log in logs.glob("testlog*.json") for line in log.read_text().splitlines()]
 
 
 def run_meson(build, suites, env):
@@ -275,7 +289,8 @@ def run_pytest(suites, keyword, build, env):
             may_pass = "::" in name and not NOT_AGAIN.search(texts)  # a file that cannot be read is no test
             failures.append(Failure(name, end_of(reports[0]["text"], reports[0]["summary"]), again=name if may_pass else ""))
     if status is None or (not failures and (not outcomes or status not in (0, PYTEST_NONE))):
-        failures.append(Failure(" ".join(suites), STOPPED if status is None else f"pytest ended with status {status}"))
+        during = ["during:", *outcomes["running"]] if outcomes and outcomes["running"] else []
+        failures.append(Failure(" ".join(suites), "\n".join([STOPPED if status is None else f"pytest ended with status {status}", *during])))
     for failure in failures:
         failure.suite = " ".join(suites)
     return Tally(outcomes["passed"] if outcomes else 0, len(failures)), failures
@@ -287,19 +302,35 @@ def again_by_pytest(failure, env):
     return status == 0 and bool(outcomes) and outcomes["passed"] == 1
 
 
-def take_reports(reports):
+def leaking(reports, failures):
+    """Names of reports that say nothing but that a test broke off in the middle, at an assertion, and left its memory behind."""
+    pids = reports / PIDS
+    started = [line.split(" ", 1) for line in pids.read_text(encoding="utf-8").splitlines()] if pids.exists() else []
+    broken = {failure.leaks for failure in failures if failure.leaks}
+    return {f"asan.{pid}" for pid, program in started if program in broken}
+
+
+def is_leak(text):
+    """And nothing else."""
+    return "ERROR: LeakSanitizer: detected memory leaks" in text and "ERROR: AddressSanitizer:" not in text and "runtime error:" not in text
+
+
+def take_reports(reports, failures=()):
     """Shows what sanitizers wrote, once."""
-    failures = []
+    found, broken = [], leaking(reports, failures)
     for report in sorted(reports.glob("*.*")):
-        if report.name == OUTCOMES:
+        if report.name in (OUTCOMES, PIDS):
             continue
         text = report.read_text(errors="replace")
         if text and not (report.name.startswith("hang.") and "Timeout (" not in text):  # rather ended from outside
             print(f"\n--- {report.name}\n{text}")
-        if not report.name.startswith("hang."):  # of which the test has failed
-            failures.append(Failure(f"report {report.name}", end_of(text, next((line for line in text.splitlines() if NOT_AGAIN.search(line)), ""))))
+        if report.name.startswith("hang.") or (report.name in broken and is_leak(text)):
+            pass  # of which the test has failed
+        else:
+            found.append(Failure(f"report {report.name}", end_of(text, next((line for line in text.splitlines() if NOT_AGAIN.search(line)), ""))))
         report.unlink()
-    return failures
+    (reports / PIDS).unlink(missing_ok=True)
+    return found
 
 
 def run_again(failures, tallies, args, env):
@@ -323,7 +354,7 @@ def run_suites(suites, args, env, reports):
     else:
         tally, failures = run_pytest(suites, args.keyword, args.build, env)
         tallies = {" ".join(suites): tally}
-    reported = take_reports(reports)
+    reported = take_reports(reports, failures)
     n_again = sum(bool(failure.again) for failure in failures)
     if n_again and (reported or n_again > args.again_left):
         print(f"nothing is run once more: {'a sanitizer has spoken' if reported else f'{n_again} have failed'}", flush=True)

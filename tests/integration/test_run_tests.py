@@ -126,6 +126,7 @@ def test_suite_that_takes_too_long_is_stopped_and_what_has_run_counts(suite):
     done = suite(workers=1, suite_seconds=15, a=PASSES, b=HANGS)
     n_passed = len(re.findall(r"^\.", done.stdout, re.MULTILINE))  # none, on a machine that has not come to it by then
     assert (last_line(done), done.returncode) == (f"{n_passed} passed, 1 failed", 1), done.stdout
+    assert n_passed == 0 or "during:\ntests/test_b.py::test_hangs" in done.stdout, done.stdout
     assert "failed: tests (build)" in done.stdout and "stopped after 15 s" in done.stdout[done.stdout.index("---- tests"):]
 
 
@@ -237,6 +238,38 @@ def test_meson_tests_are_tried_again(suite, folder):
     end = done.stdout[done.stdout.index("---- "):]
     assert "unsteady: annals:unit / unsteady, passed when run once more" in end and "the reason" in end, done.stdout
     assert "failed: annals:unit / broken" in end and "failed: annals:unit / crashing" in end, done.stdout
+
+
+LEAK = "==1==ERROR: LeakSanitizer: detected memory leaks"
+BROKEN_OFF = """#!/bin/sh
+echo here >>{path}
+[ $(wc -l <{path}) -gt 1 ] && exit 0
+log=${{ASAN_OPTIONS##*log_path=}}
+echo "{report}" >"${{log%%:*}}.$${behind}"
+{says}
+exit 1
+"""
+SAYS_FAILED = "echo '[  FAILED  ] test_a'"
+
+
+@pytest.mark.parametrize("what, how", {
+    "a leak of a test that broke off": (("1 passed, 0 failed", 2), {}),
+    "something else than a leak": (("0 passed, 2 failed", 1), {"report": "==1==ERROR: AddressSanitizer: heap-use-after-free"}),
+    "a leak of a test that did not break off": (("0 passed, 2 failed", 1), {"says": ":"}),
+    "a leak of another process": (("0 passed, 2 failed", 1), {"behind": "1"}),
+}.items(), ids=lambda case: case if isinstance(case, str) else "")
+def test_leak_of_a_test_that_failed(suite, folder, what, how):
+    """Who breaks off in the middle leaves memory behind: that is no finding of its own."""
+    (ending, n), more = how
+    source, path = folder / "source", folder / "runs"
+    source.mkdir()
+    (source / "meson.build").write_text("project('annals')\ntest('a', find_program('a.sh'), suite: 'unit')\ntest('b', find_program('a.sh'), suite: 'house')\n")
+    (source / "a.sh").write_text(BROKEN_OFF.format(**{"path": path, "report": LEAK, "says": SAYS_FAILED, "behind": "", **more}))
+    (source / "a.sh").chmod(0o755)
+    shutil.rmtree(folder / "build")
+    subprocess.run(["meson", "setup", folder / "build", source], check=True, capture_output=True)
+    done = suite(suites=["unit"])
+    assert (last_line(done), n_runs(path)) == (ending, n), f"{what}: {done.stdout}"
 
 
 def run_tests(*arguments, text=""):
