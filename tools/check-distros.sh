@@ -93,7 +93,7 @@ stranger() {
 		! grep -q 'warning:' run.log || { grep 'warning:' run.log; exit 1; }
 		echo "-- versions"
 		gcc --version | head -n 1
-		dpkg-query -W libmicrohttpd-dev libgnutls28-dev libgrpc-dev etcd-server
+		dpkg-query -W libmicrohttpd-dev libnghttp2-dev libgnutls28-dev libgrpc-dev etcd-server
 		command -v kubectl || echo "no kubectl"
 		if [ -z "${SKIP_CLANG:-}" ]; then
 			echo "-- clang"

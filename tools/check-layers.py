@@ -18,6 +18,7 @@ OUTSIDE = ["tests", "tools"]
 # Header: where it may be included.
 FENCES = {
     "microhttpd.h": ["server/http/http_worker.c", "server/http/http_connection.c", "server/http/http_response.c"],
+    "nghttp2/*": ["server/http/h2_connection.c", "server/http/h2_stream.c"],
     "grpc/*": ["storage/etcd/etcd_client.c"],
     "proto/openapi*.pb-c.h": ["server/discovery/openapi_pb.c"],
     "*.pb-c.h": ["storage/etcd/*.c", "storage/etcd/*.h"],

@@ -224,6 +224,16 @@ void client_trust_judge(
 	}
 }
 
+bool client_trust_holds(struct client_trust *t, const struct verdict *v)
+{
+	if (v->is_final) {
+		return true;
+	}
+	watched_file_poll(&t->users.file);
+	watched_file_poll(&t->fronts.file);
+	return verdict_holds(v, atomic_load_explicit(&t->current, memory_order_acquire), time(NULL));
+}
+
 void verdict_done(struct verdict *v)
 {
 	v->by = verifier_unref(v->by);

@@ -45,6 +45,8 @@ struct verdict {
  * cleared first. */
 void client_trust_judge(
 	struct client_trust *t, struct verdict *v, gnutls_session_t session, struct arena *a, struct http_peer *peer);
+/* False: client_trust_judge() would judge anew. */
+bool client_trust_holds(struct client_trust *t, const struct verdict *v);
 void verdict_done(struct verdict *v);
 
 #endif

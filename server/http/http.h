@@ -1,4 +1,4 @@
-/* The HTTP front end: libmicrohttpd with its traps closed (docs/http.md). What is behind it: server/http/http_private.h.
+/* The HTTP front end: HTTP/1.1 by libmicrohttpd with its traps closed, HTTP/2 by nghttp2 (docs/http.md). What is behind it: server/http/http_private.h.
  *
  * An exchange is one request and its answer. The handler's `on_headers` runs when the request line and headers are there and valid,
  * before any body is read; `on_request` when the body is complete; both on an HTTP thread, and neither may block. A handler that
@@ -11,7 +11,7 @@
  * A client that goes away ends a long-lived stream at once. A suspended exchange is never taken from its operation: it goes on when
  * woken, and on_done learns that it was cut.
  *
- * Connection: keep-alive, one exchange at a time, pipelined requests in order.
+ * HTTP/1.1: keep-alive, one exchange at a time on a connection, pipelined requests in order. HTTP/2: many at a time.
  */
 #ifndef SERVER_HTTP_HTTP_H
 #define SERVER_HTTP_HTTP_H
@@ -78,6 +78,9 @@ struct http_options {
 	int64_t body_timeout_ms;      /* whole body; answer: without progress; 0: 60,000 */
 	int64_t idle_timeout_ms;      /* keep-alive; 0: 180,000 */
 	int64_t stranger_grace_ms;    /* a client nobody has vouched for gives way to another after this time; 0: 1,000 */
+	bool has_no_http2;            /* HTTP/1.1 only; so without TLS in any case */
+	unsigned http2_max_streams;   /* on one connection at a time, also those whose handlers are not done; 0: 100 */
+	double goaway_chance;         /* that an answer is one of the last on its connection of HTTP/2; 0: never */
 	struct http_handler handler;
 	/* {name, value}, ended by {NULL, NULL}: of every answer, also of those to what is not HTTP. Stays; a KiB at most. NULL: none. */
 	const char *const (*answer_headers)[2];
@@ -104,6 +107,8 @@ struct http_server *http_server_free(struct http_server *s);
 struct http_stats {
 	uint64_t connections_open, connections_total, handshakes_failed, requests_total, requests_invalid, streams_open,
 		bytes_sent;
+	/* HTTP/2: connections, those ended because their client did too much of something, streams beyond the limit. */
+	uint64_t http2_connections, http2_abuses, http2_refused;
 };
 void http_server_stats(struct http_server *s, struct http_stats *ret);
 

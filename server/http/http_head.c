@@ -227,13 +227,8 @@ static const struct {
 	{NAME("Connection"), on_connection},
 };
 
-/* A folded line begins with a blank, so that its name is none. */
-static struct problem read_field(struct reading *r, struct http_header *field, struct str line)
+static struct problem judge_field(struct reading *r, struct http_header *field, struct str value)
 {
-	struct str value;
-	if (!str_cut(line, ':', &field->name, &value)) {
-		return REFUSE(400, "malformed header line");
-	}
 	if (!is_token(field->name)) {
 		return REFUSE(400, "malformed header name");
 	}
@@ -247,6 +242,16 @@ static struct problem read_field(struct reading *r, struct http_header *field, s
 		}
 	}
 	return FINE;
+}
+
+/* A folded line begins with a blank, so that its name is none. */
+static struct problem read_field(struct reading *r, struct http_header *field, struct str line)
+{
+	struct str value;
+	if (!str_cut(line, ':', &field->name, &value)) {
+		return REFUSE(400, "malformed header line");
+	}
+	return judge_field(r, field, value);
 }
 
 static size_t count_lines(struct str text)
@@ -316,6 +321,38 @@ unsigned http_head_parse(struct http_head *ret, struct arena *a, struct str text
 	*ret = (struct http_head){0};
 	struct reading r = {.head = ret};
 	struct problem problem = read_head(&r, a, text, max);
+	*ret_problem = problem.sentence;
+	return problem.status;
+}
+
+/* In pieces. */
+
+static struct problem judge_head(struct reading *r)
+{
+	struct http_head *head = r->head;
+	if (!is_token(head->method)) {
+		return REFUSE(400, "malformed method");
+	}
+	if (head->target.n == 0 || !is_printable(head->target, ' ')) {
+		return REFUSE(400, "malformed request target");
+	}
+	for (size_t i = 0; i < head->n_fields; i++) {
+		struct http_header field = head->fields[i];
+		struct problem problem = judge_field(r, &field, field.value);
+		if (problem.status) {
+			return problem;
+		}
+	}
+	bool has_body = head->framing.has_body;
+	struct problem problem = judge_framing(r);
+	head->framing.has_body = has_body;
+	return problem;
+}
+
+unsigned http_head_judge(struct http_head *head, const char **ret_problem)
+{
+	struct reading r = {.head = head};
+	struct problem problem = judge_head(&r);
 	*ret_problem = problem.sentence;
 	return problem.status;
 }

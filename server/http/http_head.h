@@ -45,6 +45,10 @@ struct http_head {
  * or in the arena. */
 unsigned http_head_parse(struct http_head *ret, struct arena *a, struct str text, size_t max, const char **ret_problem);
 
+/* A head that came in pieces: method, target and fields are there, and framing.has_body. Finds the rest of the framing, and refuses what
+ * http_head_parse() refuses. */
+unsigned http_head_judge(struct http_head *head, const char **ret_problem);
+
 enum { HTTP_HEAD_CANONICAL_MAX = 192 };
 
 /* The shortest head that lets libmicrohttpd find the end of the body and decide what becomes of the connection; its length. */

@@ -30,6 +30,7 @@ enum {
 	FULL_PAUSE_MS = 50,    /* until the oldest stranger may have had its time */
 	SAMPLE = 256,          /* connections looked at for one that may give way */
 	PROBE_SLACK_MS = 20,   /* the kernel's clock for received data ticks every 4-10 ms */
+	PEEK_MAX = 16 << 10,   /* of a client's first bytes */
 	LINGER_MS = 2000,
 	LINGER_MAX = 256, /* at a time */
 	/* Of one client. Who goes on to send is cut, and its answer may be lost to it. */
@@ -41,6 +42,7 @@ struct guest {
 	struct keeper_source source;
 	struct list link;
 	int fd; /* -1: gone, but an event may still name it */
+	int wanted; /* bytes before it is worth looking; 0: any */
 	int64_t came_ms;
 	socklen_t address_size;
 	union {
@@ -198,6 +200,7 @@ static bool is_overdue(struct keeper *k, struct keeper_connection *c, int64_t no
 	case KEEPER_SEND:
 		return is_send_overdue(k, c, since, now);
 	case KEEPER_WORK:
+	case KEEPER_QUIET:
 		break;
 	}
 	return false;
@@ -292,7 +295,8 @@ static struct keeper_connection *find_idlest(struct ring *ring)
 	struct keeper_connection *idlest = NULL;
 	for (size_t i = MIN(ring->n, (size_t)SAMPLE); i > 0; i--) {
 		struct keeper_connection *c = turn(ring);
-		if (phase_of(c) == KEEPER_IDLE && (!idlest || since_of(c) < since_of(idlest))) {
+		enum keeper_phase phase = phase_of(c);
+		if ((phase == KEEPER_IDLE || phase == KEEPER_QUIET) && (!idlest || since_of(c) < since_of(idlest))) {
 			idlest = c;
 		}
 	}
@@ -363,9 +367,9 @@ static void free_gone_guests(struct keeper *k)
 	}
 }
 
-static void hand_on(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+static void hand_on(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size, enum keeper_door door)
 {
-	if (!k->options.accept(k->options.ctx, fd, address, size)) {
+	if (!k->options.accept(k->options.ctx, fd, address, size, door)) {
 		pthread_mutex_lock(&k->lock);
 		k->n_accepted--;
 		announce_if_empty(k);
@@ -373,26 +377,57 @@ static void hand_on(struct keeper *k, int fd, const struct sockaddr *address, so
 	}
 }
 
-/* It has sent something, or gone. */
-static void on_guest(struct keeper *k, struct guest *g)
+/* What a client has sent so far decides whose it is: KEEPER_DOOR_LATER also where it is nothing. False: it has gone. */
+static bool look(struct keeper *k, int fd, enum keeper_door *ret, size_t *ret_wanted)
 {
-	char byte;
+	char bytes[PEEK_MAX];
+	ssize_t n = recv(fd, bytes, k->options.judge ? sizeof(bytes) : 1, MSG_PEEK | MSG_DONTWAIT);
+	*ret = KEEPER_DOOR_LATER;
+	*ret_wanted = 0;
+	if (n <= 0) {
+		return n < 0 && errno == EAGAIN;
+	}
+	*ret = k->options.judge ? k->options.judge(k->options.ctx, (struct str){bytes, (size_t)n}, ret_wanted)
+				: KEEPER_DOOR_HTTP1;
+	return true;
+}
+
+/* The socket is readable from so many bytes on: who sends some of them does not wake us again and again. */
+static void expect_bytes(struct guest *g, int wanted)
+{
+	if (wanted != g->wanted) {
+		g->wanted = wanted;
+		setsockopt(g->fd, SOL_SOCKET, SO_RCVLOWAT, &(int){MAX(wanted, 1)}, sizeof(int));
+	}
+}
+
+/* It has sent something, or gone. */
+static void on_guest(struct keeper *k, struct guest *g, uint32_t events)
+{
+	enum keeper_door door;
+	size_t wanted;
 	int fd = g->fd;
 	if (fd < 0) {
 		return;
 	}
-	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+	bool is_there = look(k, fd, &door, &wanted);
+	if (!is_there || (door == KEEPER_DOOR_LATER && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)))) {
 		send_away(k, g);
 		return;
 	}
+	if (door == KEEPER_DOOR_LATER) {
+		expect_bytes(g, (int)wanted);
+		return;
+	}
+	expect_bytes(g, 0);
 	pthread_mutex_lock(&k->lock);
 	k->n_accepted++;
 	dismiss(k, g);
 	pthread_mutex_unlock(&k->lock);
-	hand_on(k, fd, &g->address.any, g->address_size);
+	hand_on(k, fd, &g->address.any, g->address_size, door);
 }
 
-static void receive_guest(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+static void receive_guest(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size, size_t wanted)
 {
 	struct guest *g = mem_new(struct guest);
 	g->source.kind = SOURCE_GUEST;
@@ -408,6 +443,7 @@ static void receive_guest(struct keeper *k, int fd, const struct sockaddr *addre
 		mem_free(g);
 		return;
 	}
+	expect_bytes(g, (int)wanted);
 	list_append(&k->guests, &g->link);
 	pthread_mutex_lock(&k->lock);
 	k->n_guests++;
@@ -465,23 +501,29 @@ static enum room make_room(struct keeper *k)
 	return room;
 }
 
-/* Most send their first bytes with the last of TCP's own. */
-void keeper_admit(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+static void admit(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size, enum keeper_door door)
 {
 	pthread_mutex_lock(&k->lock);
 	k->n_accepted++;
 	pthread_mutex_unlock(&k->lock);
-	hand_on(k, fd, address, size);
+	hand_on(k, fd, address, size, door);
 }
 
+void keeper_admit(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
+{
+	admit(k, fd, address, size, KEEPER_DOOR_HTTP1);
+}
+
+/* Most send their first bytes with the last of TCP's own. */
 static void welcome(struct keeper *k, int fd, const struct sockaddr *address, socklen_t size)
 {
-	char byte;
-	if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
-		receive_guest(k, fd, address, size);
+	enum keeper_door door;
+	size_t wanted;
+	if (!look(k, fd, &door, &wanted) || door == KEEPER_DOOR_LATER) {
+		receive_guest(k, fd, address, size, wanted);
 		return;
 	}
-	keeper_admit(k, fd, address, size);
+	admit(k, fd, address, size, door);
 }
 
 static void watch_listener(struct keeper *k)
@@ -734,7 +776,7 @@ static void on_wakeup(struct keeper *k)
 	assert(r == sizeof(count) || errno == EAGAIN);
 }
 
-static void on_event(struct keeper *k, struct keeper_source *source)
+static void on_event(struct keeper *k, struct keeper_source *source, uint32_t events)
 {
 	switch (source->kind) {
 	case SOURCE_WAKEUP:
@@ -744,7 +786,7 @@ static void on_event(struct keeper *k, struct keeper_source *source)
 		on_listener(k);
 		break;
 	case SOURCE_GUEST:
-		on_guest(k, container_of(source, struct guest, source));
+		on_guest(k, container_of(source, struct guest, source), events);
 		break;
 	case SOURCE_CONNECTION:
 		unpark(k, container_of(source, struct keeper_connection, source));
@@ -762,7 +804,7 @@ static void wait_for_events(struct keeper *k, int64_t until_ms)
 	int64_t timeout = MAX(until_ms - clock_mono_ms(), 0);
 	int n = epoll_wait(k->epoll, events, MAX_EVENTS, (int)MIN(timeout, (int64_t)TICK_MS));
 	for (int i = 0; i < n; i++) {
-		on_event(k, events[i].data.ptr);
+		on_event(k, events[i].data.ptr, events[i].events);
 	}
 	free_gone_guests(k);
 }

@@ -2,7 +2,8 @@
  *
  *  - accepts (libmicrohttpd's workers would all wake for each client, leave the excess waiting, and its way to stop accepting aborts
  *    the process when a worker is just looking at the listening socket);
- *  - keeps a client that has not sent a byte as a guest, which costs a socket and little else, and hands it on when it speaks;
+ *  - keeps a client that has not sent a byte as a guest, which costs a socket and little else, and hands it on when it speaks: to
+ *    whom, its first bytes tell;
  *  - makes room at the connection limit, below;
  *  - waits for the client in the middle of a TLS handshake (libmicrohttpd 0.9.75 to 1.0.1 spins there);
  *  - ends connections that exceed a deadline, by shutdown(2), whatever state they are in;
@@ -21,6 +22,7 @@
 
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/str.h"
 #include <stdatomic.h>
 #include <sys/socket.h>
 
@@ -38,6 +40,7 @@ enum keeper_phase {
 	KEEPER_BODY,  /* the body is coming */
 	KEEPER_WORK,  /* ours to work on, or a stream: no deadline here */
 	KEEPER_SEND,  /* the answer is going out: time without progress counts */
+	KEEPER_QUIET, /* HTTP/2 between requests: its thread keeps the deadline */
 };
 
 struct keeper_source {
@@ -70,11 +73,21 @@ struct keeper_connection {
 	uint64_t acked;        /* bytes */
 };
 
+/* Whose a client is that has sent something. */
+enum keeper_door {
+	KEEPER_DOOR_LATER, /* it has not sent enough to tell */
+	KEEPER_DOOR_HTTP1,
+	KEEPER_DOOR_HTTP2,
+};
+
 struct keeper_options {
 	void *ctx;
 	int listener; /* listening, not blocking; the keeper closes it */
 	/* The socket of a client that has sent something, now the callee's. True: keeper_add() will follow, from whatever thread. */
-	bool (*accept)(void *ctx, int fd, const struct sockaddr *address, socklen_t size);
+	bool (*accept)(void *ctx, int fd, const struct sockaddr *address, socklen_t size, enum keeper_door door);
+	/* Of a client's first bytes, which stay in the socket. KEEPER_DOOR_LATER: so many there must be; it stays a guest. NULL: all are
+	 * KEEPER_DOOR_HTTP1. */
+	enum keeper_door (*judge)(void *ctx, struct str bytes, size_t *ret_wanted);
 	void (*unheard)(void *ctx);                   /* one went, or was sent away, that never sent a byte */
 	void (*suspend)(struct keeper_connection *c); /* take it from libmicrohttpd's loop, give it back: */
 	void (*resume)(struct keeper_connection *c);

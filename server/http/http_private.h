@@ -62,6 +62,7 @@ struct http_server {
 	struct client_trust *trust; /* likewise */
 	struct keeper *keeper;
 	struct pump *pump;
+	struct h2 *h2;             /* NULL: HTTP/1.1 only */
 	_Atomic bool is_leaving;   /* an answer is the last on its connection, but for streams */
 	_Atomic bool is_draining;  /* that of a stream, too; streams are asked to end */
 	_Atomic bool is_cutting;   /* driven streams end, too: while they wait nobody looks at the socket */
@@ -73,6 +74,7 @@ struct http_server {
 	uint64_t n_streams;
 
 	_Atomic uint64_t connections_total, handshakes_failed, requests_total, requests_invalid, bytes_sent;
+	_Atomic uint64_t http2_connections, http2_abuses, http2_refused;
 };
 
 struct connection {
@@ -146,7 +148,8 @@ struct http_exchange {
 	const struct exchange_wire *wire;
 	struct keeper_connection *kept; /* of its connection */
 	const struct http_peer *peer;   /* at its other end */
-	struct connection *connection;  /* HTTP/1.1: the wire's own */
+	struct connection *connection;  /* the wire's own: HTTP/1.1 */
+	struct h2_stream *stream;       /* HTTP/2 */
 	struct arena arena;
 
 	/* The request. */

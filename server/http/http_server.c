@@ -9,6 +9,8 @@
  * libmicrohttpd aborts the process when it is stopped with          a suspended one. */
 #include "server/http/http_private.h"
 
+#include "server/http/h2.h"
+#include "server/http/h2_hello.h"
 #include "server/http/http_probe.h"
 
 #include <errno.h>
@@ -24,11 +26,26 @@ enum {
 
 /* What the keeper calls. */
 
-static bool on_accept(void *arg, int fd, const struct sockaddr *address, socklen_t size)
+static bool on_accept(void *arg, int fd, const struct sockaddr *address, socklen_t size, enum keeper_door door)
 {
 	struct http_server *s = arg;
 	http_count(&s->connections_total, 1);
-	return worker_admit(s, fd, address, size);
+	return door == KEEPER_DOOR_HTTP2 ? h2_admit(s->h2, fd, address, size) : worker_admit(s, fd, address, size);
+}
+
+/* HTTP/2 is what a client offers in the first message of its handshake. */
+static enum keeper_door on_first_bytes(void *arg, struct str bytes, size_t *ret_wanted)
+{
+	(void)arg;
+	switch (h2_hello_judge(bytes, ret_wanted)) {
+	case H2_HELLO_MORE:
+		return KEEPER_DOOR_LATER;
+	case H2_HELLO_OFFER:
+		return KEEPER_DOOR_HTTP2;
+	case H2_HELLO_OTHER:
+		break;
+	}
+	return KEEPER_DOOR_HTTP1;
 }
 
 /* One that never sent a byte was never a worker's. It counts all the same: with TLS it did not
@@ -145,6 +162,7 @@ static void fill_in(struct http_options *o)
 	DEFAULT(o->body_timeout_ms, 60000);
 	DEFAULT(o->idle_timeout_ms, 180000);
 	DEFAULT(o->stranger_grace_ms, 1000);
+	DEFAULT(o->http2_max_streams, 100);
 	o->max_connections = MIN(o->max_connections, descriptors_for_clients());
 }
 
@@ -155,6 +173,7 @@ static void open_keeper(struct http_server *s, int listener)
 		.ctx = s,
 		.listener = listener,
 		.accept = on_accept,
+		.judge = s->tls && !o->has_no_http2 ? on_first_bytes : NULL,
 		.unheard = on_unheard,
 		.suspend = on_suspend,
 		.resume = on_resume,
@@ -209,8 +228,8 @@ void http_server_admit(struct http_server *s, int fd)
 /* Nobody has been here yet: the probe does not count. */
 static void reset_stats(struct http_server *s)
 {
-	_Atomic uint64_t *const counters[] = {
-		&s->connections_total, &s->handshakes_failed, &s->requests_total, &s->requests_invalid, &s->bytes_sent};
+	_Atomic uint64_t *const counters[] = {&s->connections_total, &s->handshakes_failed, &s->requests_total,
+		&s->requests_invalid, &s->bytes_sent, &s->http2_connections, &s->http2_abuses, &s->http2_refused};
 	for (size_t i = 0; i < ARRAY_SIZE(counters); i++) {
 		atomic_store_explicit(counters[i], 0, memory_order_relaxed);
 	}
@@ -276,6 +295,9 @@ int http_server_new(struct http_server **ret, const struct http_options *options
 		s->pump = pump_new(o->threads);
 		r = open_workers(s, err);
 	}
+	if (r == 0 && s->tls && !o->has_no_http2) {
+		r = h2_new(&s->h2, s, err);
+	}
 	if (r == 0) {
 		r = probe(s, err);
 	}
@@ -307,6 +329,7 @@ bool http_server_drain(struct http_server *s, int64_t timeout_ms)
 	int64_t until = clock_mono_ms() + timeout_ms;
 	atomic_store_explicit(&s->is_draining, true, memory_order_release);
 	keeper_drain(s->keeper);
+	h2_nudge(s->h2);
 	http_stream_wake_all(s);
 	if (keeper_wait_until_empty(s->keeper, until)) {
 		return true;
@@ -342,6 +365,7 @@ struct http_server *http_server_free(struct http_server *s)
 		return NULL;
 	}
 	close_workers(s);
+	h2_free(s->h2);
 	pump_free(s->pump);
 	keeper_free(s->keeper);
 	client_trust_free(s->trust);
@@ -362,4 +386,7 @@ void http_server_stats(struct http_server *s, struct http_stats *ret)
 	ret->requests_total = atomic_load_explicit(&s->requests_total, memory_order_relaxed);
 	ret->requests_invalid = atomic_load_explicit(&s->requests_invalid, memory_order_relaxed);
 	ret->bytes_sent = atomic_load_explicit(&s->bytes_sent, memory_order_relaxed);
+	ret->http2_connections = atomic_load_explicit(&s->http2_connections, memory_order_relaxed);
+	ret->http2_abuses = atomic_load_explicit(&s->http2_abuses, memory_order_relaxed);
+	ret->http2_refused = atomic_load_explicit(&s->http2_refused, memory_order_relaxed);
 }

@@ -39,7 +39,8 @@ int client_handshake(struct client *c, const struct client_tls *tls)
 	gnutls_init(&c->session, GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT | GNUTLS_NO_SIGNAL);
 	gnutls_priority_set_direct(c->session, tls->priorities ? tls->priorities : "NORMAL", NULL);
 	gnutls_credentials_set(c->session, GNUTLS_CRD_CERTIFICATE, c->credentials);
-	gnutls_alpn_set_protocols(c->session, protocols, ARRAY_SIZE(protocols), 0);
+	unsigned first = tls->offers_http2 ? 0 : 1;
+	gnutls_alpn_set_protocols(c->session, protocols + first, ARRAY_SIZE(protocols) - first, 0);
 	gnutls_transport_set_int(c->session, c->fd);
 	int r;
 	do {

@@ -9,6 +9,7 @@
 struct client_tls {
 	const char *cert_file, *key_file; /* NULL: no certificate */
 	const char *priorities;           /* NULL: GnuTLS's */
+	bool offers_http2;                /* also: its frames are the caller's business */
 };
 
 struct client {

@@ -43,16 +43,23 @@ static void test_tls__client_is_known_by_its_certificate(void **state _unused_)
 		"tls=1 sent=1 verified=0 front=0 cn= problem=The certificate is NOT trusted. The certificate chain does not match");
 }
 
-static void test_tls__http11_is_negotiated_and_old_versions_are_not(void **state _unused_)
+static void assert_protocol(bool offers_http2, const char *expected)
 {
 	struct client c;
 	gnutls_datum_t protocol;
-	start(NULL);
-	dial(&c);
+	client_open(&c, port(), &(struct client_tls){.offers_http2 = offers_http2});
 	assert_int_equal(gnutls_alpn_get_selected_protocol(c.session, &protocol), 0);
-	assert_str(((struct str){(char *)protocol.data, protocol.size}), "http/1.1");
+	assert_str(((struct str){(char *)protocol.data, protocol.size}), expected);
 	assert_int_equal(gnutls_protocol_get_version(c.session), GNUTLS_TLS1_3);
 	client_close(&c);
+}
+
+static void test_tls__protocols_are_negotiated_and_old_versions_are_not(void **state _unused_)
+{
+	struct client c;
+	start(NULL);
+	assert_protocol(false, "http/1.1");
+	assert_protocol(true, "h2");
 
 	client_dial(&c, port());
 	assert_true(client_handshake(&c, &(struct client_tls){.priorities = "NORMAL:-VERS-ALL:+VERS-TLS1.1:%COMPAT"}) < 0);
@@ -334,7 +341,7 @@ int main(void)
 		CASE(test_tls__client_is_known_by_its_certificate),
 		CASE(test_tls__socket_options_are_asked_for_once_and_not_for_each_answer),
 		CASE(test_tls__options_are_hidden_of_the_sockets_named_alone),
-		CASE(test_tls__http11_is_negotiated_and_old_versions_are_not),
+		CASE(test_tls__protocols_are_negotiated_and_old_versions_are_not),
 		CASE(test_tls__new_certificate_is_taken_up_without_dropping_anybody),
 		CASE(test_tls__broken_certificate_is_reported_and_the_old_one_kept),
 		CASE(test_tls__certificate_out_of_date_is_told_and_its_end_too),
