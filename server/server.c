@@ -43,6 +43,13 @@ static void write_http_metrics(void *ctx, struct buf *out)
 		"[ALPHA] Number of requests dropped with 'TLS handshake error from' error", (double)h.handshakes_failed);
 	exposition_counter(
 		out, "annals_http_requests_invalid_total", "Requests refused for their syntax.", (double)h.requests_invalid);
+	exposition_counter(out, "annals_http2_connections_total", "Connections of HTTP/2 that have shaken hands.",
+		(double)h.http2_connections);
+	exposition_counter(out, "annals_http2_refused_streams_total",
+		"Requests over HTTP/2 beyond the limit of their connection, which clients send again.",
+		(double)h.http2_refused);
+	exposition_counter(out, "annals_http2_abuses_total",
+		"Connections of HTTP/2 ended because their clients made work that brings nothing.", (double)h.http2_abuses);
 	exposition_counter(out, "annals_http_sent_bytes_total", "Bytes of bodies sent.", (double)h.bytes_sent);
 }
 

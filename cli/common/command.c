@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- arguments ---- */
 
@@ -105,6 +106,7 @@ void common_flags_init(struct common_flags *f)
 		.max_requests_inflight_mib = 64,
 		.max_mutating_requests_inflight_mib = 96,
 		.max_watches_inflight = 16384,
+		.goaway_chance_text = "0",
 		.request_timeout_ms = 60 * 1000,
 		.slow_request_ms = 500,
 		.etcd_compaction_interval_ms = 5 * 60 * 1000,
@@ -143,7 +145,8 @@ size_t common_flags_rows(struct common_flags *f, struct option *ret)
 		{"anonymous-auth", OPTION_BOOL, &f->anonymous_auth, NULL,
 			"Take requests without credentials as from system:anonymous.", 0, 0},
 		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
-			"StorageVersionHash=true|false (default true), MaxUnavailableStatefulSet=true|false (default false).", 0, 0},
+			"StorageVersionHash=true|false (default true), MaxUnavailableStatefulSet=true|false (default false).",
+			0, 0},
 		{"storage-version", OPTION_STRINGS, &f->storage_version, "RESOURCE=VERSION,...",
 			"In which version objects are stored, for example dependents=v1beta1. All versions are read at any "
 			"time.",
@@ -163,11 +166,22 @@ size_t common_flags_rows(struct common_flags *f, struct option *ret)
 		{"max-mutating-requests-inflight", OPTION_INT, &f->max_mutating_requests_inflight, "N",
 			"Writes under way at once; more are answered 429.", 1, 1000000},
 		{"max-requests-inflight-mib", OPTION_INT, &f->max_requests_inflight_mib, "N",
-			"Memory that answers to reads hold until they are taken, in MiB; more reads are answered 429.", 1, 1000000},
+			"Memory that answers to reads hold until they are taken, in MiB; more reads are answered 429.", 1,
+			1000000},
 		{"max-mutating-requests-inflight-mib", OPTION_INT, &f->max_mutating_requests_inflight_mib, "N",
 			"Memory that writes under way hold, in MiB; more are answered 429.", 1, 1000000},
 		{"max-watches-inflight", OPTION_INT, &f->max_watches_inflight, "N",
 			"Watches open at once; more are answered 429.", 1, 1000000},
+		{"http2-max-streams-per-connection", OPTION_INT, &f->http2_max_streams, "N",
+			"Requests and watches at once on a connection of HTTP/2. 0: 1000 where a front proxy is trusted, else "
+			"100.",
+			0, 10000},
+		{"goaway-chance", OPTION_STRING, &f->goaway_chance_text, "CHANCE",
+			"How likely an answer over HTTP/2 sends its client elsewhere, so that load balancers can spread "
+			"clients: 0 "
+			"(never) to 0.02.",
+			0, 0},
+		{"disable-http2-serving", OPTION_BOOL, &f->disable_http2_serving, NULL, "Serve HTTP/1.1 only.", 0, 0},
 		{"request-timeout", OPTION_DURATION, &f->request_timeout_ms, "DURATION",
 			"How long a request may take, watches apart.", 1000, 0},
 		{"slow-request-threshold", OPTION_DURATION, &f->slow_request_ms, "DURATION",
@@ -319,9 +333,23 @@ static int check_migration(struct common_flags *f, struct buf *err)
 	return 0;
 }
 
+/* Its range is kube-apiserver's: with more, connections would be made anew all the time. */
+static int check_goaway(struct common_flags *f, struct buf *err)
+{
+	char *end;
+	f->goaway_chance = strtod(f->goaway_chance_text, &end);
+	if (end == f->goaway_chance_text || *end || !(f->goaway_chance >= 0 && f->goaway_chance <= 0.02)) {
+		return command_refuse(err, "--goaway-chance %s: must be a number from 0 to 0.02", f->goaway_chance_text);
+	}
+	return 0;
+}
+
 int common_flags_check(struct common_flags *f, struct buf *err)
 {
 	int r = check_logging(f, err);
+	if (!r) {
+		r = check_goaway(f, err);
+	}
 	if (!r) {
 		r = check_storage_versions(f, err);
 	}

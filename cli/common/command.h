@@ -68,6 +68,10 @@ struct common_flags {
 	int64_t storage_migration_rate; /* objects a second; 0: no limit */
 	int64_t replica_lease_ms;
 	int64_t max_requests_inflight, max_mutating_requests_inflight, max_watches_inflight;
+	int64_t http2_max_streams;
+	const char *goaway_chance_text;
+	double goaway_chance;
+	bool disable_http2_serving;
 	int64_t max_requests_inflight_mib, max_mutating_requests_inflight_mib;
 	int64_t request_timeout_ms, shutdown_delay_ms, slow_request_ms;
 	int64_t etcd_compaction_interval_ms, event_ttl_ms;

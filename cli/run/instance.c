@@ -193,6 +193,13 @@ static void write_metrics(void *ctx, struct buf *out)
 	pthread_mutex_unlock(&i->lock);
 }
 
+/* An aggregator brings the requests of all its clients over few connections. */
+static unsigned choose_max_streams(const struct instance_options *o)
+{
+	bool is_behind = o->delegation || o->front_ca_file;
+	return o->flags->http2_max_streams ? (unsigned)o->flags->http2_max_streams : is_behind ? 1000 : 100;
+}
+
 static int open_server(struct instance *i, struct buf *err)
 {
 	const struct instance_options *o = &i->options;
@@ -204,7 +211,10 @@ static int open_server(struct instance *i, struct buf *err)
 			.key_file = o->key_file,
 			.client_ca_file = o->client_ca_file,
 			.front_ca_file = o->front_ca_file,
-			.front = o->front},
+			.front = o->front,
+			.has_no_http2 = f->disable_http2_serving,
+			.http2_max_streams = choose_max_streams(o),
+			.goaway_chance = f->goaway_chance},
 		.storage = i->storage,
 		.cache = i->cache,
 		.agreement = i->agreement,
