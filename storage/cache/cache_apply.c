@@ -29,11 +29,20 @@ static void say_unknown(struct cache *c, const struct census *census, const stru
 	}
 }
 
+struct cached *cache_decode_only(const struct feed *f, struct str rest, const struct storage_kv *kv)
+{
+	return cached_new(f->kind, rest, kv->value, kv->create_revision, kv->mod_revision);
+}
+
 struct cached *cache_decode(
 	struct cache *c, const struct feed *f, struct census *census, struct str rest, const struct storage_kv *kv)
 {
-	struct cached *o = cached_new(f->kind, rest, kv->value, kv->create_revision, kv->mod_revision);
+	return cache_take_decoded(c, f, census, rest, kv, cache_decode_only(f, rest, kv));
+}
 
+struct cached *cache_take_decoded(struct cache *c, const struct feed *f, struct census *census, struct str rest,
+	const struct storage_kv *kv, struct cached *o)
+{
 	if (o) {
 		o->epoch = c->epoch;
 	} else {

@@ -87,6 +87,11 @@ struct feed *cache_feed_of_key(struct cache *c, struct str key, struct str *ret_
 /* NULL: counted, noted and reported. */
 struct cached *cache_decode(
 	struct cache *c, const struct feed *f, struct census *census, struct str rest, const struct storage_kv *kv);
+/* Its two halves. Any thread, several at once: NULL: it is no object of the kind that is known here. */
+struct cached *cache_decode_only(const struct feed *f, struct str rest, const struct storage_kv *kv);
+/* The writer, in the order of keys: what has been decoded, or NULL, which is counted, noted and reported. Returns o. */
+struct cached *cache_take_decoded(struct cache *c, const struct feed *f, struct census *census, struct str rest,
+	const struct storage_kv *kv, struct cached *o);
 void cache_apply(struct cache *c, const struct storage_event *events, size_t n, int64_t revision);
 /* Puts what has been loaded in the place of what was there. */
 void cache_install(struct cache *c, int64_t revision);

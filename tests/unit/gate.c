@@ -1,6 +1,8 @@
 #include "tests/unit/gate.h"
+
 #include <assert.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct gate {
 	struct storage storage;
@@ -12,6 +14,8 @@ struct gate {
 	int64_t next_revision;
 	bool is_closed, is_streaming;
 	int64_t largest_page; /* keys; 0: no limit */
+	atomic_uint pages_until_refusal; /* 0: there will be none */
+	enum storage_result refusal;
 };
 
 static struct gate *gate_of(struct storage *s)
@@ -137,6 +141,7 @@ struct storage *gate_inner(struct storage *s)
 struct refusal {
 	struct storage_status question;
 	struct storage_op *refused;
+	enum storage_result result;
 };
 
 static void on_refusal(struct storage_op *op)
@@ -144,10 +149,10 @@ static void on_refusal(struct storage_op *op)
 	struct refusal *r = container_of(op, struct refusal, question.op);
 	struct storage_op *refused = r->refused;
 
+	refused->result = r->result;
 	storage_op_clear(op);
 	mem_free(r);
 	arena_init(&refused->arena, SIZE_MAX);
-	refused->result = STORAGE_TOO_LARGE;
 	refused->message = "refused by the gate";
 	refused->done(refused);
 }
@@ -156,12 +161,19 @@ static void gate_range(struct storage *s, struct storage_range *op)
 {
 	struct gate *g = gate_of(s);
 
-	if (g->largest_page == 0 || op->limit <= g->largest_page) {
+	bool is_too_large = g->largest_page > 0 && op->limit > g->largest_page;
+	unsigned until = op->limit > 1 ? atomic_load(&g->pages_until_refusal) : 0;
+
+	if (until > 0) {
+		atomic_store(&g->pages_until_refusal, until - 1);
+	}
+	if (!is_too_large && until != 1) {
 		storage_range(g->inner, op);
 		return;
 	}
 	struct refusal *r = mem_new(struct refusal);
 	r->question.op.done = on_refusal;
+	r->result = is_too_large ? STORAGE_TOO_LARGE : g->refusal;
 	r->refused = &op->op;
 	storage_status(g->inner, &r->question);
 }
@@ -169,6 +181,19 @@ static void gate_range(struct storage *s, struct storage_range *op)
 void gate_limit_pages(struct storage *s, int64_t keys)
 {
 	gate_of(s)->largest_page = keys;
+}
+
+void gate_refuse_page(struct storage *s, unsigned n, enum storage_result result)
+{
+	struct gate *g = gate_of(s);
+
+	g->refusal = result;
+	atomic_store(&g->pages_until_refusal, n);
+}
+
+bool gate_has_refused(struct storage *s)
+{
+	return atomic_load(&gate_of(s)->pages_until_refusal) == 0;
 }
 
 static void gate_txn(struct storage *s, struct storage_txn *op)

@@ -11,5 +11,8 @@ void gate_close(struct storage *gate); /* returns when no event can come any mor
 void gate_open(struct storage *gate);
 /* Ranges that ask for more keys are STORAGE_TOO_LARGE; 0: no limit. */
 void gate_limit_pages(struct storage *gate, int64_t keys);
+/* The n-th page that is asked for from now on, counted from 1, is answered so. A page: a range of more than one key. */
+void gate_refuse_page(struct storage *gate, unsigned n, enum storage_result result);
+bool gate_has_refused(struct storage *gate); /* that page */
 
 #endif

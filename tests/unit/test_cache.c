@@ -47,6 +47,74 @@ static void test_cache__loads_more_than_a_page(void **state)
 	assert_int_equal(cache_snapshot_count(s, STR("ns")), 0);
 }
 
+/* Two threads decode a page: what they find is in the order of keys, and what they cannot decode is counted once. */
+static void test_cache__a_load_leaves_out_what_cannot_be_decoded(void **state)
+{
+	enum { N = 3000, BAD = 7 };
+	struct fixture *f = *state;
+	struct cache_stats stats;
+	size_t n_bad = 0;
+	for (int i = 0; i < N; i++) {
+		const char *name = arena_printf(&f->a, "ns/object-%05d", i).p;
+		if (i % BAD == 0) {
+			world_put_raw(
+				f->store, arena_printf(&f->a, WORLD_PREFIX "/objects/test.annals.dev/widgets/%s", name).p, "{");
+			n_bad++;
+		} else {
+			world_put(f->store, &widget, name, "", "red");
+		}
+	}
+	start(f, (struct cache_options){0});
+	_cleanup_(cache_snapshot_unrefp) struct cache_snapshot *s = cache_snapshot(f->cache, &widget);
+	struct cache_filter all = {0};
+	const struct cached *o;
+	struct cache_iter it;
+	cache_iter_init(&it, s, &all, STR(""));
+	for (int i = 0; i < N; i++) {
+		if (i % BAD != 0) {
+			o = cache_iter_next(&it);
+			assert_non_null(o);
+			assert_str(o->name, arena_printf(&f->a, "object-%05d", i).p);
+		}
+	}
+	assert_null(cache_iter_next(&it));
+	cache_stats(f->cache, NULL, &stats);
+	assert_int_equal(stats.n_undecodable, n_bad);
+	assert_int_equal(stats.n_objects, N - n_bad);
+	assert_int_equal(f->n_said, n_bad);
+	struct cache_census census;
+	cache_census(f->cache, &widget, &census);
+	assert_int_equal(census.n_unreadable, n_bad);
+	assert_int_equal(census.stored[0], N - n_bad);
+}
+
+/* Whatever becomes of a page, the load begins anew, and nothing is there twice. */
+static void test_cache__a_load_survives_the_loss_of_a_page(void **state)
+{
+	enum { N = 1500, PAGE = 300 };
+	static const enum storage_result results[] = {
+		STORAGE_COMPACTED, STORAGE_UNAVAILABLE, STORAGE_TIMEOUT, STORAGE_TOO_LARGE, STORAGE_ERROR};
+	struct fixture *f = *state;
+	for (int i = 0; i < N; i++) {
+		world_put(f->store, &widget, arena_printf(&f->a, "ns/object-%05d", i).p, "", "red");
+	}
+	gate_limit_pages(f->store, PAGE);
+	for (size_t i = 0; i < ARRAY_SIZE(results); i++) {
+		for (unsigned page = 1; page <= 4; page++) {
+			struct cache_stats stats;
+			gate_refuse_page(f->store, page, results[i]);
+			start(f, (struct cache_options){0});
+			assert_true(gate_has_refused(f->store));
+			cache_stats(f->cache, NULL, &stats);
+			assert_int_equal(stats.n_objects, N);
+			struct cache_census census;
+			cache_census(f->cache, &widget, &census);
+			assert_int_equal(census.stored[0], N);
+			f->cache = cache_free(f->cache);
+		}
+	}
+}
+
 static void test_cache__takes_smaller_pages_where_objects_are_large(void **state)
 {
 	enum { N = 300, LARGEST = 7 };
@@ -456,6 +524,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_STORE(test_cache__loads_what_is_there),
 		WITH_STORE(test_cache__loads_more_than_a_page),
+		WITH_STORE(test_cache__a_load_leaves_out_what_cannot_be_decoded),
+		WITH_STORE(test_cache__a_load_survives_the_loss_of_a_page),
 		WITH_STORE(test_cache__takes_smaller_pages_where_objects_are_large),
 		WITH_STORE(test_cache__follows_changes),
 		WITH_STORE(test_cache__order_is_that_of_keys),
