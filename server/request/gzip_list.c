@@ -201,6 +201,11 @@ static struct str item_opening(size_t i)
 	return i == 0 ? STR("{") : STR(",{");
 }
 
+static size_t item_size(const struct gzip_list *g, size_t i)
+{
+	return g->form ? g->form->size(g->form->ctx, i) : item_opening(i).n + cached_shown_size(g->items[i], g->door);
+}
+
 static uint64_t hash_add(uint64_t hash, const struct cached *o, uint64_t name_hash, size_t n)
 {
 	uint64_t parts[] = {hash, name_hash, (uint64_t)o->revision, o->epoch, n};
@@ -213,7 +218,7 @@ static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 {
 	const struct cached *first = g->items[g->item];
 	/* The first of a list has no comma before it, and so is another run. */
-	uint64_t place[] = {first->kind->index, g->item == 0, str_hash(first->ns)};
+	uint64_t place[] = {first->kind->index, g->item == 0, str_hash(first->ns), g->form ? g->form->id : 0};
 	struct str ns = first->ns;
 	size_t i = g->item;
 	bool is_end = false;
@@ -223,10 +228,10 @@ static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 	while (i < g->n_items && !is_end && str_eq(g->items[i]->ns, ns)) {
 		const struct cached *o = g->items[i];
 		uint64_t name_hash = str_hash(o->name);
-		size_t n = cached_shown_size(o, g->door);
+		size_t n = item_size(g, i);
 
 		id->hash = hash_add(id->hash, o, name_hash, n);
-		id->text_n += item_opening(i).n + n;
+		id->text_n += n;
 		/* By the name, which stays when the object changes. */
 		is_end = id->text_n >= RUN_MAX || (id->text_n >= RUN_MIN && name_hash % RUN_CUT == 0);
 		i++;
@@ -234,17 +239,30 @@ static size_t run_measure(const struct gzip_list *g, struct run_id *id)
 	return i;
 }
 
-static void add_items(struct buf *text, const struct gzip_list *g, size_t end)
+static bool add_item(struct buf *text, const struct gzip_list *g, size_t i)
 {
-	for (size_t i = g->item; i < end; i++) {
-		const size_t n_pieces = cached_pieces(g->items[i], g->door);
-		buf_add_str(text, item_opening(i));
-		for (size_t k = 0; k < n_pieces; k++) {
-			buf_add_str(text, cached_piece(g->items[i], g->door, k));
-		}
+	if (g->form) {
+		return g->form->add(text, g->form->ctx, i);
 	}
+	const size_t n_pieces = cached_pieces(g->items[i], g->door);
+	buf_add_str(text, item_opening(i));
+	for (size_t k = 0; k < n_pieces; k++) {
+		buf_add_str(text, cached_piece(g->items[i], g->door, k));
+	}
+	return true;
 }
 
+static bool add_items(struct buf *text, const struct gzip_list *g, size_t end)
+{
+	for (size_t i = g->item; i < end; i++) {
+		if (!add_item(text, g, i)) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Without bytes where an item could not be made. */
 static struct packed run_pack(const struct gzip_list *g, size_t end, size_t text_n)
 {
 	struct packer *packer = packer_get(g->runs);
@@ -254,11 +272,12 @@ static struct packed run_pack(const struct gzip_list *g, size_t end, size_t text
 	buf_clear(&packer->out);
 	buf_reserve(&packer->text, text_n);
 	buf_reserve(&packer->out, deflate_bound(text_n));
-	add_items(&packer->text, g, end);
-	assert(packer->text.n == text_n);
-	size_t n = deflate_text(packer->deflater, buf_str(&packer->text), packer->out.p);
-	packed.bytes = bytes_dup((struct str){packer->out.p, n});
-	packed.crc = crc32_z(0, (const Bytef *)packer->text.p, text_n);
+	if (add_items(&packer->text, g, end)) {
+		assert(packer->text.n == text_n);
+		size_t n = deflate_text(packer->deflater, buf_str(&packer->text), packer->out.p);
+		packed.bytes = bytes_dup((struct str){packer->out.p, n});
+		packed.crc = crc32_z(0, (const Bytef *)packer->text.p, text_n);
+	}
 	packer_put(g->runs, packer);
 	return packed;
 }
@@ -310,6 +329,9 @@ static struct bytes *next_run(struct gzip_list *g)
 
 	if (!runs_find(g->runs, &id, &packed)) {
 		packed = run_pack(g, end, id.text_n);
+		if (!packed.bytes) {
+			return NULL;
+		}
 		runs_add(g->runs, &id, &packed);
 	}
 	g->item = end;

@@ -5,6 +5,7 @@
 
 #include "api/model/protobuf_write.h"
 #include "server/parse/gzip.h"
+#include "server/request/gzip_list.h"
 #include "server/request/limits.h"
 #include "server/request/protobuf_items.h"
 #include "server/request/request_audit.h"
@@ -34,6 +35,9 @@ struct protobuf_list {
 	struct bytes *message;
 	char item_head[HEAD_MAX];
 	size_t step; /* 0: the head; then two for each item; then the tail */
+	bool is_gzip;
+	struct gzip_form form;
+	struct gzip_list gzip;
 };
 
 static struct bytes *list_message(const struct protobuf_list *l, size_t i)
@@ -99,6 +103,7 @@ static void list_done(struct protobuf_list *l)
 	for (size_t i = 0; i < l->listing.n_items; i++) {
 		bytes_unref(l->items[i].held);
 	}
+	gzip_list_done(&l->gzip);
 	l->message = bytes_unref(l->message);
 	l->items = mem_free(l->items);
 	listing_done(&l->listing);
@@ -158,7 +163,8 @@ static size_t list_copy(struct protobuf_list *l, char *p, size_t max)
 static ssize_t list_read(void *ctx, struct http_exchange *x, char *p, size_t max)
 {
 	(void)x;
-	size_t n = list_copy(ctx, p, max);
+	struct protobuf_list *l = ctx;
+	size_t n = l->is_gzip ? gzip_list_read(&l->gzip, p, max) : list_copy(l, p, max);
 
 	return n > 0 ? (ssize_t)n : -1;
 }
@@ -171,17 +177,46 @@ static void list_closed(void *ctx, struct http_exchange *x)
 
 static const struct http_stream_ops list_stream_ops = {.read = list_read, .closed = list_closed};
 
-/* It has to be there as a whole. */
-static void reply_packed(struct request *q, struct protobuf_list *l, size_t length)
-{
-	struct buf out;
+/* ---- compressing ---- */
 
-	buf_init(&out, RESPONSE_CEILING);
-	if (buf_reserve(&out, length)) {
-		out.n = list_copy(l, out.p, length);
-	}
-	list_done(l);
-	reply_made(q, 200, &out, media_content_type(&q->media));
+static size_t packed_size(void *ctx, size_t i)
+{
+	const struct protobuf_list *l = ctx;
+
+	return protobuf_head_size(l->items[i].n) + l->items[i].n;
+}
+
+static bool packed_add(struct buf *out, void *ctx, size_t i)
+{
+	struct protobuf_list *l = ctx;
+	_cleanup_(bytes_unrefp) struct bytes *message = l->items[i].held ? bytes_ref(l->items[i].held) : list_message(l, i);
+
+	return message && message->n == l->items[i].n && buf_add_str(out, item_head(l, message->n)) &&
+		buf_add_str(out, bytes_str(message));
+}
+
+/* In runs, which the next client finds, as those of lists in JSON. */
+static void list_pack(struct protobuf_list *l)
+{
+	const struct route *r = &l->q->route;
+	const size_t door = (size_t)(r->door - r->kind->doors);
+
+	l->is_gzip = true;
+	l->form = (struct gzip_form){
+		.id = 1 + (door << 4 | l->number << 1 | (l->part == PROTOBUF_METADATA)),
+		.size = packed_size,
+		.add = packed_add,
+		.ctx = l,
+	};
+	l->gzip = (struct gzip_list){
+		.runs = l->q->server->gzip_runs,
+		.head = l->head,
+		.tail = l->tail,
+		.door = r->door,
+		.items = l->listing.items,
+		.n_items = l->listing.n_items,
+		.form = &l->form,
+	};
 }
 
 void reply_listing_protobuf(struct request *q, struct listing *listing, struct str metadata_json)
@@ -204,10 +239,14 @@ void reply_listing_protobuf(struct request *q, struct listing *listing, struct s
 	if (request_charge(q, l->n_held) && q->class == CLASS_READ) {
 		list_done(l);
 		reply_status(q);
-	} else if (q->media.accepts_gzip && length >= GZIP_MIN_BYTES && length < RESPONSE_CEILING) {
-		reply_packed(q, l, (size_t)length);
-	} else {
-		reply_headers(q, media_content_type(&q->media));
-		http_reply_stream(q->x, 200, length, false, &list_stream_ops, l);
+		return;
 	}
+	reply_headers(q, media_content_type(&q->media));
+	if (q->media.accepts_gzip && length >= GZIP_MIN_BYTES) {
+		list_pack(l);
+		length = HTTP_LENGTH_UNKNOWN; /* nobody knows before all of it is compressed */
+		http_add_header(q->x, "Content-Encoding", STR("gzip"));
+		http_add_header(q->x, "Vary", STR("Accept-Encoding"));
+	}
+	http_reply_stream(q->x, 200, length, false, &list_stream_ops, l);
 }

@@ -235,6 +235,22 @@ def test_lists(annals, configmaps, n, size, encoding):
         assert opened(asked(annals, f"{configmaps}/c{i:03}").body)[2] == item
 
 
+def test_packed_lists_are_what_they_are_unpacked(annals, configmaps):
+    """Runs of one form are not taken for those of another, and what has changed is packed anew."""
+    for i in range(60):
+        assert annals.post(configmaps, {"metadata": {"name": f"c{i:03}"}, "data": {"k": f"{i}-" * 2500}}).status == 201
+    forms = [PROTOBUF, "application/json", PROTOBUF + META_LIST, PROTOBUF + META_LIST.replace("v=v1", "v=v1beta1")]
+    annotations = {"metadata": {"annotations": {"n.io/a": "x" * 5000}}}
+    for i in range(60):
+        assert annals.patch(f"{configmaps}/c{i:03}", annotations).status == 200
+    for _ in range(3):
+        for form in forms:
+            plain, packed = (annals.get(configmaps, headers={"Accept": form, "Accept-Encoding": encoding}) for encoding in ("identity", "gzip"))
+            assert packed.headers["Content-Encoding"] == "gzip"
+            assert gzip.decompress(packed.body) == plain.body
+        assert annals.patch(f"{configmaps}/c030", {"data": {"k": "changed"}}).status == 200
+
+
 def test_a_list_in_pages(annals, configmaps):
     for name in "abc":
         annals.post(configmaps, {"metadata": {"name": name}})
