@@ -12,8 +12,9 @@
 #include "server/request/respond.h"
 
 enum {
-	HELD_MAX = 4 << 20, /* bytes of messages */
-	HEAD_MAX = 12,      /* bytes before a message: number and length */
+	HELD_MAX = 4 << 20,  /* bytes of messages */
+	HELD_MIN = 16 << 10, /* from there on they are charged for */
+	HEAD_MAX = 12,       /* bytes before a message: number and length */
 };
 
 struct item {
@@ -236,7 +237,8 @@ void reply_listing_protobuf(struct request *q, struct listing *listing, struct s
 	}
 	list_frame(l, metadata_json, items_n);
 	uint64_t length = l->head.n + items_n + l->tail.n;
-	if (request_charge(q, l->n_held) && q->class == CLASS_READ) {
+	/* As of other answers, little is not counted, and writes have happened. */
+	if (l->n_held >= HELD_MIN && request_charge(q, l->n_held) && q->class == CLASS_READ) {
 		list_done(l);
 		reply_status(q);
 		return;
