@@ -4,10 +4,16 @@
 
 #include "base/deflate.h"
 
-#include <zlib.h>
+#include <isa-l/crc.h>
 
 /* Pieces are compressed each by itself, which hardly shows in the result: so memory is bounded. */
 #define PIECE_MAX ((size_t)256 << 10)
+
+/* ISA-L's takes a tenth of the time that zlib's does. */
+uint32_t gzip_checksum(struct str text)
+{
+	return text.n > 0 ? crc32_gzip_refl(0, (const unsigned char *)text.p, text.n) : 0;
+}
 
 void gzip_put_le(char *p, uint32_t n, size_t size)
 {
@@ -41,7 +47,7 @@ bool gzip_all(struct buf *out, struct str in)
 {
 	char tail[GZIP_TAIL_SIZE];
 
-	gzip_put_tail(tail, (uint32_t)crc32_z(0, (const Bytef *)in.p, in.n), (uint32_t)in.n);
+	gzip_put_tail(tail, gzip_checksum(in), (uint32_t)in.n);
 	buf_add_str(out, GZIP_HEAD);
 	add_pieces(out, in);
 	buf_add_str(out, DEFLATE_END);

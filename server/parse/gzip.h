@@ -13,6 +13,7 @@ bool gzip_all(struct buf *out, struct str in);
 #define GZIP_HEAD STR("\x1f\x8b\x08\0\0\0\0\0\x04\xff")
 enum { GZIP_TAIL_SIZE = 8 };
 void gzip_put_tail(char *p, uint32_t crc, uint32_t text_n);
+uint32_t gzip_checksum(struct str text);
 void gzip_put_le(char *p, uint32_t n, size_t size);
 
 #endif

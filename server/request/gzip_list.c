@@ -276,7 +276,7 @@ static struct packed run_pack(const struct gzip_list *g, size_t end, size_t text
 		assert(packer->text.n == text_n);
 		size_t n = deflate_text(packer->deflater, buf_str(&packer->text), packer->out.p);
 		packed.bytes = bytes_dup((struct str){packer->out.p, n});
-		packed.crc = crc32_z(0, (const Bytef *)packer->text.p, text_n);
+		packed.crc = gzip_checksum(buf_str(&packer->text));
 	}
 	packer_put(g->runs, packer);
 	return packed;
@@ -298,7 +298,7 @@ static char *put_stored(struct gzip_list *g, char *p, struct str text, bool is_l
 	gzip_put_le(p + 1, (uint32_t)text.n, 2);
 	gzip_put_le(p + 3, ~(uint32_t)text.n, 2);
 	memcpy(p + STORED_HEAD, text.p, text.n);
-	count_text(g, crc32_z(0, (const Bytef *)text.p, text.n), text.n);
+	count_text(g, gzip_checksum(text), text.n);
 	return p + STORED_HEAD + text.n;
 }
 

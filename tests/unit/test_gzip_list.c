@@ -1,3 +1,4 @@
+#include "server/parse/gzip.h"
 #include "server/request/gzip_list.h"
 #include "tests/unit/check.h"
 
@@ -250,6 +251,22 @@ static void test_gzip_list__threads_share_runs(void **state)
 	}
 }
 
+static void test_gzip_list__checksums_are_zlibs(void **state)
+{
+	char text[600];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(text); i++) {
+		text[i] = (char)(i * 2654435761u >> 13);
+	}
+	for (size_t from = 0; from < 20; from++) {
+		for (size_t n = 0; from + n <= sizeof(text); n++) {
+			assert_int_equal(
+				gzip_checksum((struct str){text + from, n}), crc32_z(0, (const Bytef *)text + from, n));
+		}
+	}
+}
+
 #define LIST_TEST(t) cmocka_unit_test_setup_teardown(t, setup, teardown)
 
 int main(void)
@@ -262,6 +279,7 @@ int main(void)
 		LIST_TEST(test_gzip_list__doors_have_runs_of_their_own_where_they_show_objects_otherwise),
 		LIST_TEST(test_gzip_list__keeps_no_more_than_it_may),
 		LIST_TEST(test_gzip_list__objects_may_be_larger_than_a_run),
+		LIST_TEST(test_gzip_list__checksums_are_zlibs),
 		LIST_TEST(test_gzip_list__threads_share_runs),
 	};
 	return cmocka_run_group_tests_name("gzip_list", tests, NULL, NULL);
