@@ -9,9 +9,9 @@
 
 enum {
 	N_PARTS = 16,
-	N_SLOTS = 4096, /* of a part */
-	N_WAYS = 4,     /* places that an object may have */
-	SCRATCH = 64 << 20,
+	N_SLOTS = 4096,      /* of a part */
+	N_WAYS = 4,          /* places that an object may have */
+	SCRATCH = 256 << 20, /* bytes: an object has at most a million values, each of which takes some 72 while it is read */
 };
 
 struct slot {
