@@ -779,8 +779,8 @@ void h2_connection_settle(struct h2_connection *c)
 	bool is_quiet = c->n_streams == 0;
 	c->quiet_ms = c->thread->now_ms;
 	keeper_set_phase(&c->kept, is_quiet ? KEEPER_QUIET : KEEPER_WORK, c->quiet_ms);
-	if (is_quiet) {
-		h2_thread_enqueue(c);
+	if (c->is_over) {
+		h2_thread_enqueue(c); /* what it still waited for may have been this */
 	}
 }
 
