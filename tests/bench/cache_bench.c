@@ -1,4 +1,4 @@
-/* What the watch cache costs: loading, memory, selector queries, events. Usage: cache_bench [OBJECTS] */
+/* What the watch cache costs: loading, memory, selector queries, events. Usage: cache_bench [OBJECTS [BYTES]] */
 #include "base/clock.h"
 #include "tests/unit/cache_world.h"
 #include <malloc.h>
@@ -7,13 +7,15 @@
 
 enum {
 	OBJECTS = 100000,
-	OBJECT_BYTES = 1024,
+	OBJECT_BYTES = 1024, /* as they are stored; at least 250 or so */
 	NAMESPACES = 10,
 	GROUP = 10, /* objects that share a label value */
 	WATCHERS = 1000,
 	EVENTS = 1000,
 	LARGEST_TXN = 100,
 };
+
+static size_t object_bytes = OBJECT_BYTES;
 
 struct bench {
 	struct storage *store;
@@ -34,7 +36,7 @@ static struct str object_text(struct arena *a, size_t i, const char *color)
 	object_name(name, i);
 	snprintf(labels, sizeof(labels), "\"app\":\"bench\",\"group\":\"g-%zu\",\"seq\":\"%zu\"", i / GROUP, i);
 	text = world_text(a, &widget, name, labels, color, 0);
-	return world_text(a, &widget, name, labels, color, OBJECT_BYTES - text.n);
+	return world_text(a, &widget, name, labels, color, object_bytes > text.n ? object_bytes - text.n : 0);
 }
 
 /* ---- filling the store ---- */
@@ -293,6 +295,7 @@ static void bench_all(size_t n)
 int main(int argc, char **argv)
 {
 	size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : OBJECTS;
+	object_bytes = argc > 2 ? strtoul(argv[2], NULL, 10) : OBJECT_BYTES;
 
 	bench_decode();
 	bench_all(1000);
