@@ -157,10 +157,10 @@ def run(command, env):
 
 
 def end_of(text, summary=""):
-    """Its last lines, after the one that sums it up, where that is another."""
+    """Its last lines, after the one that sums it up: a text that is cut keeps its beginning."""
     lines = [line[:LINE_MAX] for line in text.rstrip().splitlines()[-TEXT_LINES:]]
     first = summary.strip().partition("\n")[0][:LINE_MAX]
-    if first and not any(first in line for line in lines):
+    if first and not (lines and first in lines[0]):
         lines = [first, "..."] + lines
     return "\n".join(lines)
 
