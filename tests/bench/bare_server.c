@@ -1,6 +1,6 @@
 /* What a request costs a server that does nothing for it: one thread, epoll and GnuTLS, no storage. "make bench" asks it for as many
  * bytes, over as many connections, right after each workload, and divides by what it spends: such figures hardly depend on the
- * machine and on who else is busy there.
+ * machine.
  *
  *     bare_server PORT CERTIFICATE KEY        GET /N: N bytes. A body that is sent is read, and answered in the same way.
  *
