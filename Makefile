@@ -8,6 +8,9 @@ export FUZZ_SECONDS
 NATIVE_SUITES = unit contract fuzz
 PROCESS_SUITES = tests/integration tests/fault
 BROWSER_SUITES = tests/browser
+# The tests' own client speaks HTTP/1.1, and here HTTP/2: in check-http2 everywhere, in check where the wire matters most.
+HTTP2_SUITES = http2:tests/integration http2:tests/fault http2:tests/parity
+HTTP2_CHECKS = http2:tests/integration/test_http.py http2:tests/integration/test_lists.py http2:tests/integration/test_trust_files.py http2:tests/parity
 # A sanitizer sees in each of these what it sees in the other, or nearly so: "make sanitize-thread SUITES=tests/integration" for the rest.
 SUITES_address = $(NATIVE_SUITES) tests/integration
 SUITES_thread = $(NATIVE_SUITES) tests/fault
@@ -17,6 +20,7 @@ help:
 	@echo 'make build          build/annals, and build/kubectl-annals, the plugin'
 	@echo 'make quick          in a minute: builds, source checks, unit tests, and integration tests of what has changed (K=watch: of that name)'
 	@echo 'make check          all tests: source checks, unit, contract, integration, fault and browser tests, exchanges recorded from kube-apiserver'
+	@echo 'make check-http2    integration and fault tests, and what was recorded from kube-apiserver, with a client that speaks HTTP/2'
 	@echo 'make check-distros  builds and tests on fresh roots of Debian 12 and 13 and Ubuntu 24.04; as root (ARGS="trixie")'
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
 	@echo 'make oracle         random programs of StatefulSets against kube-controller-manager and against annals (PROGRAMS=2000)'
@@ -47,7 +51,13 @@ check:
 	tests/browser/fetch-axe.sh
 	$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	ninja -C $(BUILD)
-	tools/run-tests.py --build $(BUILD) house $(NATIVE_SUITES) $(PROCESS_SUITES) tests/parity $(BROWSER_SUITES)
+	tools/run-tests.py --build $(BUILD) house $(NATIVE_SUITES) $(PROCESS_SUITES) tests/parity $(HTTP2_CHECKS) $(BROWSER_SUITES)
+
+check-http2:
+	tools/install-deps.sh build run test
+	$(MAKE) --no-print-directory $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+	SUITE_SECONDS=$${SUITE_SECONDS:-3600} tools/run-tests.py --build $(BUILD) $(HTTP2_SUITES)
 
 check-distros:
 	tools/check-distros.sh $(ARGS)
@@ -118,4 +128,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run quick check check-distros check-cluster sanitize sanitized peers oracle fuzz mutate bench screenshots format clean
+.PHONY: help build run quick check check-http2 check-distros check-cluster sanitize sanitized peers oracle fuzz mutate bench screenshots format clean

@@ -53,6 +53,17 @@ def pytest_runtest_teardown(item):
     yield from watch(item)
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "http1(reason): about HTTP/1.1 alone, as the tests' own client speaks it")
+
+
+def pytest_collection_modifyitems(items):
+    if os.environ.get("ANNALS_TEST_HTTP") == "2":
+        for item in items:
+            for mark in item.iter_markers("http1"):
+                item.add_marker(pytest.mark.skip(reason=f"HTTP/1.1 alone: {mark.args[0]}"))
+
+
 class Outcomes:
     """How many tests have passed, and what is to be said of those that have not; kept by the process that leads the others."""
 

@@ -2,7 +2,8 @@
 """Runs suites of tests, sums them up, and ends with one line: N passed, N failed.
 
 A suite is one of meson's (house, unit, contract, fuzz: cmocka executables and scripts), or a folder or a file of pytest's. Each
-crash and each report of a sanitizer counts as a failure, also where the test that caused it did not notice.
+crash and each report of a sanitizer counts as a failure, also where the test that caused it did not notice. Behind "http2:" stand
+those of pytest's whose own client is to speak HTTP/2: http2:tests/parity.
 
 A test that fails is run once more, by itself, when its suite is over: if it passes then, it counts as passed and is named as
 unsteady. Not so after a crash, a hang or a report of a sanitizer, nor where many fail. The last lines name every test that failed.
@@ -31,6 +32,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+HTTP2 = "http2:"
 MESON_SUITES = ["house", "unit", "contract", "fuzz"]
 
 SANITIZER_OPTIONS = {
@@ -239,6 +241,12 @@ def python_with(*modules):
     return None
 
 
+def python_for(suites, *modules):
+    """One for tests of these. Without hpack those are skipped that make frames of HTTP/2 by themselves."""
+    frames = not any(suite in SERIAL_SUITES for suite in suites)
+    return frames and python_with("pytest", "yaml", "hpack", *modules) or python_with("pytest", "yaml", *modules)
+
+
 def free_mib():
     for line in pathlib.Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
@@ -276,11 +284,11 @@ def run_pytest(suites, keyword, build, env):
     if not any((ROOT / suite).is_file() or any((ROOT / suite).rglob("test_*.py")) for suite in suites):
         return Tally(), []
     n_workers = count_workers(suites, build)
-    python = python_with("pytest", "yaml", "xdist") if n_workers > 1 else None
+    python = python_for(suites, "xdist") if n_workers > 1 else None
     if n_workers > 1 and not python:
         print("one test after the other: xdist is missing (tools/install-deps.sh test)", flush=True)
     options = ["-n", str(n_workers), "--dist", "load"] if python else []
-    python = python or python_with("pytest", "yaml") or sys.exit("pytest is missing: tools/install-deps.sh test")
+    python = python or python_for(suites) or sys.exit("pytest is missing: tools/install-deps.sh test")
     status, outcomes = call_pytest(python, [*options, *(["-k", keyword] if keyword else []), *suites], env)
     failures = []
     if outcomes:
@@ -298,7 +306,7 @@ def run_pytest(suites, keyword, build, env):
 
 def again_by_pytest(failure, env):
     """Whether it passes."""
-    status, outcomes = call_pytest(python_with("pytest", "yaml"), [failure.again], env)
+    status, outcomes = call_pytest(python_for([failure.suite]), [failure.again], env)
     return status == 0 and bool(outcomes) and outcomes["passed"] == 1
 
 
@@ -349,6 +357,9 @@ def run_again(failures, tallies, args, env):
 def run_suites(suites, args, env, reports):
     """Of the same kind. What they came to, and the failures."""
     print(f"\n== {' '.join(suites)}", flush=True)
+    wire = ""
+    if suites[0].startswith(HTTP2):
+        suites, env, wire = [suite.removeprefix(HTTP2) for suite in suites], {**env, "ANNALS_TEST_HTTP": "2"}, " over HTTP/2"
     if suites[0] in MESON_SUITES:
         tallies, failures = run_meson(args.build, suites, env)
     else:
@@ -371,7 +382,7 @@ def run_suites(suites, args, env, reports):
         total.add(tally)
     failures += reported
     for failure in failures:
-        failure.build = args.build.name
+        failure.build = args.build.name + wire
     return total, failures
 
 
