@@ -50,6 +50,7 @@ TESTS_OF = {
     "statefulset": "set_updates set_apps set_history statefulsets", "ownership": "set_ownership set_between", "history": "history set_history",
     "pass": "set_updates set_apps", "member": "set_apps", "workload": "statefulsets", "kubelet": "fake_kubelet", "example": "set_examples",
     "guard": "references", "reference": "references figures", "bench": "bench_figures",
+    "h2": "http2 http2_attacks",
     "namespace": "kinds controllers",
     "install": "install_deps", "impl": "protection", "makefile": "readme", "readme": "readme",
     "openapi": "discovery", "pod": "pods", "review": "kinds", "toy": "toy",

@@ -57,6 +57,7 @@ class Stream:
         self.body = bytearray()  # what nobody has taken yet
         self.is_over, self.reset = False, None  # the code of RST_STREAM
         self.n_unreturned = 0
+        self.room = 0  # how many bytes it may still be sent
 
     def header(self, name):
         return next((value for key, value in self.headers if key == name), None)
@@ -65,7 +66,7 @@ class Stream:
 class Session:
     """A connection that speaks HTTP/2. Not for several threads.
 
-    window: how much of each stream may come before somebody has taken it; None: it is given back as it comes."""
+    window: how much may come of each stream until a test opens it with let_come(); None: it is given back as it comes."""
 
     def __init__(self, sock, window=None, preface=True, authority=None, **options):
         self.sock, self.window = sock, window
@@ -77,6 +78,7 @@ class Session:
         self.is_closed = self.is_head = False
         self.send_window, self.initial_window, self.max_frame = WINDOW, WINDOW, FRAME_SIZE
         self.n_unreturned = 0
+        self.room = WINDOW  # how many bytes we may still be sent, of all streams
         self.fragments = None
         if preface:
             first = PREFACE + settings(ENABLE_PUSH=0, INITIAL_WINDOW_SIZE=GENEROUS if window is None else window, **options)
@@ -92,6 +94,12 @@ class Session:
 
     def close(self):
         self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def _take_frame(self):
         if len(self.received) < 9:
@@ -113,10 +121,16 @@ class Session:
 
     def read(self):
         """The next frame, dealt with; None at the end of the connection."""
+        one = self.take_unread()
+        if one:
+            self.handle(one)
+        return one
+
+    def take_unread(self):
+        """The next frame, not dealt with; None at the end of the connection."""
         while not (one := self._take_frame()):
             if not self._receive():
                 return None
-        self.handle(one)
         return one
 
     def read_what_is_there(self):
@@ -161,9 +175,18 @@ class Session:
         stream.body += self._unpadded(one)
         stream.is_over = bool(one.flags & END_STREAM)
         if self.window is None:
-            self.give_back(stream, len(one.payload))
+            self._give_back(stream, len(one.payload))
+            return
+        stream.room -= len(one.payload)
+        self.room -= len(one.payload)
+        assert not one.payload or stream.room >= 0 and self.room >= 0, f"{one.kind} of stream {one.stream} is larger than a window"
 
-    def give_back(self, stream, n):
+    def let_come(self, more, stream=None):
+        """Opens a stream's window, or the connection's."""
+        (stream or self).room += more
+        self.write(window_update(stream.number if stream else 0, more))
+
+    def _give_back(self, stream, n):
         """Opens both windows, now and then."""
         self.n_unreturned += n
         stream.n_unreturned += n
@@ -253,6 +276,7 @@ class Session:
 
     def new_stream(self):
         stream = self.streams[self.next_stream] = Stream(self.next_stream, self.initial_window)
+        stream.room = self.window or 0
         self.next_stream += 2
         return stream
 
@@ -268,10 +292,13 @@ class Session:
             frames += frame(CONTINUATION, last, stream, piece) if i else frame(HEADERS, last | flags, stream, piece)
         return frames
 
-    def begin(self, method, path, headers=(), is_over=True, write=True):
-        """A request whose body, if any, comes later; its frames are in .frames if nothing is to be written."""
+    def block(self, fields):
+        return self.encoder.encode([(name.encode("latin-1"), value.encode("latin-1")) for name, value in fields], huffman=False)
+
+    def begin(self, method, path, headers=(), is_over=True, write=True, fields=None):
+        """A request whose body, if any, comes later; its frames are in .frames if nothing is to be written. fields: all of them."""
         stream = self.new_stream()
-        block = self.encoder.encode([(name.encode("latin-1"), value.encode("latin-1")) for name, value in self.head(method, path, headers)], huffman=False)
+        block = self.block(self.head(method, path, headers) if fields is None else fields)
         stream.frames = self.header_frames(stream.number, block, END_STREAM if is_over else 0)
         if write:
             self.write(stream.frames)
@@ -299,6 +326,11 @@ class Session:
 
     def get(self, path, headers=()):
         return self.finish(self.begin("GET", path, headers))
+
+    def post(self, path, body, headers=()):
+        stream = self.begin("POST", path, [("content-type", "application/json"), *headers], is_over=False)
+        self.send_body(stream, body)
+        return self.finish(stream)
 
     def round_trip(self, data=b"roundtri"):
         """Returns when the server has read all that was sent before; whether it has."""
