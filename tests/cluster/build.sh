@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds what annals is tested against, from published Go modules, into $PEERS (default ~/.cache/peers): kube-apiserver,
-# kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd, etcdctl and etcdutl v3.6.16, helm v3.21.4, kube-storage-version-migrator; and
+# kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd, etcdctl and etcdutl v3.6.16, helm v3.21.4, kube-storage-version-migrator, h2spec; and
 # fetches its definitions and cert-manager's. Minutes the first time; what is there in the right version stays. Then
 # Kubernetes' own tests of StatefulSets, the tests written in Go, which client-go, controller-runtime and Kubernetes' own library for revisions are part of,
 # Python's packages, and the tests written in Rust.
@@ -38,7 +38,7 @@ stamps="-s -w
 is_current() { # executable folder module
 	local version
 	version=$(cd "$2" && go list -m -f '{{if .Replace}}{{.Replace.Version}}{{else}}{{.Version}}{{end}}' "$3")
-	go version -m "$1" 2>/dev/null | grep -Eq "(mod|dep|=>)\s+$3\s+$version\b"
+	go version -m "$1" 2>/dev/null | grep -Eq "(mod|dep|=>)\s+$3\s+${version//+/[+]}\b"
 }
 
 mkdir -p "$PEERS"
@@ -49,6 +49,15 @@ while read -r name folder package module; do
 		(cd "$folder" && go build -ldflags "${stamps//$'\n'/ }" -o "$PEERS/$name" "$package")
 	fi
 done <<<"$peers"
+
+# Of HTTP/2. A peer of one test: where its modules cannot be had, that test is skipped.
+if ! is_current "$PEERS/h2spec" h2spec github.com/summerwind/h2spec; then
+	echo "building h2spec"
+	if ! (cd h2spec && go build -ldflags "-s -w" -o "$PEERS/h2spec" .); then
+		rm -f "$PEERS/h2spec"
+		echo "h2spec cannot be built: its cases are left out." >&2
+	fi
+fi
 
 # CustomResourceDefinitions: cert-manager's (what deploy/ says to it is checked against them), and those that the migrator works with.
 folder_of() { # folder module
