@@ -446,8 +446,7 @@ class Connection(http.client.HTTPSConnection):
         if not self._open():
             super().request(method, url, body, headers, encode_chunked=encode_chunked)
             return
-        fields = [(name.lower(), value if isinstance(value, str) else value.decode("latin-1") if isinstance(value, bytes) else str(value))
-                  for name, value in headers.items()]
+        fields = [(name.lower(), (value.decode("latin-1") if isinstance(value, bytes) else str(value)).strip()) for name, value in headers.items()]
         if "accept-encoding" not in (name for name, _ in fields):
             fields.append(("accept-encoding", "identity"))
         self.start(method, url, fields, body)
