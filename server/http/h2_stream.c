@@ -310,9 +310,15 @@ static void on_end(struct http_exchange *x)
 	}
 	drop_held(s);
 	list_remove(&s->link);
-	h2_peer_unref(s->peer);
 	c->n_streams--;
 	h2_connection_settle(c);
+}
+
+/* The connection may know its client by another verdict meanwhile: then this is the last reference. */
+static void on_release(struct http_exchange *x)
+{
+	struct h2_stream *s = x->stream;
+	s->peer = h2_peer_unref(s->peer);
 }
 
 static const struct exchange_wire h2_wire = {
@@ -323,6 +329,7 @@ static const struct exchange_wire h2_wire = {
 	.answer_early = answer,
 	.answer = answer,
 	.end = on_end,
+	.release = on_release,
 };
 
 /* The request. */

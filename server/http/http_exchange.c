@@ -326,5 +326,8 @@ void http_exchange_end(struct http_exchange *x, bool is_complete)
 	if (x->is_announced) {
 		s->options.handler.on_done(s->options.handler.ctx, x);
 	}
+	if (x->wire->release) {
+		x->wire->release(x);
+	}
 	http_exchange_free(x);
 }

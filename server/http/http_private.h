@@ -113,6 +113,8 @@ struct exchange_wire {
 	/* A long-lived stream is the pump's (then STREAM_PUMPED). NULL: it is read like any other. */
 	void (*prepare_pump)(struct http_exchange *x);
 	void (*end)(struct http_exchange *x); /* it is over: before on_done */
+	/* May be NULL. Behind on_done, for which what the exchange tells is still there. */
+	void (*release)(struct http_exchange *x);
 };
 
 /* Who waits, in an atomic that the waiting and the waking thread share. */
