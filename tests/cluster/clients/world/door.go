@@ -35,6 +35,7 @@ func (d *door) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	if isOurs {
 		request.URL.Path = "/apis/" + d.name + strings.TrimPrefix(request.URL.Path, "/apis/apps/v1")
+		request.Header["Accept"] = texts(request.Header.Values("Accept"))
 	}
 	if err := d.rewriteBody(request, isOurs); err != nil {
 		return nil, err
@@ -46,6 +47,17 @@ func (d *door) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Header.Del("Content-Length")
 	}
 	return response, err
+}
+
+// texts leaves out the forms in which a name cannot be replaced by a longer one.
+func texts(accepted []string) []string {
+	var left []string
+	for _, form := range strings.Split(strings.Join(accepted, ","), ",") {
+		if !strings.Contains(form, "protobuf") {
+			left = append(left, form)
+		}
+	}
+	return []string{strings.Join(left, ",")}
 }
 
 func (d *door) rewriteBody(request *http.Request, isOurs bool) error {
