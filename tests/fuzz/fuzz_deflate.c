@@ -2,22 +2,11 @@
  * counts behind each copy: short inputs reach several blocks, and matches of all kinds. */
 #include "base/buf.h"
 #include "base/deflate.h"
+#include "tests/fuzz/fuzz.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <zlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
 enum { TEXT_BYTES = 200 << 10 };
-
-#define CHECK(condition)                                                                        \
-	do {                                                                                    \
-		if (!(condition)) {                                                             \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-			abort();                                                                \
-		}                                                                               \
-	} while (0)
 
 /* Into memory of the size that is promised to be enough: a sanitizer sees what is written beyond it. */
 static void add_packed(struct buf *stream, struct deflater *d, struct str text)

@@ -12,6 +12,7 @@ import pytest
 
 from objects import APPS, NAMESPACES, revision, revisions
 from processes import retry_until
+from protobuf_fields import fields
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 STREAM = PROTOBUF + ";stream=watch"
@@ -134,28 +135,6 @@ def test_other_formats_are_told_what_there_is(annals, namespace):
 
 
 # ---- answers ----
-
-def fields(message):
-    """[(number, value)] of a message: a number, or bytes."""
-    out, at = [], 0
-
-    def cut_varint():
-        nonlocal at
-        n = shift = 0
-        while True:
-            byte, at = message[at], at + 1
-            n, shift = n | (byte & 0x7F) << shift, shift + 7
-            if byte < 0x80:
-                return n
-
-    while at < len(message):
-        tag = cut_varint()
-        value = cut_varint()
-        if tag & 7 == 2:
-            value, at = message[at:at + value], at + value
-        out.append((tag >> 3, value))
-    return out
-
 
 def every(message, number):
     return [value for found, value in fields(message) if found == number]
