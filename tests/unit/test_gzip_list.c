@@ -26,7 +26,7 @@ static struct cached *make_sized(int i, int64_t revision, int n_numbers)
 		"\"namespace\":\"ns-%d\",\"uid\":\"u-%d\"},\"data\":{\"x\":\"",
 		i, i / 400, i);
 	for (int k = 0; k < n_numbers; k++) {
-		buf_printf(&text, "%x,", (unsigned)(i * 7919 + k * 104729) * 2654435761u);
+		buf_printf(&text, "%x,", ((unsigned)i * 7919u + (unsigned)k * 104729u) * 2654435761u);
 	}
 	BUF_LITERAL(&text, "\"},\"revision\":1}");
 	return cached_new(
