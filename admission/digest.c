@@ -1,4 +1,4 @@
-/* Keeps the digest of a ControllerRevision's data (docs/digest.md) in an annotation of the server's. Objects made through doors
+/* Keeps the digest of a ControllerRevision's data (docs/reference/digest.md) in an annotation of the server's. Objects made through doors
  * of upstream's groups do not get it, since they must look as upstream makes them, unless such a door is sent one. Our doors show it all
  * the same, and what they are sent back is no wish. */
 #include "admission/rules.h"

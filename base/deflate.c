@@ -1,5 +1,5 @@
 /* ISA-L's compression at its level 1: five times as fast as zlib's, and what it makes is smaller
- * (docs/performance.md, "gzip"). Each text is compressed by itself, flushed, and not a stream's end. */
+ * (docs/explanation/performance.md, "gzip"). Each text is compressed by itself, flushed, and not a stream's end. */
 #include "base/deflate.h"
 
 #include <assert.h>

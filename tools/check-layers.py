@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Reads the #include lines of all C files and names those that break a rule of docs/architecture.md.
+"""Reads the #include lines of all C files and names those that break a rule of docs/explanation/architecture.md.
 
 Two kinds of rules: a room includes headers only of the rooms that it uses, and of those that they use; and a library's header is
 included only in the file that is its fence. The linker proves the first again (tests/layers); this says it in words, and sees what
-is inline. Which rooms there are and what they use is in the meson.build files; the table in docs/architecture.md says the same.
+is inline. Which rooms there are and what they use is in the meson.build files; the table in docs/explanation/architecture.md says the same.
 """
 
 import argparse
@@ -138,17 +138,17 @@ def check_homeless(root, rooms):
 
 
 def check_table(root, rooms):
-    """The rows of the table in docs/architecture.md: | `room` | what it holds | what it uses |"""
+    """The rows of the table in docs/explanation/architecture.md: | `room` | what it holds | what it uses |"""
     rows = {}
-    for line in (root / "docs/architecture.md").read_text().splitlines():
+    for line in (root / "docs/explanation/architecture.md").read_text().splitlines():
         match = re.match(r"\| `([^`]+)` \|.*\|([^|]*)\|$", line)
         if match:
             rows[match.group(1)] = {name.strip() for name in match.group(2).split(",") if name.strip()}
     for room, uses in rooms.uses.items():
         if room not in rows:
-            yield f"docs/architecture.md: the table has no row for {room}"
+            yield f"docs/explanation/architecture.md: the table has no row for {room}"
         elif rows[room] != set(uses):
-            yield f"docs/architecture.md: {room} uses {', '.join(uses) or 'nothing'}, which is not what the table says"
+            yield f"docs/explanation/architecture.md: {room} uses {', '.join(uses) or 'nothing'}, which is not what the table says"
 
 
 def check(root):

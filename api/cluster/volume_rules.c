@@ -1,6 +1,6 @@
 /* Rules of persistent volumes: k8s.io/kubernetes/pkg/apis/core ValidatePersistentVolume and its kin, and
  * the strategy of registry/core/persistentvolume. Of storage systems it is looked at whether what they
- * cannot do without is there: docs/deviations.md. */
+ * cannot do without is there: docs/reference/deviations.md. */
 #include "api/cluster/volume_rules.h"
 
 #include "api/cluster/volume_schema.h"

@@ -1,5 +1,5 @@
 /* StatefulSet: pods that differ in their ordinals alone, each with a name and storage that it keeps. annals.dev/v1beta1 is the form of
- * seed 002, apps/v1 upstream's; docs/statefulsets.md says what each can say. */
+ * seed 002, apps/v1 upstream's; docs/explanation/statefulsets.md says what each can say. */
 #include "api/model/members.h"
 #include "api/pod/pod_columns.h"
 #include "api/rules/spec_status.h"

@@ -1,4 +1,4 @@
-/* The name of a state (docs/digest.md): every replica and every release must compute the same
+/* The name of a state (docs/reference/digest.md): every replica and every release must compute the same
  * one, for ever. Any change of the canonical text would give all revisions that are stored
  * another digest, and duplicates for each. */
 #include "api/model/digest.h"

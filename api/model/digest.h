@@ -1,5 +1,5 @@
 /* What a JSON value means, as one text and as a short name: equal for values between which there is no mutation (seed 000,
- * "Version Equivalence"). docs/digest.md specifies both and has test vectors; they never change. */
+ * "Version Equivalence"). docs/reference/digest.md specifies both and has test vectors; they never change. */
 #ifndef API_MODEL_DIGEST_H
 #define API_MODEL_DIGEST_H
 

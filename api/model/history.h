@@ -7,7 +7,7 @@
 
 #include "api/model/object.h"
 
-/* The digest of its data (docs/digest.md); of objects that do not show it, it is computed. */
+/* The digest of its data (docs/reference/digest.md); of objects that do not show it, it is computed. */
 #define ANNOTATION_DIGEST STR("annals.dev/digest")
 /* "true": the object may be another one of the same state or number. */
 #define ANNOTATION_DUPLICATES STR("annals.dev/allow-duplicates")

@@ -1,5 +1,5 @@
 /* Typed clients (client-go of built-in kinds) send protobuf and never fall back to JSON, so
- * bodies are read; answers are JSON always (docs/deviations.md). The schema's numbers are
+ * bodies are read; answers are JSON always (docs/reference/deviations.md). The schema's numbers are
  * enough: there is no generated code for each kind. Sentences of errors are those of Go's
  * generated code. */
 #include "api/model/protobuf.h"

@@ -37,7 +37,7 @@ static struct json *merge_object(
 static struct json *merge_list(
 	struct merger *m, struct json *current, struct json *patch, const struct lookup *l, bool is_deletion);
 
-/* A mistake of the client's. kube-apiserver answers 500 to most, without a reason (docs/deviations.md). */
+/* A mistake of the client's. kube-apiserver answers 500 to most, without a reason (docs/reference/deviations.md). */
 static void *fail(struct merger *m, const char *format, ...) _printf_(2, 3);
 
 static void *fail(struct merger *m, const char *format, ...)

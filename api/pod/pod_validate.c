@@ -1,5 +1,5 @@
 /* ValidatePod and ValidatePodUpdate of k8s.io/kubernetes/pkg/apis/core/validation, as far as
- * docs/deviations.md says. The order of checks is the order of causes in the 422, so it is
+ * docs/reference/deviations.md says. The order of checks is the order of causes in the 422, so it is
  * upstream's. */
 #include "api/pod/pod_validate.h"
 

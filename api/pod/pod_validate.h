@@ -1,4 +1,4 @@
-/* Is a pod, or a template of one, what it must be? What clients notice of kube-apiserver's rules (docs/deviations.md: what is not looked at). */
+/* Is a pod, or a template of one, what it must be? What clients notice of kube-apiserver's rules (docs/reference/deviations.md: what is not looked at). */
 #ifndef API_POD_POD_VALIDATE_H
 #define API_POD_POD_VALIDATE_H
 

@@ -1,5 +1,5 @@
 /* Between the files of the validation of pods: api/pod/pod_validate.h is what others see. Texts and order are those of
- * k8s.io/kubernetes/pkg/apis/core/validation; docs/deviations.md says which checks are left out. */
+ * k8s.io/kubernetes/pkg/apis/core/validation; docs/reference/deviations.md says which checks are left out. */
 #ifndef API_POD_POD_VALIDATE_PARTS_H
 #define API_POD_POD_VALIDATE_PARTS_H
 

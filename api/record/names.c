@@ -1,4 +1,4 @@
-/* The name of a history (docs/history.md): of the subject's, as much as a DNS subdomain may hold of
+/* The name of a history (docs/explanation/history.md): of the subject's, as much as a DNS subdomain may hold of
  * it, and a digest that tells subjects apart. It must stay as it is for ever: another name would
  * begin another history. */
 #include "api/record/names.h"

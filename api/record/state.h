@@ -1,4 +1,4 @@
-/* The state of an object: what of it is recorded (docs/history.md). Users, replicas and the server
+/* The state of an object: what of it is recorded (docs/explanation/history.md). Users, replicas and the server
  * itself compute it, and must agree: its digest says whether an object changed.
  *
  * It is the object without status, and of metadata only name, namespace, labels, annotations and

@@ -108,7 +108,7 @@ struct json *set_beta_from_hub(const struct json *hub, struct arena *a)
 }
 
 /* The strategy with that partition. Where it was the partition alone that made it say more than its type, the type alone is left: an update
- * without a partition is one by the counts of status (docs/statefulsets.md). */
+ * without a partition is one by the counts of status (docs/explanation/statefulsets.md). */
 static struct json *with_partition(const struct json *strategy, struct json *partition, struct arena *a)
 {
 	struct json *rolling = json_gets(strategy, "rollingUpdate");

@@ -1,5 +1,5 @@
 /* The forms of a StatefulSet: that of apps/v1 (k8s.io/api/apps/v1 v0.36), that of annals.dev/v1beta1 (seed 002), and the hub form, which is the
- * first one with what only the second says. docs/statefulsets.md shows them side by side. */
+ * first one with what only the second says. docs/explanation/statefulsets.md shows them side by side. */
 #ifndef API_WORKLOAD_SET_SCHEMA_H
 #define API_WORKLOAD_SET_SCHEMA_H
 

@@ -1,5 +1,5 @@
 /* annals has no CEL: admission policies do not hold for its objects, and a webhook's
- * matchConditions count as true (docs/deviations.md). kube-apiserver accepts such rules without
+ * matchConditions count as true (docs/reference/deviations.md). kube-apiserver accepts such rules without
  * a word, so somebody has to tell the operator. */
 #include "cli/doctor/doctor_policies.h"
 

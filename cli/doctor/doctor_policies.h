@@ -1,4 +1,4 @@
-/* Admission that the cluster asks for and annals does not do (docs/deviations.md): judgements of `annals doctor`. */
+/* Admission that the cluster asks for and annals does not do (docs/reference/deviations.md): judgements of `annals doctor`. */
 #ifndef CLI_DOCTOR_DOCTOR_POLICIES_H
 #define CLI_DOCTOR_DOCTOR_POLICIES_H
 

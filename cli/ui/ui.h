@@ -1,4 +1,4 @@
-/* The server of the page to look at: plain HTTP on the loopback addresses, everything below /annals/ui/ (docs/ui.md).
+/* The server of the page to look at: plain HTTP on the loopback addresses, everything below /annals/ui/ (docs/how-to/ui.md).
  *
  * What it serves by itself: the page's files, sessions, and what may be asked of the API server, passed on. What has to be worked out is
  * the caller's: rows of a table of routes. */

@@ -1,5 +1,5 @@
 /* The garbage collector: deletes what has lost its last owner, holds a foreground deletion until its dependents are gone, lets go of
- * dependents that are to be orphaned. In effect as kube-controller-manager's (docs/deviations.md has the differences).
+ * dependents that are to be orphaned. In effect as kube-controller-manager's (docs/reference/deviations.md has the differences).
  *
  * gc_graph.h decides what is worth a look; gc_attempt.h looks and acts. Threads: one that discovers what there is to watch, and workers on
  * two queues, keyed by uid, so that no object is with two workers of one queue. */

@@ -28,7 +28,7 @@ static bool is_telling(const struct comparison *c, struct str name)
 
 static bool is_void(const struct comparison *c, const struct history_member *m);
 
-/* From the inside to the outside, as docs/digest.md has it: {"a":{"b":null}} is empty, too. */
+/* From the inside to the outside, as docs/reference/digest.md has it: {"a":{"b":null}} is empty, too. */
 static bool is_empty(const struct comparison *c, const struct json *j)
 {
 	if (!json_is(j, JSON_OBJECT)) {

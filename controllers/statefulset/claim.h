@@ -1,5 +1,5 @@
 /* The PersistentVolumeClaims of a StatefulSet's pods: their names, and whose they are by the retention policy (statefulset.md of upstream's rules:
- * docs/statefulsets.md, "Claims"). Without I/O. */
+ * docs/explanation/statefulsets.md, "Claims"). Without I/O. */
 #ifndef CONTROLLERS_STATEFULSET_CLAIM_H
 #define CONTROLLERS_STATEFULSET_CLAIM_H
 

@@ -1,6 +1,6 @@
 /* Which answers are tried again is upstream's DefaultShouldRetry, and failures have client-go's
  * words, since they end in messages that people search for. Beyond upstream, a connection that
- * ended without an answer is tried again, too: reviews change nothing (docs/deviations.md). */
+ * ended without an answer is tried again, too: reviews change nothing (docs/reference/deviations.md). */
 #include "delegation/reviews/call.h"
 
 #include "api/model/members.h"

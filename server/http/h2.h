@@ -1,4 +1,4 @@
-/* HTTP/2 by nghttp2, beside HTTP/1.1 by libmicrohttpd: the same exchanges, by another wire (docs/http.md).
+/* HTTP/2 by nghttp2, beside HTTP/1.1 by libmicrohttpd: the same exchanges, by another wire (docs/explanation/http.md).
  *
  * A connection comes here when the keeper has seen that its ClientHello offers "h2" (h2_hello.h). It is pinned to one of a few threads of
  * this module, which do all of its work: handshake, frames, handlers. */

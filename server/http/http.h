@@ -1,4 +1,4 @@
-/* The HTTP front end: HTTP/1.1 by libmicrohttpd with its traps closed, HTTP/2 by nghttp2 (docs/http.md). What is behind it: server/http/http_private.h.
+/* The HTTP front end: HTTP/1.1 by libmicrohttpd with its traps closed, HTTP/2 by nghttp2 (docs/explanation/http.md). What is behind it: server/http/http_private.h.
  *
  * An exchange is one request and its answer. The handler's `on_headers` runs when the request line and headers are there and valid,
  * before any body is read; `on_request` when the body is complete; both on an HTTP thread, and neither may block. A handler that

@@ -4,7 +4,7 @@
  *   socket -- wire -- GnuTLS -- inlet -- transport -- libmicrohttpd
  *
  * libmicrohttpd reads through the transport, which asks the inlet. The inlet holds a client's
- * head back until it is whole, and here an exchange is made of it (docs/http.md). A plain
+ * head back until it is whole, and here an exchange is made of it (docs/explanation/http.md). A plain
  * connection has the same way in, with a session that is only a name.
  *
  * A connection is suspended while libmicrohttpd has nothing to do for it: in a handshake while the

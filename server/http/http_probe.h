@@ -1,4 +1,4 @@
-/* Does libmicrohttpd, in the version that is installed, do what we rely on (docs/http.md)? Asked by two requests of our own to our own
+/* Does libmicrohttpd, in the version that is installed, do what we rely on (docs/explanation/http.md)? Asked by two requests of our own to our own
  * server, before anybody else is let in. */
 #ifndef SERVER_HTTP_HTTP_PROBE_H
 #define SERVER_HTTP_HTTP_PROBE_H

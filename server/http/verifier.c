@@ -1,6 +1,6 @@
 /* Each certificate is judged by both sets of authorities, since it may be a user's and a front
  * proxy's at once: which of both counts is for authn.c to say. An authority that is garbage is left
- * out rather than kept as it was: who changes a CA means it (docs/deviations.md). */
+ * out rather than kept as it was: who changes a CA means it (docs/reference/deviations.md). */
 #include "server/http/verifier.h"
 
 #include "api/model/trust.h"

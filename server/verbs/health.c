@@ -1,6 +1,6 @@
 /* Two questions are kept apart: would a restart help (livez), and can this replica serve now
  * (readyz, healthz)? etcd being gone answers only the second: kubelets that restarted every replica
- * would not bring it back (docs/deviations.md). All checks read what is known; none waits. */
+ * would not bring it back (docs/reference/deviations.md). All checks read what is known; none waits. */
 #include "server/verbs/health.h"
 
 #include "server/request/agreed_version.h"

@@ -89,7 +89,7 @@ int snapshot_history_read(struct snapshot_history *h, struct request *q, const s
 	h->past = arena_array(a, struct snapshot_past, HISTORY_LENGTH_MAX);
 	cache_iter_init(&it, h->seen, &filter, STR(""));
 	while ((o = cache_iter_next(&it))) {
-		/* The guard over a history costs etcd something for each key (docs/storage.md). */
+		/* The guard over a history costs etcd something for each key (docs/explanation/storage.md). */
 		if (h->n == HISTORY_LENGTH_MAX) {
 			status_conflict(&q->st, request_group(q), q->route.resource, STR(""),
 				"its controller has more than %d revisions; remove some of them first", HISTORY_LENGTH_MAX);

@@ -149,7 +149,7 @@ static void admission_fill(struct admission_attributes *at, struct admission_env
 
 /* ---- the rules in their order ---- */
 
-/* kube answers 500; it is the client's mistake, so 400 here (docs/deviations.md). */
+/* kube answers 500; it is the client's mistake, so 400 here (docs/reference/deviations.md). */
 static int create_check_version(struct request *q, const struct object *o)
 {
 	uint64_t version;

@@ -14,7 +14,7 @@
  *     when others write what it cannot decode takes no part in that kind, neither reads nor writes it, and does not hold the others back.
  *   - A registration that cannot be understood might say anything: while it lives nothing is common, and nobody starts to write another version.
  *
- * docs/storage-versions.md has the proof.
+ * docs/explanation/storage-versions.md has the proof.
  *
  * Any thread may ask. Nothing blocks but agreement_new() and agreement_free(). */
 #ifndef STORAGE_AGREEMENT_AGREEMENT_H

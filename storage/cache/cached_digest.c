@@ -1,4 +1,4 @@
-/* The digest of what was created through a door that has none (docs/digest.md). It is not in the body, which all doors share: its own doors
+/* The digest of what was created through a door that has none (docs/reference/digest.md). It is not in the body, which all doors share: its own doors
  * put it in between. Most objects are never shown there, so it is made for the first who is, and kept. */
 #include "storage/cache/cached_digest.h"
 

@@ -1,7 +1,7 @@
 /* The etcd implementation of storage.h: gRPC core (storage/etcd/etcd_client.c alone includes it), our own subset of etcd's messages.
  * One connection for calls, one for watches and leases, one completion-queue thread for both. Keeps connections alive, reconnects
  * within seconds, puts a deadline on every call. An endpoint is used until it fails, then the next one is; reads, and writes that
- * have certainly not been executed, are sent again there. docs/storage.md has the settings and the reasons.
+ * have certainly not been executed, are sent again there. docs/explanation/storage.md has the settings and the reasons.
  *
  * An answer of more than 256 MiB is refused with STORAGE_TOO_LARGE. Calls in flight are not bounded here. */
 #ifndef STORAGE_ETCD_ETCD_H

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a migration costs: objects a second, CPU of server and etcd for each object, and what becomes of GETs meanwhile. docs/performance.md has a run.
+"""What a migration costs: objects a second, CPU of server and etcd for each object, and what becomes of GETs meanwhile. docs/explanation/performance.md has a run.
 
     ANNALS_BIN=build/annals tests/bench/migration.py [--objects 100000] [--rates 1000,0]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What it costs to record what changes: CPU of server and recorder for each change, the recorder's memory, and what a restart writes. Beside it what
-kube-apiserver spends on the change itself. docs/performance.md has a run.
+kube-apiserver spends on the change itself. docs/explanation/performance.md has a run.
 
     ANNALS_BIN=build/annals tests/bench/recorder.py [--objects 100000] [--changes 10000]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What references cost as the number of Dependents of one Provider grows: server and etcd CPU of one more creation, of a refused and of a
-granted removal of the finalizer. docs/performance.md has a run.
+granted removal of the finalizer. docs/explanation/performance.md has a run.
 
     ANNALS_BIN=build/annals tests/bench/references.py [--sizes 100,1000,10000,100000] [--samples 200]
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What replicas of annals on one etcd cost, and what three members of etcd do: CPU of annals and of etcd for one read, one write, and one event to each of
-the watchers, with 1, 2 and 4 replicas on an etcd of one member and of three. docs/scaling.md has a run.
+the watchers, with 1, 2 and 4 replicas on an etcd of one member and of three. docs/explanation/scaling.md has a run.
 
     ANNALS_BIN=build/annals tests/bench/replicas.py [--replicas 1,2,4] [--members 1,3] [--samples 1500]
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Measures annals beside kube-apiserver, and behind it beside sample-apiserver: docs/performance.md. Arguments go to the load generator
+# Measures annals beside kube-apiserver, and behind it beside sample-apiserver: docs/explanation/performance.md. Arguments go to the load generator
 # (-h lists them).
 #   tests/bench/run.sh -only '^get|^list' -rounds 3
 #   tests/bench/run.sh -only '^hop|^direct'             # behind kube-apiserver alone

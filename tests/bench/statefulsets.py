@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What rolling many StatefulSets at once costs: CPU and memory of server and controllers, of annals and of kube-apiserver with
 kube-controller-manager, one after the other on the same machine and under the same fake kubelet. Then the same sets at rest.
-docs/performance.md has a run.
+docs/explanation/performance.md has a run.
 
     ANNALS_BIN=build/annals tests/bench/statefulsets.py [--sets 1000] [--replicas 5] [--rest 30] [--only annals|kube]
 """

@@ -1,4 +1,4 @@
-"""Where annals answers otherwise on purpose, each with its reason; docs/deviations.md says more.
+"""Where annals answers otherwise on purpose, each with its reason; docs/reference/deviations.md says more.
 
 A deviation excuses only what it names: `applies` looks at both (normalised) answers.
 """

@@ -26,7 +26,7 @@ KINDS = {"sets": "/apis/apps/v1/statefulsets", "revisions": "/apis/apps/v1/contr
 ORDER = "fake-node.annals.dev/"
 HASH = "controller-revision-hash"
 STRATEGIC = "application/strategic-merge-patch+json"
-# What annals adds (docs/deviations.md): a label, and an event of a name that somebody else's pod has.
+# What annals adds (docs/reference/deviations.md): a label, and an event of a name that somebody else's pod has.
 OUR_LABELS = {"statefulset-template-revision"}
 TELLING_EVENTS = 10  # of one program: beyond, client-go folds them into each other, or drops them
 
@@ -308,7 +308,7 @@ def template(app, image, annotations=None, env=None):
 class Step:
     """words: what it is, for people; do(stage) returns something to compare, the status of the answer mostly.
     is_race: it makes several changes, between which the controller acts, or does not.
-    may_detour: pods may come back in the old revision first, and restart once more (docs/deviations.md)."""
+    may_detour: pods may come back in the old revision first, and restart once more (docs/reference/deviations.md)."""
 
     def __init__(self, words, do, is_race=False, may_detour=False):
         self.words, self.do, self.is_race, self.may_detour, self.then_kill = words, do, is_race, may_detour, False

@@ -17,7 +17,7 @@ SERVER_ALONE = "TestVolumeTemplateNoopUpdate"  # updates what it has made, and n
 INTEGRATION = ["TestSpecReplicasChange", "TestDeletingAndTerminatingPods", "TestStatefulSetAvailable", "TestAutodeleteOwnerRefs",
                "TestDeletingPodForRollingUpdatePartition", "TestStatefulSetStartOrdinal", "TestStatefulSetPodSubdomain"]
 
-# The longest first. docs/testing.md says which are left out, and why.
+# The longest first. docs/development/testing.md says which are left out, and why.
 SPECS = [
     "AvailableReplicas should get updated accordingly when MinReadySeconds is enabled",
     "should perform canary updates and phased rolling updates of template modifications",

@@ -12,7 +12,7 @@ REDACTED = "annals.dev/redacted:"
 
 
 def history_name(kind, namespace, name, group=""):
-    """docs/history.md, for names that are DNS subdomains."""
+    """docs/explanation/history.md, for names that are DNS subdomains."""
     text = json.dumps([group, kind, namespace, name], separators=(",", ":"))
     rest, digits = int(hashlib.sha256(text.encode()).hexdigest(), 16), ""
     for _ in range(54):

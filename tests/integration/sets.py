@@ -16,7 +16,7 @@ from objects import APPS, BETA, JSON_PATCH, MERGE  # pylint: disable=unused-impo
 from processes import Shared, retry_until
 
 CONTROLLERREVISIONS, PODTEMPLATES = CARRIERS = ("controllerrevisions", "podtemplates")
-ORDER = "fake-node.annals.dev/"  # annotations that fake nodes obey (docs/fake-nodes.md)
+ORDER = "fake-node.annals.dev/"  # annotations that fake nodes obey (docs/how-to/fake-nodes.md)
 BROKEN = {ORDER + "ready": "false"}
 HASH, GENERATION = "controller-revision-hash", "statefulset-template-revision"
 CONTROLLERS = "system:annals-controllers"

@@ -152,4 +152,4 @@ def test_elsewhere_it_says_where_to_read(system):
     (system.bin / "dpkg-query").unlink()
     done = system.run("build", "run")
     assert (done.returncode, system.log) == (0, [])
-    assert "docs/dependencies.md" in done.stderr
+    assert "docs/development/dependencies.md" in done.stderr

@@ -24,7 +24,7 @@ static void number(const char *lexeme, const char *expected)
 	assert_str(buf_str(&b), expected);
 }
 
-/* docs/digest.md, and what does not show well there. */
+/* docs/reference/digest.md, and what does not show well there. */
 static const struct vector {
 	const char *text, *canonical, *digest;
 } vectors[] = {

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""tools/check-prose.py names what is hard to read, and nothing else."""
+
+import importlib.util
+import pathlib
+import tempfile
+import unittest
+
+TOOL = pathlib.Path(__file__).resolve().parent.parent.parent / "tools" / "check-prose.py"
+spec = importlib.util.spec_from_file_location("check_prose", TOOL)
+prose = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(prose)
+
+HEAD = "# Page\n\nFor people who test.\n\n"
+LONG = " ".join(["long"] * 26) + "."
+
+
+def found(text, name="docs/page.md"):
+    return prose.check_text(name, HEAD + text)
+
+
+class Sentences(unittest.TestCase):
+    def test_26_words_are_too_many_and_25_are_not(self):
+        self.assertEqual(found(" ".join(["w"] * 25) + "."), [])
+        self.assertEqual(len(found("\n".join(["w"] * 26) + ".\n")), 1)
+
+    def test_the_line_is_that_of_the_sentence(self):
+        problems = found("Short one.\nAnother\none. " + "\n".join(["So"] + ["w"] * 25) + ".\n")
+        self.assertEqual([line for line, _ in problems], [7])
+        self.assertIn("26 words: So w w", problems[0][1])
+
+    def test_sentences_end_at_marks_but_not_at_abbreviations_or_versions(self):
+        half = " ".join(["w"] * 13)
+        for end in (".", "?", "!", ".)", '."', ".**"):
+            self.assertEqual(found(f"{half}{end}\n{half}.\n"), [], end)
+        for middle in ("e.g.", "i.e.", "v1.36", "a.md"):
+            self.assertEqual(len(found(f"{half}\n{middle} {half}.\n")), 1, middle)
+
+    def test_a_small_letter_may_begin_a_sentence(self):
+        half = " ".join(["w"] * 13)
+        self.assertEqual(found(f"{half}.\nannals {half}.\n"), [])
+
+    def test_a_span_of_code_is_one_word_and_a_link_counts_by_its_text(self):
+        words = " ".join(["w"] * 23)
+        self.assertEqual(found(f"{words}\n`a b c d e\nf g. h` end.\n"), [])
+        self.assertEqual(found(f"{words}\n[two words](a/b.md \"five words that nobody sees\").\n"), [])
+        self.assertEqual(len(found(f"{words}\n[three words here](a.md).\n")), 1)
+
+    def test_items_of_lists_are_sentences_of_their_own(self):
+        half = " ".join(["w"] * 13)
+        self.assertEqual(found(f"Intro:\n\n- {half}\n- {half}\n  1. {half}\n"), [])
+        self.assertEqual(len(found(f"- {half}\n  {half}\n")), 1)
+        self.assertEqual(len(found(f"- {half}\n\n  {half}\n  {half}\n")), 1)
+
+    def test_code_tables_headings_and_comments_are_no_prose(self):
+        for text in (f"```sh\n{LONG[:60]}\n{LONG}\n```\n", f"Text:\n\n    {LONG[:90]}\n    {LONG[:90]}\n",
+                     f"| {LONG[:50]} | {LONG[:50]} |\n| --- | --- |\n| {LONG[:50]} | {LONG[:50]} |\n",
+                     f"<!-- {LONG[:90]}\n{LONG[:90]} -->\n", f"- item\n\n      {LONG[:90]}\n      {LONG[:90]}\n"):
+            self.assertEqual([what for _, what in found(text) if "sentence" in what], [], text)
+
+    def test_prose_goes_on_after_code(self):
+        for code in ("    code\n\n", "```\ncode\n```\n"):
+            self.assertEqual(len(found("Text:\n\n" + code + "\n".join(["w"] * 26) + ".\n")), 1, code)
+
+
+class Lines(unittest.TestCase):
+    def test_prose_has_100_columns_and_everything_else_120(self):
+        self.assertEqual(found("x" * 100), [])
+        self.assertEqual(found("x" * 101), [(5, "a line of prose of 101 columns")])
+        self.assertEqual(found("```\n" + "x" * 120 + "\n```"), [])
+        self.assertEqual(found("```\n" + "x" * 121 + "\n```"), [(6, "a line of 121 columns")])
+        self.assertEqual(found("|" + "x" * 120), [(5, "a line of 121 columns")])
+
+    def test_rows_may_be_long_only_where_that_is_said(self):
+        self.assertEqual(found("|" + "x" * 120, prose.LONG_ROWS[0]), [])
+        self.assertEqual(len(found("    " + "x" * 120, prose.LONG_ROWS[0])), 1)
+
+
+class Pages(unittest.TestCase):
+    def test_a_page_of_docs_says_for_whom_it_is(self):
+        self.assertEqual(len(prose.check_text("docs/a.md", "# A\n\nText.\n")), 1)
+        self.assertEqual(prose.check_text("CHANGELOG.md", "# A\n\nText.\n"), [])
+
+    def test_banned_phrases_are_named_with_what_to_write(self):
+        self.assertEqual({line for line, _ in found("Fine.\nWhat up has within and\nserve has not.\n")}, {6})
+        self.assertEqual([line for line, _ in found("What `annals up` has and `annals\nserve` has not.\n")], [5])
+        self.assertEqual(found("A service has not come up.\n"), [])
+
+    def test_pages_that_a_program_writes_are_not_read(self):
+        mark = '\nThis page is made from the source: `make docs` writes it anew.\n\n'
+        self.assertEqual(prose.check_text("docs/a.md", f"# A\n{mark}{LONG}\n"), [])
+        self.assertNotEqual(prose.check_text("docs/a.md", f"# A\n\nIt speaks of `make docs`.\n\n{LONG}\n"), [])
+
+    def test_pages_that_others_have_installed_are_not_read(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name in ("examples/a/README.md", "examples/a/.venv/b/README.md", "docs/node_modules/c/README.md"):
+                (root / name).parent.mkdir(parents=True)
+                (root / name).write_text("x" * 101)
+            self.assertEqual(prose.pages(root), ["examples/a/README.md"])
+
+    def test_the_list_of_pages_not_yet_held_to_it_can_only_shrink(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "docs").mkdir()
+            (root / "docs" / "bad.md").write_text(HEAD + LONG.replace(" ", "\n"))
+            (root / "docs" / "good.md").write_text(HEAD)
+            (root / "NEW.md").write_text("x" * 101)
+            self.assertEqual([problem.split(": ")[0] for problem in prose.check_root(root, [])], ["NEW.md:1", "docs/bad.md:5"])
+            (root / "NEW.md").unlink()
+            self.assertEqual(prose.check_root(root, ["docs/bad.md"]), [])
+            self.assertIn("take it out", prose.check_root(root, ["docs/bad.md", "docs/good.md"])[0])
+            self.assertIn("does not exist", prose.check_root(root, ["docs/bad.md", "docs/gone.md"])[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

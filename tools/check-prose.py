@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Reads the Markdown pages of the project and names the lines that are hard to read: FILE:LINE and the sentence.
+
+The rules are in docs/development/hacking.md. Without arguments it reads all pages that are held to them.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDERS = ["docs", "examples", "clients", "deploy", "packaging"]
+FOREIGN = ["node_modules", "site-packages", "vendor"]
+
+WORDS = 25
+PROSE_COLUMNS = 100
+COLUMNS = 120
+FIRST_LINES = 8  # here a page says for whom it is
+
+# Pages that a program writes are not read: they say so in their first lines.
+GENERATED = re.compile(r"make docs\W+writes it anew|by `?make docs`?[.]? DO NOT EDIT", re.I)
+
+# Not yet held to the rules. This list only gets shorter: a page of it that passes is an error.
+NOT_YET = []
+
+# Their rows name tests, or are read by tools/check-layers.py: a row of a table cannot be wrapped.
+LONG_ROWS = ["docs/development/seeds.md", "docs/explanation/architecture.md"]
+
+# Phrases that make a reader search for what is meant, and what to write instead.
+BANNED = {
+    r"once for ever": "say when it happens",
+    r"has within": "includes, has",
+    r"of its name": "with the same name",
+    r"says? so (?:itself|themselves)": "name what it says",
+    r"what (?:[\w/-]+ ){1,5}ha(?:s|ve) not": "the parts that ... does not have",
+    r"(?:and|but) who (?:does|is|has) not": "a user who does not, another server that is not",
+    r"what must hold (?:of|for)": "the rules for",
+    r"without further ado": "leave it out",
+    r"needs? no hands": "happens by itself",
+    r"is told of": "is reported, is listed",
+    r"(?:that|which|it) (?:is|are) none": "is no change, has no effect",
+    r"(?:simply|obviously|of course)": "leave it out",
+    r"(?:we|our|ours|us)": "annals, the name of the program",
+}
+
+ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|No|St)|\b[A-Z])\.$")
+END = re.compile(r"[.!?][\"'”’)*_\]]*(?=\s|$)")
+ITEM = re.compile(r"^(\s*)(?:[-*+]|\d+[.)])\s+")
+FENCE = re.compile(r"^\s*(```+|~~~+)")
+
+
+class Block:
+    """Lines of prose that belong together: a paragraph or an item of a list."""
+
+    def __init__(self, number):
+        self.number = number
+        self.lines = []
+
+
+def plain(text):
+    """The words of a text: a span of code counts as one, a link by its text."""
+    text = re.sub(r"(`+)(?:(?!\1).)+?\1", "CODE", text)
+    text = re.sub(r"<!--.*?-->", " ", text)
+    text = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
+    text = re.sub(r"<https?://[^>]*>|https?://\S+", "LINK", text)
+    return text
+
+
+def split_sentences(text):
+    """The sentences of a text of one line."""
+    start = 0
+    for end in END.finditer(text):
+        if ABBREVIATION.search(text[start:end.start() + 1]):
+            continue
+        yield text[start:end.end()].strip()
+        start = end.end()
+    if text[start:].strip():
+        yield text[start:].strip()
+
+
+def count_words(sentence):
+    return sum(1 for word in sentence.split() if re.search(r"\w", word))
+
+
+def read_blocks(lines):
+    """(blocks of prose, numbers of the lines of prose, numbers of rows of tables)."""
+    blocks, prose, rows, code = [], set(), set(), set()
+    block, fence, indent, is_blank, is_comment = None, None, None, True, False
+    for number, line in enumerate(lines, 1):
+        mark = FENCE.match(line)
+        if fence:
+            fence = None if mark and mark[1].startswith(fence) else fence
+            block, is_blank = None, False
+            continue
+        if mark:
+            fence, block, is_blank = mark[1], None, False
+            continue
+        text = line.strip()
+        depth = len(line) - len(line.lstrip())
+        if is_comment or text.startswith("<!--"):
+            is_comment = "-->" not in line
+            block = None
+            continue
+        if not text:
+            block, is_blank = None, True
+            continue
+        item = ITEM.match(line)
+        is_code = is_blank and block is None and depth >= 4 + (indent or 0) and not (item and indent is not None)
+        if is_code or number - 1 in code:
+            code.add(number)
+            is_blank = False
+            continue
+        if text.startswith("|"):
+            rows.add(number)
+            block, is_blank = None, False
+            continue
+        if text.startswith(("#", "<")) or re.fullmatch(r"[-=*_ ]{3,}", text) or re.match(r"^\[[^\]]+\]:\s", text):
+            block, is_blank = None, True
+            indent = None if text.startswith("#") else indent
+            continue
+        if item:
+            indent, block = len(item[0]), None
+            text = line[len(item[0]):].strip()
+        elif is_blank and depth < (indent or 0):
+            indent = None
+        if block is None:
+            block = Block(number)
+            blocks.append(block)
+        block.lines.append((number, text.lstrip("> ") if text.startswith(">") else text))
+        prose.add(number)
+        is_blank = False
+    return blocks, prose, rows
+
+
+def check_blocks(blocks):
+    for block in blocks:
+        text = " ".join(" ".join(line.split()) for _, line in block.lines)
+        # A span may go over the end of a line, so the whole block is made plain at once.
+        words = plain(text)
+        for sentence in split_sentences(words):
+            found = count_words(sentence)
+            if found > WORDS:
+                yield line_of(block, sentence), f"a sentence of {found} words: {sentence}"
+        for phrase, instead in BANNED.items():
+            match = re.search(rf"\b(?:{phrase})\b", words, re.I)
+            if match:
+                yield line_of(block, match[0]), f'"{match[0]}": {instead}'
+
+
+def line_of(block, words):
+    """The line on which these words begin: the last one from which on all of them are there."""
+    found = block.number
+    for index, (number, _) in enumerate(block.lines):
+        if words not in plain(" ".join(" ".join(line.split()) for _, line in block.lines[index:])):
+            break
+        found = number
+    return found
+
+
+def check_page(name, text):
+    """(line, what is wrong) of one page."""
+    lines = text.splitlines()
+    blocks, prose, rows = read_blocks(lines)
+    if name.startswith("docs/") and not any("For people who" in line for line in lines[:FIRST_LINES]):
+        yield 1, "the first lines do not say \"For people who\""
+    for number, line in enumerate(lines, 1):
+        if number in prose and len(line) > PROSE_COLUMNS:
+            yield number, f"a line of prose of {len(line)} columns"
+        elif len(line) > COLUMNS and not (number in rows and name in LONG_ROWS):
+            yield number, f"a line of {len(line)} columns"
+    yield from check_blocks(blocks)
+
+
+def check_text(name, text):
+    """As check_page, but in the order of lines, and nothing of a page that a program writes."""
+    if GENERATED.search("\n".join(text.splitlines()[:FIRST_LINES])):
+        return []
+    return sorted(set(check_page(name, text)))
+
+
+def pages(root):
+    """Names of the project's pages, without those of what others have installed beside it (.venv, node_modules)."""
+    found = list(root.glob("*.md"))
+    for folder in FOLDERS:
+        found += (root / folder).rglob("*.md")
+    names = sorted(path.relative_to(root) for path in found)
+    return [name.as_posix() for name in names if not any(part.startswith(".") or part in FOREIGN for part in name.parts)]
+
+
+def check_root(root, not_yet):
+    problems = []
+    for name in pages(root):
+        wrong = check_text(name, (root / name).read_text(encoding="utf-8"))
+        if name in not_yet:
+            if not wrong:
+                problems.append(f"{name}:1: passes: take it out of NOT_YET in tools/check-prose.py")
+            continue
+        problems += [f"{name}:{number}: {what}" for number, what in wrong]
+    problems += [f"{name}:1: is in NOT_YET, but does not exist" for name in not_yet if not (root / name).is_file()]
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("page", nargs="*", help="pages to read; by default all")
+    options = parser.parse_args()
+    if options.page:
+        problems = []
+        for page in options.page:
+            path = pathlib.Path(page).resolve()
+            name = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else page
+            problems += [f"{page}:{number}: {what}" for number, what in check_text(name, path.read_text(encoding="utf-8"))]
+    else:
+        problems = check_root(ROOT, NOT_YET)
+    print("\n".join(problems) or "the pages keep the rules")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
