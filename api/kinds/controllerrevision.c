@@ -3,9 +3,10 @@
 
 static const struct field revision_fields[] = {
 	OBJECT_FIELDS,
-	{"data", &type_raw, FIELD_ALWAYS | FIELD_NUMBER(2), "The state: any JSON object.", NULL, NULL},
+	{"data", &type_raw, FIELD_ALWAYS | FIELD_NUMBER(2), "The state: any JSON object. It cannot be changed.", NULL, NULL},
 	{"revision", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY | FIELD_NUMBER(3),
-		"Which state this is: the highest number is the newest.", NULL, NULL},
+		"The number of the state: the highest number is the newest state. It is 0 or more, and can be changed.", NULL,
+		NULL},
 	{0},
 };
 
@@ -13,9 +14,8 @@ static const struct type revision_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "io.k8s.api.apps.v1.ControllerRevision",
 	.go_type = "v1.ControllerRevision",
-	.doc = "One state of a controller's object, kept for history: what it was (data) and the order in which it came "
-	       "(revision). The data "
-	       "cannot be changed once written; to go back is to write it into the object again.",
+	.doc = "One state of a controller's object, kept for history: the state (data) and the order in which it came "
+	       "(revision). The data cannot be changed once it is written. To roll back, write the data into the object again.",
 	.fields = revision_fields,
 };
 

@@ -13,8 +13,9 @@ static const struct type type_dependent_reference = {
 	.doc = "An object of the same namespace.",
 	.fields =
 		(const struct field[]){
-			{"kind", &type_string, FIELD_ALWAYS, "Provider, or ControllerRevision.", NULL, "\"Provider\""},
-			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name.", NULL, NULL},
+			{"kind", &type_string, FIELD_ALWAYS, "The kind of the object: Provider or ControllerRevision.", NULL,
+				"\"Provider\""},
+			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "The name of the object.", NULL, NULL},
 			{0},
 		},
 };
@@ -26,23 +27,25 @@ static const struct type list_references = {
 	.list_keys = (const char *const[]){"kind", "name", NULL},
 };
 
-#define WHEN_MISSING                                                                                                          \
-	{                                                                                                                     \
-		"whenMissing", &type_string, FIELD_ALWAYS,                                                                    \
-			"What becomes of a Dependent that is created while one of them is absent or being deleted: Wait, it " \
-			"is "                                                                                                 \
-			"created and waits; or Refuse, it is not created.",                                                   \
-			NULL, "\"Wait\""                                                                                      \
+#define WHEN_MISSING                                                                                                           \
+	{                                                                                                                      \
+		"whenMissing", &type_string, FIELD_ALWAYS,                                                                     \
+			"Decides about the creation of a Dependent while an object that it names is absent or being deleted. " \
+			"Wait: the Dependent is created, and waits for the object. Refuse: the server refuses it with 409 "    \
+			"Conflict.",                                                                                           \
+			NULL, "\"Wait\""                                                                                       \
 	}
 
 static const struct type type_dependent_spec = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.DependentSpec",
 	.go_type = "v1.DependentSpec",
-	.doc = "What a Dependent needs. It cannot be changed.",
+	.doc = "The objects that a Dependent needs. It cannot be changed.",
 	.fields =
 		(const struct field[]){
-			{"providers", &list_references, FIELD_ALWAYS | FIELD_MANDATORY, "What must stay as long as this does.",
+			{"providers", &list_references, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The objects that must stay as long as this Dependent: 1 to 32, in its namespace. A "
+				"ControllerRevision must have the label annals.dev/protect=true from its creation on.",
 				NULL, NULL},
 			WHEN_MISSING,
 			{0},
@@ -53,11 +56,11 @@ static const struct type type_dependent_implementation = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.DependentImplementation",
 	.go_type = "v1.DependentImplementation",
-	.doc = "What a Dependent was made into.",
+	.doc = "The object that was made for a Dependent.",
 	.fields =
 		(const struct field[]){
 			{"kind", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its kind.", NULL, NULL},
-			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name.", NULL, NULL},
+			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "The name of the object.", NULL, NULL},
 			{0},
 		},
 };
@@ -66,15 +69,18 @@ static const struct type type_dependent_status = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.DependentStatus",
 	.go_type = "v1.DependentStatus",
-	.doc = "What became of a Dependent.",
+	.doc = "The observed state of a Dependent.",
 	.fields =
 		(const struct field[]){
-			{"phase", &type_string, 0, "Pending, Implemented or Broken.", NULL, NULL},
-			{"implementation", &type_dependent_implementation, FIELD_KEEP_EMPTY, "What it was made into.", NULL,
+			{"phase", &type_string, 0,
+				"Pending: it waits for objects. Implemented: it has its implementation. Broken: it can never "
+				"have one.",
+				NULL, NULL},
+			{"implementation", &type_dependent_implementation, FIELD_KEEP_EMPTY,
+				"The object that was made for the Dependent, from the data of its Providers.", NULL, NULL},
+			{"observedGeneration", &type_int64, 0, "The metadata.generation that this status is about.", NULL,
 				NULL},
-			{"observedGeneration", &type_int64, 0, "metadata.generation of what was looked at.", NULL, NULL},
-			{"conditions", &list_conditions, FIELD_PATCH_MERGE, "What was observed, one for each type.", "type",
-				NULL},
+			{"conditions", &list_conditions, FIELD_PATCH_MERGE, "The conditions Ready and Broken.", "type", NULL},
 			{0},
 		},
 };
@@ -83,12 +89,14 @@ static const struct type dependent_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.Dependent",
 	.go_type = "v1.Dependent",
-	.doc = "Needs the objects it names: none of them goes before it does.",
+	.doc = "Needs the objects that it names: none of them is removed before the Dependent is.",
 	.fields =
 		(const struct field[]){
 			OBJECT_FIELDS,
-			{"spec", &type_dependent_spec, FIELD_ALWAYS, "What it needs.", NULL, NULL},
-			{"status", &type_dependent_status, FIELD_ALWAYS, "What became of it.", NULL, NULL},
+			{"spec", &type_dependent_spec, FIELD_ALWAYS, "The objects that it needs. It cannot be changed.", NULL,
+				NULL},
+			{"status", &type_dependent_status, FIELD_ALWAYS, "The observed state. The controller writes it.", NULL,
+				NULL},
 			{0},
 		},
 };
@@ -99,11 +107,11 @@ static const struct type type_beta_spec = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1beta1.DependentSpec",
 	.go_type = "v1beta1.DependentSpec",
-	.doc = "What a Dependent needs. It cannot be changed.",
+	.doc = "The objects that a Dependent needs. It cannot be changed.",
 	.fields =
 		(const struct field[]){
 			{"providerName", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
-				"The Provider that must stay as long as this does.", NULL, NULL},
+				"The name of the Provider that must stay as long as this Dependent.", NULL, NULL},
 			WHEN_MISSING,
 			{0},
 		},
@@ -113,12 +121,13 @@ static const struct type beta_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1beta1.Dependent",
 	.go_type = "v1beta1.Dependent",
-	.doc = "Needs the Provider it names: that does not go before it does.",
+	.doc = "Needs the Provider that it names: the Provider is not removed before the Dependent is.",
 	.fields =
 		(const struct field[]){
 			OBJECT_FIELDS,
-			{"spec", &type_beta_spec, FIELD_ALWAYS, "What it needs.", NULL, NULL},
-			{"status", &type_dependent_status, FIELD_ALWAYS, "What became of it.", NULL, NULL},
+			{"spec", &type_beta_spec, FIELD_ALWAYS, "The objects that it needs. It cannot be changed.", NULL, NULL},
+			{"status", &type_dependent_status, FIELD_ALWAYS, "The observed state. The controller writes it.", NULL,
+				NULL},
 			{0},
 		},
 };
@@ -361,7 +370,7 @@ static void write_phase(const struct object *o, int64_t now_s _unused_, struct b
 
 static const struct column columns[] = {
 	COLUMN_NAME,
-	{"Providers", "string", "", "What it needs.", 0, write_providers, false},
+	{"Providers", "string", "", "The objects that it needs. It cannot be changed.", 0, write_providers, false},
 	{"Phase", "string", "", "What became of it: Pending, Implemented, Broken, or Terminating.", 0, write_phase, false},
 	COLUMN_AGE,
 };

@@ -1,5 +1,5 @@
 /* History: what became of one object. It is the controller of the revisions that hold the object's states, outlives the object, and goes on when that
- * is made again. Recording makes it (docs/history.md); its status comes with Snapshots alone (server/verbs/snapshot.h). */
+ * is made again. Recording makes it (docs/explanation/history.md); its status comes with Snapshots alone (server/verbs/snapshot.h). */
 #include "api/model/members.h"
 #include "api/record/change_schema.h"
 #include "api/rules/spec_status.h"
@@ -17,12 +17,16 @@ static const struct type type_subject = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.HistorySubject",
 	.go_type = "v1.HistorySubject",
-	.doc = "An object, whatever its version and uid.",
+	.doc = "The object that a History is about. Its version and its uid may change.",
 	.fields =
 		(const struct field[]){
-			{"group", &type_string, FIELD_ALWAYS, "Its group; empty for the core group.", NULL, NULL},
-			{"kind", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its kind.", NULL, NULL},
-			{"namespace", &type_string, 0, "Its namespace; empty for objects without one.", NULL, NULL},
+			{"group", &type_string, FIELD_ALWAYS, "The API group of the object. Empty: the core group.", NULL,
+				NULL},
+			{"kind", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The kind of the object: at most 63 letters and digits.", NULL, NULL},
+			{"namespace", &type_string, 0,
+				"The namespace of the object, which is that of the History. Empty: the object has none.", NULL,
+				NULL},
 			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name.", NULL, NULL},
 			{0},
 		},
@@ -32,10 +36,11 @@ static const struct type type_spec = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.HistorySpec",
 	.go_type = "v1.HistorySpec",
-	.doc = "Whose history it is. It cannot be changed.",
+	.doc = "The object whose history this is. It cannot be changed.",
 	.fields =
 		(const struct field[]){
-			{"subject", &type_subject, FIELD_ALWAYS | FIELD_MANDATORY, "The object.", NULL, NULL},
+			{"subject", &type_subject, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The object whose history this is. It cannot be changed.", NULL, NULL},
 			{0},
 		},
 };
@@ -44,11 +49,11 @@ static const struct type type_revision = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.HistoryRevision",
 	.go_type = "v1.HistoryRevision",
-	.doc = "The ControllerRevision that holds a state.",
+	.doc = "A ControllerRevision, which holds a state of the object.",
 	.fields =
 		(const struct field[]){
 			{"name", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name.", NULL, NULL},
-			{"revision", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY, "Its number.", NULL, NULL},
+			{"revision", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY, "The number of the revision.", NULL, NULL},
 			{0},
 		},
 };
@@ -57,21 +62,23 @@ static const struct type type_status = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.HistoryStatus",
 	.go_type = "v1.HistoryStatus",
-	.doc = "What was recorded. It is written together with the revisions, in one transaction, by way of Snapshots.",
+	.doc = "What was recorded. Snapshots write it, in one transaction with the revisions.",
 	.fields =
 		(const struct field[]){
-			{"uid", &type_string, 0, "The uid of the object, as last seen.", NULL, NULL},
-			{"apiVersion", &type_string, 0, "The version in which the object was last read.", NULL, NULL},
-			{"deletionTime", &type_time, 0, "When the object was found to be deleted. Absent: it exists.", NULL,
-				NULL},
+			{"uid", &type_string, 0, "The uid that the object had when it was last seen.", NULL, NULL},
+			{"apiVersion", &type_string, 0, "The API version in which the object was last read.", NULL, NULL},
+			{"deletionTime", &type_time, 0,
+				"When the deletion of the object was noticed. Absent: the object exists.", NULL, NULL},
 			{"digest", &type_string, 0, "The digest of the state that was recorded last.", NULL, NULL},
-			{"revision", &type_revision, 0, "The revision that holds that state.", NULL, NULL},
-			{"revisions", &type_int64, FIELD_ALWAYS, "How many revisions there were after the last change.", NULL,
+			{"revision", &type_revision, 0, "The revision that holds the state that was recorded last.", NULL,
 				NULL},
+			{"revisions", &type_int64, FIELD_ALWAYS, "The number of revisions after the last change.", NULL, NULL},
 			{"ignore", &type_string_list, 0,
-				"JSON pointers to what was left out of the state that was recorded last.", NULL, NULL},
-			{"totalChanges", &type_int64, FIELD_ALWAYS, "How many changes were ever recorded.", NULL, NULL},
-			{"changes", &list_changes, 0, "The last changes, the newest last.", NULL, NULL},
+				"JSON pointers to the values that were left out of the state that was recorded last.", NULL,
+				NULL},
+			{"totalChanges", &type_int64, FIELD_ALWAYS, "The number of all changes that were ever recorded.", NULL,
+				NULL},
+			{"changes", &list_changes, 0, "The last changes, the newest last: at most 50.", NULL, NULL},
 			{0},
 		},
 };
@@ -80,13 +87,14 @@ static const struct type history_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.History",
 	.go_type = "v1.History",
-	.doc = "The history of one object: its last changes, and which revision holds its state. It is the controller of the "
-	       "revisions.",
+	.doc = "The history of one object: its last changes, and the revision that holds its state. The History is the "
+	       "controller of its revisions. It stays when the object is deleted.",
 	.fields =
 		(const struct field[]){
 			OBJECT_FIELDS,
-			{"spec", &type_spec, FIELD_ALWAYS | FIELD_MANDATORY, "Whose history it is.", NULL, NULL},
-			{"status", &type_status, FIELD_ALWAYS, "What was recorded.", NULL, NULL},
+			{"spec", &type_spec, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The object whose history this is. It cannot be changed.", NULL, NULL},
+			{"status", &type_status, FIELD_ALWAYS, "What was recorded. Only Snapshots change it.", NULL, NULL},
 			{0},
 		},
 };
@@ -220,8 +228,8 @@ static void write_deleted(const struct object *o, int64_t now_s, struct buf *out
 
 static const struct column columns[] = {
 	COLUMN_NAME,
-	{"Subject", "string", "", "Whose history it is.", 0, write_subject, false},
-	{"Revisions", "integer", "", "How many revisions there were after the last change.", 0, write_revisions, false},
+	{"Subject", "string", "", "The object whose history this is. It cannot be changed.", 0, write_subject, false},
+	{"Revisions", "integer", "", "The number of revisions after the last change.", 0, write_revisions, false},
 	{"Changed", "string", "", "How long ago the last change was.", 0, write_changed, false},
 	{"By", "string", "", "The user who made the last change, or else the field manager.", 0, write_by, false},
 	{"Deleted", "string", "", "How long ago the object was deleted.", 0, write_deleted, false},

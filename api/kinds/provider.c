@@ -8,10 +8,10 @@ static const struct type type_provider_spec = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.ProviderSpec",
 	.go_type = "v1.ProviderSpec",
-	.doc = "What is provided.",
+	.doc = "The data that is provided.",
 	.fields =
 		(const struct field[]){
-			{"data", &type_raw, FIELD_ALWAYS, "What Dependents are given: any JSON object.", NULL, NULL},
+			{"data", &type_raw, FIELD_ALWAYS, "The data that Dependents get: any JSON object.", NULL, NULL},
 			{0},
 		},
 };
@@ -20,20 +20,21 @@ static const struct type type_provider_status = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.ProviderStatus",
 	.go_type = "v1.ProviderStatus",
-	.doc = "What was observed of a provider.",
+	.doc = "The observed state of a Provider.",
 	.fields =
 		(const struct field[]){
-			{"observedGeneration", &type_int64, 0, "metadata.generation of what was looked at.", NULL, NULL},
-			{"conditions", &list_conditions, FIELD_PATCH_MERGE, "What was observed, one for each type.", "type",
+			{"observedGeneration", &type_int64, 0, "The metadata.generation that this status is about.", NULL,
 				NULL},
+			{"conditions", &list_conditions, FIELD_PATCH_MERGE, "Conditions, one for each type. annals sets none.",
+				"type", NULL},
 			{0},
 		},
 };
 
 static const struct field provider_fields[] = {
 	OBJECT_FIELDS,
-	{"spec", &type_provider_spec, FIELD_ALWAYS, "What is provided.", NULL, NULL},
-	{"status", &type_provider_status, FIELD_ALWAYS, "What was observed of it.", NULL, NULL},
+	{"spec", &type_provider_spec, FIELD_ALWAYS, "The data that is provided.", NULL, NULL},
+	{"status", &type_provider_status, FIELD_ALWAYS, "The observed state.", NULL, NULL},
 	{0},
 };
 
@@ -41,9 +42,8 @@ static const struct type provider_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.Provider",
 	.go_type = "v1.Provider",
-	.doc = "What Dependents depend on. It stays as long as one of them refers to it: a deletion begins, and ends when the "
-	       "last of them "
-	       "is gone.",
+	.doc = "An object that Dependents need. It stays as long as a Dependent refers to it: a deletion begins, and ends when "
+	       "the last of these Dependents is gone.",
 	.fields = provider_fields,
 };
 
@@ -117,7 +117,7 @@ static struct kind provider = {
 	.doors = doors,
 	.n_doors = ARRAY_SIZE(doors),
 	.type = &provider_type,
-	.doc = "What Dependents depend on.",
+	.doc = "An object that Dependents need.",
 	.unconditional_update = true,
 	.reset_fields = resets_status,
 	.prepare_create = prepare_create,

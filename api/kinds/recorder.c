@@ -1,5 +1,5 @@
 /* Recorder: names resources whose objects are to have a history, and says what of them is their state. It is carried out by the recording
- * controller; docs/history.md is about it. */
+ * controller; docs/explanation/history.md is about it. */
 #include "api/model/members.h"
 #include "api/pod/pod_schema.h"
 #include "api/record/change_schema.h"
@@ -36,13 +36,14 @@ static const struct type type_rule = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.RecordedResources",
 	.go_type = "v1.RecordedResources",
-	.doc = "Resources: each of the groups with each of the names.",
+	.doc = "Resources: each of the names in each of the groups.",
 	.fields =
 		(const struct field[]){
 			{"groups", &type_string_list, FIELD_ALWAYS | FIELD_MANDATORY,
-				"API groups; \"\" is the core group, \"*\" any group.", NULL, NULL},
+				"API groups: at least one. \"\" is the core group, \"*\" is any group.", NULL, NULL},
 			{"resources", &type_string_list, FIELD_ALWAYS | FIELD_MANDATORY,
-				"Names of resources in the plural, without subresources; \"*\" is any resource.", NULL, NULL},
+				"Names of resources in the plural, without subresources: at least one. \"*\" is any resource.",
+				NULL, NULL},
 			{0},
 		},
 };
@@ -56,39 +57,47 @@ static const struct type type_spec = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.RecorderSpec",
 	.go_type = "v1.RecorderSpec",
-	.doc = "Which objects have a history, and what of them is kept.",
+	.doc = "The objects that have a history, and the part of them that is kept.",
 	.fields =
 		(const struct field[]){
-			{"resources", &list_rules, FIELD_ALWAYS | FIELD_MANDATORY, "Which resources are recorded.", NULL, NULL},
+			{"resources", &list_rules, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The resources that are recorded: 1 to 64 items. Groups times names, of all items together, "
+				"are at most 128.",
+				NULL, NULL},
 			{"namespaceSelector", &type_label_selector, FIELD_KEEP_EMPTY,
-				"Which namespaces' objects are recorded, by the labels of the namespace. Absent: all.", NULL,
-				NULL},
+				"Selects namespaces by their labels: their objects are recorded. Absent: all namespaces. At "
+				"most 64 requirements.",
+				NULL, NULL},
 			{"objectSelector", &type_label_selector, FIELD_KEEP_EMPTY,
-				"Which objects are recorded, by their labels. Absent: all.", NULL, NULL},
+				"Selects objects by their labels. Absent: all objects. At most 64 requirements.", NULL, NULL},
 			{"ignore", &type_string_list, 0,
-				"JSON pointers to what is no state: it is not kept, and its changes are none. A segment * is "
-				"any member or item.",
+				"JSON pointers to values that do not belong to the state: they are not kept, and a change of "
+				"them is not recorded. The segment * stands for any member or item. At most 64.",
 				NULL, NULL},
 			{"redact", &type_string_list, 0,
-				"JSON pointers to values of which only a salted digest is kept. A segment * is any member or "
-				"item.",
+				"JSON pointers to values that are not kept: a salted digest takes their place. The segment * "
+				"stands for any member or item. At most 64.",
 				NULL, NULL},
 			{"secretData", &type_string, 0,
-				"Redact: of the data of Secrets only salted digests are kept; Record: the data itself, which "
-				"needs the verb unredact on recorders.",
+				"Redact: salted digests take the place of the data of Secrets. Record: the data is kept; "
+				"whoever writes this needs the verb unredact on recorders.",
 				NULL, "\"Redact\""},
 			{"historyLimit", &type_int32, FIELD_KEEP_EMPTY,
-				"How many revisions of an object are kept besides the current one.", NULL, "10"},
+				"The number of revisions of an object that are kept besides the current one: 0 to 1000.", NULL,
+				"10"},
 			{"maxObjectBytes", &type_int64, FIELD_KEEP_EMPTY,
-				"The greatest state that is kept, as compact JSON. Of a greater one only the digest is kept.",
+				"The size of the largest state that is kept, as compact JSON: 1024 to 1048576 bytes. Of a "
+				"larger state only the digest is kept.",
 				NULL, "262144"},
-			{"keepDeleted", &type_duration, 0, "How long a history outlives its object.", NULL, "\"720h0m0s\""},
+			{"keepDeleted", &type_duration, 0,
+				"The time for which a History stays after its object was deleted, such as 720h0m0s or 30m.",
+				NULL, "\"720h0m0s\""},
 			{"namespace", &type_string, 0,
-				"Where the histories of objects without a namespace are. It cannot be changed.", NULL,
-				"\"default\""},
+				"The namespace for the Histories of objects that have no namespace. It cannot be changed.",
+				NULL, "\"default\""},
 			{"salt", &type_bytes, 0,
-				"What the digests of redacted values are made with. By default the server makes one up. It "
-				"cannot be changed.",
+				"The key of the digests of redacted values: 16 to 64 bytes. Absent: the server makes a random "
+				"one. It cannot be changed.",
 				NULL, NULL},
 			{0},
 		},
@@ -98,17 +107,19 @@ static const struct type type_followed = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.RecordedResourceStatus",
 	.go_type = "v1.RecordedResourceStatus",
-	.doc = "How the recording of a resource goes.",
+	.doc = "The state of the recording of a resource.",
 	.fields =
 		(const struct field[]){
-			{"group", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its group; empty for the core group.", NULL,
-				NULL},
-			{"version", &type_string, 0, "The version in which it is read.", NULL, NULL},
-			{"resource", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "Its name, in the plural.", NULL, NULL},
-			{"objects", &type_int64, FIELD_ALWAYS, "How many of its objects are recorded.", NULL, NULL},
-			{"revisions", &type_int64, FIELD_ALWAYS, "How many revisions were made of them.", NULL, NULL},
-			{"refused", &type_int64, FIELD_ALWAYS, "How often the server refused to keep a state.", NULL, NULL},
-			{"lastError", &type_string, 0, "What last went wrong.", NULL, NULL},
+			{"group", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
+				"The API group of the resource. Empty: the core group.", NULL, NULL},
+			{"version", &type_string, 0, "The version in which its objects are read.", NULL, NULL},
+			{"resource", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "The name of the resource, in the plural.",
+				NULL, NULL},
+			{"objects", &type_int64, FIELD_ALWAYS, "The number of its objects that are recorded.", NULL, NULL},
+			{"revisions", &type_int64, FIELD_ALWAYS, "The number of revisions that were made of them.", NULL, NULL},
+			{"refused", &type_int64, FIELD_ALWAYS, "The number of times that the server refused to keep a state.",
+				NULL, NULL},
+			{"lastError", &type_string, 0, "The last error, in words.", NULL, NULL},
 			{0},
 		},
 };
@@ -124,13 +135,14 @@ static const struct type type_status = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.RecorderStatus",
 	.go_type = "v1.RecorderStatus",
-	.doc = "How the recording goes.",
+	.doc = "The state of the recording.",
 	.fields =
 		(const struct field[]){
-			{"observedGeneration", &type_int64, 0, "The generation of the spec that is carried out.", NULL, NULL},
-			{"resources", &list_followed, 0, "What is followed.", NULL, NULL},
+			{"observedGeneration", &type_int64, 0, "The metadata.generation of the spec that is in effect.", NULL,
+				NULL},
+			{"resources", &list_followed, 0, "The resources that are followed.", NULL, NULL},
 			{"conditions", &list_conditions, FIELD_PATCH_MERGE,
-				"What was observed. Recording: all that is named is followed.", "type", NULL},
+				"The condition Recording: all resources that the Recorder names are followed.", "type", NULL},
 			{0},
 		},
 };
@@ -139,13 +151,13 @@ static const struct type recorder_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.Recorder",
 	.go_type = "v1.Recorder",
-	.doc = "Has the objects of some resources recorded: each has a History, and a revision of each of its states.",
+	.doc = "Names resources whose objects are recorded: each object gets a History, and each of its states a revision.",
 	.fields =
 		(const struct field[]){
 			OBJECT_FIELDS,
 			{"spec", &type_spec, FIELD_ALWAYS | FIELD_MANDATORY,
-				"Which objects have a history, and what of them is kept.", NULL, NULL},
-			{"status", &type_status, FIELD_ALWAYS, "How the recording goes.", NULL, NULL},
+				"The objects that have a history, and the part of them that is kept.", NULL, NULL},
+			{"status", &type_status, FIELD_ALWAYS, "The state of the recording.", NULL, NULL},
 			{0},
 		},
 };
@@ -553,8 +565,8 @@ static const struct column columns[] = {
 	{"Resources", "string", "", "What is recorded.", 0, write_resources, false},
 	{"Recording", "string", "", "Whether all that is named is followed.", 0, write_recording, false},
 	{"Objects", "integer", "", "How many objects are recorded.", 0, write_objects, false},
-	{"Revisions", "integer", "", "How many revisions were made of them.", 0, write_revisions, false},
-	{"Refused", "integer", "", "How often the server refused to keep a state.", 0, write_refused, false},
+	{"Revisions", "integer", "", "The number of revisions that were made of them.", 0, write_revisions, false},
+	{"Refused", "integer", "", "The number of times that the server refused to keep a state.", 0, write_refused, false},
 	COLUMN_AGE,
 };
 
@@ -584,7 +596,7 @@ static struct kind recorder = {
 	.doors = doors,
 	.n_doors = ARRAY_SIZE(doors),
 	.type = &recorder_type,
-	.doc = "Has the objects of some resources recorded: each has a History, and a revision of each of its states.",
+	.doc = "Names resources whose objects are recorded: each object gets a History, and each of its states a revision.",
 	.unconditional_update = true,
 	.reset_fields = resets_status,
 	.prepare_create = prepare_create,

@@ -12,26 +12,27 @@ static const struct type type_snapshot_spec = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.SnapshotSpec",
 	.go_type = "v1.SnapshotSpec",
-	.doc = "What is to be kept.",
+	.doc = "The state that is to be kept.",
 	.fields =
 		(const struct field[]){
 			{"owner", &type_owner_reference, FIELD_ALWAYS | FIELD_MANDATORY,
-				"Whose state it is: becomes the controller of the revision, so controller must be true.", NULL,
-				NULL},
-			{"labels", &type_string_map, 0, "Labels of the revision, where one is made.", NULL, NULL},
+				"The object whose state this is. It becomes the controller of the revision, so controller must "
+				"be true.",
+				NULL, NULL},
+			{"labels", &type_string_map, 0, "Labels of the revision, if one is made.", NULL, NULL},
 			{"data", &type_raw, FIELD_ALWAYS,
-				"The state: any JSON object. Mandatory unless the change is a deletion.", NULL, NULL},
+				"The state: any JSON object. Required, unless the change is a deletion.", NULL, NULL},
 			{"namePrefix", &type_string, 0,
-				"What the name of a new revision begins with; the digest of data follows. By default the "
-				"owner's "
-				"name and "
-				"a dash.",
+				"The start of the name of a new revision: at most 243 characters. The digest of the data "
+				"follows. Absent: the name of the owner and a dash.",
 				NULL, NULL},
 			{"historyLimit", &type_int32, FIELD_ALWAYS,
-				"How many revisions that nothing needs are kept besides the current one.", NULL, "10"},
+				"The number of revisions that are kept besides the current one and those in use: 0 or more. "
+				"Older ones are deleted in the same transaction.",
+				NULL, "10"},
 			{"change", &type_change_request, FIELD_KEEP_EMPTY,
-				"The change that led to the state. Mandatory where the owner is a History, which then tells "
-				"of it; the History is written in the same transaction.",
+				"The change that led to the state. Required if the owner is a History, and forbidden "
+				"otherwise. The History is written in the same transaction.",
 				NULL, NULL},
 			{0},
 		},
@@ -44,8 +45,8 @@ static const struct type type_snapshot_revision = {
 	.doc = "A ControllerRevision.",
 	.fields =
 		(const struct field[]){
-			{"name", &type_string, FIELD_ALWAYS, "Its name.", NULL, NULL},
-			{"revision", &type_int64, FIELD_ALWAYS, "Its number.", NULL, NULL},
+			{"name", &type_string, FIELD_ALWAYS, "The name.", NULL, NULL},
+			{"revision", &type_int64, FIELD_ALWAYS, "The number of the revision.", NULL, NULL},
 			{0},
 		},
 };
@@ -54,11 +55,11 @@ static const struct type type_snapshot_history = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.SnapshotHistory",
 	.go_type = "v1.SnapshotHistory",
-	.doc = "The History that tells of the change.",
+	.doc = "The History to which the change was added.",
 	.fields =
 		(const struct field[]){
-			{"name", &type_string, FIELD_ALWAYS, "Its name.", NULL, NULL},
-			{"resourceVersion", &type_string, FIELD_ALWAYS, "Its resourceVersion now.", NULL, NULL},
+			{"name", &type_string, FIELD_ALWAYS, "The name.", NULL, NULL},
+			{"resourceVersion", &type_string, FIELD_ALWAYS, "The resourceVersion that it has now.", NULL, NULL},
 			{0},
 		},
 };
@@ -67,18 +68,18 @@ static const struct type type_snapshot_status = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.SnapshotStatus",
 	.go_type = "v1.SnapshotStatus",
-	.doc = "What became of it.",
+	.doc = "The answer of the server.",
 	.fields =
 		(const struct field[]){
 			{"result", &type_string, 0,
-				"Unchanged: the newest revision holds that state; RolledBack: an older one does, and is the "
-				"newest "
-				"now; "
-				"Created: a revision was made; Deleted: of a deletion the History alone tells.",
+				"Created: a revision was made. Unchanged: the newest revision has this state already. "
+				"RolledBack: an older revision has it, and is the newest now. Deleted: the History has the "
+				"deletion, and no revision was made.",
 				NULL, NULL},
-			{"revision", &type_snapshot_revision, 0, "Which revision holds the state.", NULL, NULL},
-			{"trimmed", &type_string_list, 0, "The revisions that were removed, the oldest first.", NULL, NULL},
-			{"history", &type_snapshot_history, 0, "The History, where there was a change.", NULL, NULL},
+			{"revision", &type_snapshot_revision, 0, "The revision that holds the state.", NULL, NULL},
+			{"trimmed", &type_string_list, 0, "The names of the revisions that were deleted, the oldest first.",
+				NULL, NULL},
+			{"history", &type_snapshot_history, 0, "The History, if there was a change.", NULL, NULL},
 			{0},
 		},
 };
@@ -87,12 +88,14 @@ static const struct type snapshot_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.Snapshot",
 	.go_type = "v1.Snapshot",
-	.doc = "Asks for a controller's state to be kept in its history, which it bounds. It is answered, not stored.",
+	.doc = "Asks the server to keep a state of an object: to find or make its revision, and to delete old ones. A Snapshot "
+	       "is answered, and not stored.",
 	.fields =
 		(const struct field[]){
 			OBJECT_FIELDS,
-			{"spec", &type_snapshot_spec, FIELD_ALWAYS | FIELD_MANDATORY, "What is to be kept.", NULL, NULL},
-			{"status", &type_snapshot_status, FIELD_ALWAYS, "What became of it.", NULL, NULL},
+			{"spec", &type_snapshot_spec, FIELD_ALWAYS | FIELD_MANDATORY, "The state that is to be kept.", NULL,
+				NULL},
+			{"status", &type_snapshot_status, FIELD_ALWAYS, "The answer of the server.", NULL, NULL},
 			{0},
 		},
 };
@@ -196,7 +199,7 @@ static struct kind snapshot = {
 	.doors = doors,
 	.n_doors = ARRAY_SIZE(doors),
 	.type = &snapshot_type,
-	.doc = "Asks for a controller's state to be kept in its history.",
+	.doc = "Asks the server to keep a state of an object in its history.",
 	.validate = validate,
 };
 KIND_REGISTER(snapshot)

@@ -28,7 +28,7 @@ static const struct type type_spec = {
 	.fields =
 		(const struct field[]){
 			{"resource", &type_group_resource, FIELD_ALWAYS | FIELD_MANDATORY,
-				"The resource, as StorageVersions call it.", NULL, NULL},
+				"The resource whose objects are to be migrated. It cannot be changed.", NULL, NULL},
 			{0},
 		},
 };
@@ -40,15 +40,17 @@ static const struct type type_objects = {
 	.doc = "How many objects a migration has to do with.",
 	.fields =
 		(const struct field[]){
-			{"total", &type_int64, FIELD_ALWAYS, "How many objects of the resource there are.", NULL, NULL},
+			{"total", &type_int64, FIELD_ALWAYS, "The number of all objects of the resource.", NULL, NULL},
 			{"migrated", &type_int64, FIELD_ALWAYS,
-				"How many this migration has rewritten. What a server rewrote in its last second is not "
-				"counted if it "
-				"then died.",
+				"The number of objects that this migration has rewritten. If a server dies, those of its last "
+				"second are not counted.",
 				NULL, NULL},
-			{"remaining", &type_int64, FIELD_ALWAYS, "How many are stored in another version.", NULL, NULL},
+			{"remaining", &type_int64, FIELD_ALWAYS, "The number of objects that are stored in another version.",
+				NULL, NULL},
 			{"conflicts", &type_int64, FIELD_ALWAYS,
-				"How often an object had been changed or removed when it was to be rewritten.", NULL, NULL},
+				"The number of times that an object was changed or deleted by others just before it was to be "
+				"rewritten.",
+				NULL, NULL},
 			{0},
 		},
 };
@@ -61,18 +63,17 @@ static const struct type type_status = {
 	.fields =
 		(const struct field[]){
 			{"conditions", &list_conditions, FIELD_PATCH_MERGE,
-				"What was observed: Running, Succeeded, Failed. Running is False while something is waited "
-				"for.",
+				"The conditions Running, Succeeded and Failed. While Running is False, the migration waits, or "
+				"has ended.",
 				"type", NULL},
-			{"storageVersion", &type_string, 0, "The version in which objects are to be stored.", NULL, NULL},
-			{"objects", &type_objects, FIELD_ALWAYS, "How many objects it has to do with.", NULL, NULL},
+			{"storageVersion", &type_string, 0, "The version to which objects are rewritten.", NULL, NULL},
+			{"objects", &type_objects, FIELD_ALWAYS, "Numbers of objects.", NULL, NULL},
 			{"progressKey", &type_string, 0,
-				"NAMESPACE/NAME, or NAME, of the last object that was looked at: a server that goes on after "
-				"another "
-				"one goes on behind it.",
+				"NAMESPACE/NAME, or NAME, of the last object that was looked at. If another server takes over, "
+				"it continues behind this object.",
 				NULL, NULL},
-			{"startTime", &type_time, 0, "When it began.", NULL, NULL},
-			{"completionTime", &type_time, 0, "When it succeeded or failed.", NULL, NULL},
+			{"startTime", &type_time, 0, "When the migration began.", NULL, NULL},
+			{"completionTime", &type_time, 0, "When the migration succeeded or failed.", NULL, NULL},
 			{0},
 		},
 };
@@ -81,12 +82,13 @@ static const struct type storagemigration_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.StorageMigration",
 	.go_type = "v1.StorageMigration",
-	.doc = "Has all objects of a resource stored in the version that all replicas of this server write.",
+	.doc = "Rewrites all objects of a resource in the version that all replicas of the server store.",
 	.fields =
 		(const struct field[]){
 			OBJECT_FIELDS,
-			{"spec", &type_spec, FIELD_ALWAYS | FIELD_MANDATORY, "What is to be migrated.", NULL, NULL},
-			{"status", &type_status, FIELD_ALWAYS, "How far it is.", NULL, NULL},
+			{"spec", &type_spec, FIELD_ALWAYS | FIELD_MANDATORY, "The objects that are to be migrated.", NULL,
+				NULL},
+			{"status", &type_status, FIELD_ALWAYS, "The progress. The server writes it.", NULL, NULL},
 			{0},
 		},
 };
@@ -190,7 +192,7 @@ static void write_remaining(const struct object *o, int64_t now_s _unused_, stru
 static const struct column columns[] = {
 	COLUMN_NAME,
 	{"Resource", "string", "", "What is migrated.", 0, write_resource, false},
-	{"Version", "string", "", "The version in which objects are to be stored.", 0, write_version, false},
+	{"Version", "string", "", "The version to which objects are rewritten.", 0, write_version, false},
 	{"Status", "string", "", "Pending, Waiting, Running, Succeeded or Failed.", 0, write_state, false},
 	{"Migrated", "integer", "", "How many objects it has rewritten.", 0, write_migrated, false},
 	{"Remaining", "integer", "", "How many objects are stored in another version.", 0, write_remaining, false},
@@ -238,7 +240,7 @@ static struct kind storagemigration = {
 	.doors = doors,
 	.n_doors = ARRAY_SIZE(doors),
 	.type = &storagemigration_type,
-	.doc = "Has all objects of a resource stored in the version that all replicas write.",
+	.doc = "Rewrites all objects of a resource in the version that all replicas store.",
 	.unconditional_update = true,
 	.reset_fields = resets_status,
 	.prepare_create = prepare_create,

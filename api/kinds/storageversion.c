@@ -13,20 +13,18 @@ static const struct type type_server_storage_version = {
 	.doc = "What one replica stores and understands.",
 	.fields =
 		(const struct field[]){
-			{"apiServerID", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "The replica.", NULL, NULL},
-			{"address", &type_string, 0, "Where it runs, for people.", NULL, NULL},
+			{"apiServerID", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "The name of the replica.", NULL, NULL},
+			{"address", &type_string, 0, "The address of the replica, for people.", NULL, NULL},
 			{"encodingVersion", &type_string, 0,
-				"The version in which it stores objects. Absent: it stores none, since there is no version "
-				"that all "
-				"replicas can decode.",
+				"The version in which the replica stores objects. Absent: it stores none, since there is no "
+				"version that all replicas can decode.",
 				NULL, NULL},
 			{"wantedVersion", &type_string, 0,
-				"The version in which it would store objects, if all replicas could decode it. Absent where "
-				"that is "
-				"encodingVersion.",
+				"The version in which the replica would store objects if all replicas could decode it. Absent: "
+				"it is encodingVersion.",
 				NULL, NULL},
-			{"decodableVersions", &type_string_set, 0, "The versions that it can decode.", NULL, NULL},
-			{"servedVersions", &type_string_set, 0, "The versions that it serves.", NULL, NULL},
+			{"decodableVersions", &type_string_set, 0, "The versions that the replica can decode.", NULL, NULL},
+			{"servedVersions", &type_string_set, 0, "The versions that the replica serves.", NULL, NULL},
 			{0},
 		},
 };
@@ -46,7 +44,7 @@ static const struct type type_stored_objects = {
 	.fields =
 		(const struct field[]){
 			{"version", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, "The version.", NULL, NULL},
-			{"count", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY, "How many.", NULL, NULL},
+			{"count", &type_int64, FIELD_ALWAYS | FIELD_MANDATORY, "The number of objects.", NULL, NULL},
 			{0},
 		},
 };
@@ -65,18 +63,20 @@ static const struct type type_status = {
 	.doc = "In which versions a kind is stored.",
 	.fields =
 		(const struct field[]){
-			{"storageVersions", &list_servers, 0, "What each live replica stores and understands.", NULL, NULL},
+			{"storageVersions", &list_servers, 0, "The versions that each live replica stores, decodes and serves.",
+				NULL, NULL},
 			{"commonEncodingVersion", &type_string, 0,
-				"The version in which all replicas store objects. Absent: they do not agree.", NULL, NULL},
+				"The version in which all replicas store objects. Absent: the replicas do not agree.", NULL,
+				NULL},
 			{"storageVersionHash", &type_string, 0,
-				"What discovery says of commonEncodingVersion: base64 of a hash of its group, version and "
-				"kind.",
+				"The storageVersionHash in discovery: base64 of a hash of the group, version and kind of "
+				"commonEncodingVersion.",
 				NULL, NULL},
 			{"storedObjects", &list_stored, 0,
-				"How many objects are stored in each version, as counted not long ago.", NULL, NULL},
+				"The number of objects that are stored in each version, as counted a short time ago.", NULL,
+				NULL},
 			{"conditions", &list_conditions, FIELD_PATCH_MERGE,
-				"What was observed: AllEncodingVersionsEqual, whether all replicas store the same version.",
-				"type", NULL},
+				"The condition AllEncodingVersionsEqual: all replicas store the same version.", "type", NULL},
 			{0},
 		},
 };
@@ -85,13 +85,12 @@ static const struct type storageversion_type = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.StorageVersion",
 	.go_type = "v1.StorageVersion",
-	.doc = "In which version the replicas of this server store the objects of a resource, and in which they are stored. "
-	       "Its name is "
-	       "RESOURCE.GROUP. Only the server writes it.",
+	.doc = "The version in which each replica of the server stores the objects of a resource, and the versions of the "
+	       "stored objects. Its name is RESOURCE.GROUP. Only the server writes it.",
 	.fields =
 		(const struct field[]){
 			OBJECT_FIELDS,
-			{"status", &type_status, FIELD_ALWAYS, "What was observed.", NULL, NULL},
+			{"status", &type_status, FIELD_ALWAYS, "The observed state.", NULL, NULL},
 			{0},
 		},
 };
@@ -155,7 +154,7 @@ static struct kind storageversion = {
 	.doors = doors,
 	.n_doors = ARRAY_SIZE(doors),
 	.type = &storageversion_type,
-	.doc = "In which version the objects of a resource are stored.",
+	.doc = "The versions in which the objects of a resource are stored.",
 	.columns = columns,
 	.n_columns = ARRAY_SIZE(columns),
 };

@@ -82,6 +82,8 @@ struct object *object_copy(const struct object *o, struct arena *a); /* shallow:
 /* Same after normalisation, leaving out resourceVersion and managedFields' times: is this write a no-op? */
 bool object_equal(const struct object *a, const struct object *b);
 
+/* Of the stored form: where it keeps what its version cannot say. */
+#define OBJECT_KEPT_MEMBER "annals.dev/hub"
 /* The stored form in one version of the kind: {"kind":K,"apiVersion":version,"metadata":{...without resourceVersion...},...}, compact. Nothing is
  * lost: what the version cannot say of the hub form, to the byte, is kept in a member "annals.dev/hub", which no client is shown. */
 bool object_encode_stored(struct buf *out, const struct object *o, const struct door *version);

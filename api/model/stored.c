@@ -7,7 +7,7 @@
  *
  * A build from before that hub knows nothing of these members, and leaves them as they are (struct object's beyond), perhaps beside such of its own. If it has
  * changed the object, what it says counts, as it does of a client that writes through this version. */
-static const char kept_name[] = "annals.dev/hub";
+static const char kept_name[] = OBJECT_KEPT_MEMBER;
 
 /* That member is one level deeper than what clients may send, and beside it the version says what it can of the same. */
 enum { STORED_DEPTH_MORE = 1, STORED_VALUES_MORE = 64 };

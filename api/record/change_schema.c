@@ -6,16 +6,17 @@
 #include "api/record/changes.h"
 #include "api/record/pointer.h"
 
-#define CHANGE_TYPE_TEXT "Created: the object was made; Changed; Deleted."
-#define CHANGE_FIELDS                                                                                                 \
-	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                         \
-		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When it was seen.", NULL, NULL},                \
-		{"managers", &type_string_list, 0, "Field managers who own what was changed.", NULL, NULL},           \
-		{"cause", &type_string, 0, "The annotation kubernetes.io/change-cause of the object.", NULL, NULL},   \
-		{"paths", &type_string_list, 0, "JSON pointers to what was changed.", NULL, NULL},                    \
-		{"morePaths", &type_int64, 0, "How many paths there are beyond those.", NULL, NULL},                  \
-	{                                                                                                             \
-		"resourceVersion", &type_string, 0, "The resourceVersion of the object after the change.", NULL, NULL \
+#define CHANGE_TYPE_TEXT "Created, Changed or Deleted."
+#define CHANGE_FIELDS                                                                                                         \
+	{"type", &type_string, FIELD_ALWAYS | FIELD_MANDATORY, CHANGE_TYPE_TEXT, NULL, NULL},                                 \
+		{"time", &type_time, FIELD_ALWAYS | FIELD_MANDATORY, "When the change was noticed.", NULL, NULL},             \
+		{"managers", &type_string_list, 0, "The field managers that own the changed fields: at most 8.", NULL, NULL}, \
+		{"cause", &type_string, 0, "The annotation kubernetes.io/change-cause of the object: at most 1024 bytes.",    \
+			NULL, NULL},                                                                                          \
+		{"paths", &type_string_list, 0, "JSON pointers to the changed values: at most 32.", NULL, NULL},              \
+		{"morePaths", &type_int64, 0, "The number of changed values beyond these paths.", NULL, NULL},                \
+	{                                                                                                                     \
+		"resourceVersion", &type_string, 0, "The resourceVersion of the object after the change.", NULL, NULL         \
 	}
 
 static const struct type type_change = {
@@ -26,9 +27,11 @@ static const struct type type_change = {
 	.fields =
 		(const struct field[]){
 			CHANGE_FIELDS,
-			{"revision", &type_string, 0, "The revision that holds the state after the change.", NULL, NULL},
-			{"number", &type_int64, 0, "The number of that revision at that time.", NULL, NULL},
-			{"user", &type_string, 0, "Who made the change, where that is known for certain.", NULL, NULL},
+			{"revision", &type_string, 0, "The name of the revision that holds the state after the change.", NULL,
+				NULL},
+			{"number", &type_int64, 0, "The number that this revision had then.", NULL, NULL},
+			{"user", &type_string, 0, "The user who made the change. Absent: nobody knows for certain.", NULL,
+				NULL},
 			{0},
 		},
 };
@@ -39,19 +42,22 @@ const struct type type_change_request = {
 	.kind = TYPE_OBJECT,
 	.definition = "dev.annals.v1.SnapshotChange",
 	.go_type = "v1.SnapshotChange",
-	.doc = "The change that led to the state: the owner, a History, tells of it.",
+	.doc = "The change that led to the state, which is added to the History.",
 	.fields =
 		(const struct field[]){
 			CHANGE_FIELDS,
-			{"uid", &type_string, 0, "The uid of the object. Mandatory unless it was deleted.", NULL, NULL},
+			{"uid", &type_string, 0, "The uid of the object. Required, unless the object was deleted.", NULL, NULL},
 			{"apiVersion", &type_string, 0,
-				"The version in which the object was read. Mandatory unless it was deleted.", NULL, NULL},
-			{"ignore", &type_string_list, 0, "JSON pointers to what was left out of the state.", NULL, NULL},
+				"The API version in which the object was read. Required, unless the object was deleted.", NULL,
+				NULL},
+			{"ignore", &type_string_list, 0,
+				"JSON pointers to the values that were left out of the state: at most 64.", NULL, NULL},
 			{"historyResourceVersion", &type_string, FIELD_ALWAYS | FIELD_MANDATORY,
-				"The resourceVersion of the History that this was decided on. With another one: 409 Conflict.",
+				"The resourceVersion of the History that the client has read. If the History has another one "
+				"now, the answer is 409 Conflict.",
 				NULL, NULL},
 			{"writeDigest", &type_string, 0,
-				"The digest of the whole object, by which the server finds out who wrote it.", NULL, NULL},
+				"The digest of the whole object. The server finds the user of the change by it.", NULL, NULL},
 			{0},
 		},
 };
