@@ -23,26 +23,37 @@ static const struct {
 	[ALARM_CORRUPT] = {"CORRUPT", "etcd's members differ in what they have, and it answers nothing"},
 };
 
+static const char no_room_in_memory[] =
+	"the store in memory has no room, and refuses all writes but deletions until there is room again; "
+	"--memory-limit-mib gives it more";
+
 struct alarms {
 	struct alarms_options options;
 	pthread_t thread;
 	bool has_thread;
 	atomic_bool are_on[N_ALARMS];
+	_Atomic int64_t size, quota; /* of the database, bytes; 0: not known */
 	pthread_mutex_t lock; /* guards is_closing */
 	pthread_cond_t wake;
 	bool is_closing;
 };
 
+static const char *meaning_of(const struct alarms *a, enum alarm alarm)
+{
+	return a->options.is_in_memory ? no_room_in_memory : rows[alarm].meaning;
+}
+
 static void tell(struct alarms *a, enum alarm alarm, bool is_on)
 {
 	enum { SENTENCE_MAX = 512 };
+	const char *store = a->options.is_in_memory ? "the store" : "etcd";
 	_cleanup_(buf_done) struct buf text;
 
 	buf_init(&text, SENTENCE_MAX);
 	if (is_on) {
-		buf_printf(&text, "etcd has the alarm %s: %s", rows[alarm].name, rows[alarm].meaning);
+		buf_printf(&text, "%s has the alarm %s: %s", store, rows[alarm].name, meaning_of(a, alarm));
 	} else {
-		buf_printf(&text, "etcd's alarm %s is over", rows[alarm].name);
+		buf_printf(&text, "%s's alarm %s is over", store, rows[alarm].name);
 	}
 	if (a->options.on_notice) {
 		a->options.on_notice(a->options.ctx, is_on, buf_str(&text));
@@ -57,6 +68,8 @@ static void look(struct alarms *a)
 	if (storage_status_wait(a->options.storage, &status) == STORAGE_OK) {
 		const bool are_on[N_ALARMS] = {[ALARM_NOSPACE] = status.has_nospace, [ALARM_CORRUPT] = status.has_corrupt};
 
+		atomic_store(&a->size, status.db_size);
+		atomic_store(&a->quota, status.db_quota);
 		for (enum alarm i = 0; i < N_ALARMS; i++) {
 			if (atomic_exchange(&a->are_on[i], are_on[i]) != are_on[i]) {
 				tell(a, i, are_on[i]);
@@ -128,10 +141,26 @@ const char *alarms_explain(const struct alarms *a)
 {
 	for (enum alarm i = 0; i < N_ALARMS; i++) {
 		if (atomic_load(&a->are_on[i])) {
-			return rows[i].meaning;
+			return meaning_of(a, i);
 		}
 	}
 	return NULL;
+}
+
+/* The size has kube-apiserver's name and label. The quota is told by etcd 3.6 and later. */
+static void write_size(const struct alarms *a, struct buf *out)
+{
+	int64_t size = atomic_load(&a->size), quota = atomic_load(&a->quota);
+
+	if (size > 0) {
+		exposition_head(out, "apiserver_storage_size_bytes", "gauge",
+			"[STABLE] Size of the storage database file physically allocated in bytes.");
+		exposition_sample(out, "apiserver_storage_size_bytes", "storage_cluster_id=\"etcd-0\"", (double)size);
+	}
+	if (quota > 0) {
+		exposition_gauge(out, "annals_etcd_quota_bytes",
+			"How large etcd lets its database become, as etcd 3.6 and later say.", (double)quota);
+	}
 }
 
 void alarms_write_metrics(const struct alarms *a, struct buf *out)
@@ -140,4 +169,5 @@ void alarms_write_metrics(const struct alarms *a, struct buf *out)
 	for (enum alarm i = 0; i < N_ALARMS; i++) {
 		buf_printf(out, "annals_etcd_alarm{type=\"%s\"} %d\n", rows[i].name, atomic_load(&a->are_on[i]));
 	}
+	write_size(a, out);
 }

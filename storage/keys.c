@@ -99,6 +99,11 @@ struct str key_user_notes(struct arena *a, struct str prefix)
 	return arena_printf(a, STR_FMT "/user-notes/", STR_ARG(prefix));
 }
 
+struct str key_imports(struct arena *a, struct str prefix)
+{
+	return arena_printf(a, STR_FMT "/imports/", STR_ARG(prefix));
+}
+
 struct str key_migrator(struct arena *a, struct str prefix)
 {
 	return arena_printf(a, STR_FMT "/migrator", STR_ARG(prefix));

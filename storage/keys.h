@@ -10,6 +10,7 @@
  *   PREFIX/replicas/ID                              what a live server stores and understands (storage/agreement/agreement.h)
  *   PREFIX/replicas-seen/ID                         up to which revision it has seen that of the others
  *   PREFIX/user-notes/DIGEST.USER                   who asked for the state, or deletion, of that digest; USER is the digest of the name
+ *   PREFIX/imports/DIGEST                           that an import has begun, of that file and those flags: the salt of its new uids
  *   PREFIX/migrator                                 who migrates stored objects: the ID
  *   PREFIX/compact_rev_key                          kube-apiserver's compaction protocol (storage/compact.h)
  *   PREFIX/fence                                    written by readers that must push the watch forward (storage/cache/cache.h)
@@ -37,6 +38,7 @@ struct str key_referenced(struct arena *a, struct str prefix, struct str group, 
 struct str key_replicas(struct arena *a, struct str prefix);      /* PREFIX/replicas/ */
 struct str key_replicas_seen(struct arena *a, struct str prefix); /* PREFIX/replicas-seen/ */
 struct str key_user_notes(struct arena *a, struct str prefix);    /* PREFIX/user-notes/ */
+struct str key_imports(struct arena *a, struct str prefix);       /* PREFIX/imports/ */
 struct str key_migrator(struct arena *a, struct str prefix);
 struct str key_compact(struct arena *a, struct str prefix);
 struct str key_fence(struct arena *a, struct str prefix);

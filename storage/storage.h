@@ -141,6 +141,7 @@ struct storage_status {
 	/* result */
 	const char *version;  /* of the server, "3.4.23" */
 	int64_t db_size;      /* bytes */
+	int64_t db_quota;     /* bytes; 0: it does not say (etcd before 3.6) */
 	uint64_t leader;      /* member id; 0: none */
 	bool has_nospace, has_corrupt; /* alarms */
 };

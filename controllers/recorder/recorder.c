@@ -1,4 +1,4 @@
-/* The recording controller: follows what Recorders name, and has a History kept of each object (docs/history.md).
+/* The recording controller: follows what Recorders name, and has a History kept of each object (docs/explanation/history.md).
  *
  * One thread looks after Recorders, discovery, watches, statuses and histories that outlived their objects. Watches tell the
  * ledger (ledger.h) on the client's thread, and workers write what waits there (scribe.c). Without Recorders there is
@@ -864,7 +864,8 @@ static void write_metrics(void *state, struct buf *out)
 	counters_write(&d->core.counters, counted, ARRAY_SIZE(counted), out);
 	exposition_gauge(out, "annals_recorder_objects", "Objects that are recorded", (double)totals.objects);
 	exposition_gauge(out, "annals_recorder_waiting", "Changes that wait to be written", (double)totals.waiting);
-	exposition_gauge(out, "annals_recorder_waiting_bytes", "What they take", (double)totals.waiting_bytes);
+	exposition_gauge(out, "annals_recorder_waiting_bytes", "Bytes of the changes that wait to be written",
+		(double)totals.waiting_bytes);
 	exposition_counter(out, "annals_recorder_collapsed_total",
 		"Times that changes of an object became one, since too much waited", (double)totals.collapsed);
 }

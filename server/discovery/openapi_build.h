@@ -107,8 +107,6 @@ const char *openapi_tag(struct openapi_builder *b, const struct door *door);
 struct json *openapi_payload_ref(struct openapi_builder *b, const struct openapi_path *p, enum openapi_payload payload);
 
 extern const char *const openapi_patch_types[]; /* NULL-terminated, as the next ones */
-extern const char *const openapi_media_types[];
-extern const char *const openapi_list_media_types[];
 extern const char *const openapi_diff_types[];
 
 /* The documents (openapi_v3.c, openapi_v2.c, openapi_pb.c), in b's arena. */

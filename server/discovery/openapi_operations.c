@@ -1,16 +1,21 @@
 /* Both versions of OpenAPI describe the same operations, so these are tables here: verbs by level
  * of a path, parameters by what takes them. Names of operations are upstream's, because generated
  * clients have functions of these names. */
+#include "api/model/protobuf_write.h"
 #include "server/discovery/openapi_build.h"
 
 #include <ctype.h>
 
 const char *const openapi_patch_types[] = {"application/apply-patch+yaml", "application/json-patch+json",
 	"application/merge-patch+json", "application/strategic-merge-patch+json", NULL};
-const char *const openapi_media_types[] = {"application/json", "application/yaml", NULL};
+static const char *const media_types[] = {"application/json", "application/yaml", NULL};
+static const char *const media_types_protobuf[] = {
+	"application/json", "application/vnd.kubernetes.protobuf", "application/yaml", NULL};
 const char *const openapi_diff_types[] = {"application/json", "application/json-patch+json", "application/merge-patch+json",
 	"application/vnd.annals.hunks+json", NULL};
-const char *const openapi_list_media_types[] = {"application/json", "application/json;stream=watch", "application/yaml", NULL};
+static const char *const list_media_types[] = {"application/json", "application/json;stream=watch", "application/yaml", NULL};
+static const char *const list_media_types_protobuf[] = {"application/json", "application/json;stream=watch",
+	"application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf;stream=watch", "application/yaml", NULL};
 
 /* By name. */
 const struct openapi_parameter openapi_parameters[] = {
@@ -112,7 +117,10 @@ const char *const *openapi_answer_types(const struct openapi_path *p, const stru
 	if (p->sub && p->sub->is_diff) {
 		return openapi_diff_types;
 	}
-	return v->answer == PAYLOAD_LIST ? openapi_list_media_types : openapi_media_types;
+	if (protobuf_has_objects(p->kind, p->door)) {
+		return v->answer == PAYLOAD_LIST ? list_media_types_protobuf : media_types_protobuf;
+	}
+	return v->answer == PAYLOAD_LIST ? list_media_types : media_types;
 }
 
 /* ---- paths ---- */

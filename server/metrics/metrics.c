@@ -97,11 +97,28 @@ void metrics_count_initial(struct series *watched)
 	atomic_fetch_add_explicit(&watched->n_initial, 1, memory_order_relaxed);
 }
 
+void metrics_count_terminated(struct series *watched)
+{
+	atomic_fetch_add_explicit(&watched->n_terminated_watches, 1, memory_order_relaxed);
+}
+
+void metrics_count_read_wait(struct metrics *m, struct str group, struct str resource, int64_t duration_ns)
+{
+	histogram_add(&metrics_watched(m, group, STR(""), resource)->read_waits, &read_wait_bounds, ns_of(duration_ns));
+}
+
 void metrics_count_etcd(struct metrics *m, struct str operation, struct str group, struct str resource, int64_t duration_ns)
 {
 	const struct metrics_labels labels = {.verb = operation, .group = group, .resource = resource};
 
 	histogram_add(&series_find(&m->table, &labels)->etcd, &duration_bounds, ns_of(duration_ns));
+}
+
+void metrics_count_etcd_error(struct metrics *m, struct str operation, struct str group, struct str resource)
+{
+	const struct metrics_labels labels = {.verb = operation, .group = group, .resource = resource};
+
+	atomic_fetch_add_explicit(&series_find(&m->table, &labels)->n_etcd_errors, 1, memory_order_relaxed);
 }
 
 /* k8s.io/apiserver pkg/endpoints/filters compressUsername: names that are worth telling apart. */
@@ -195,13 +212,12 @@ static void write_attempts(struct buf *out, const struct metrics *m, const struc
 
 static void write_users(struct buf *out, const struct metrics *m)
 {
-	static const char name[] = "authenticated_user_requests";
-
-	exposition_head(out, name, "counter", "[ALPHA] Counter of authenticated requests broken out by username.");
+	exposition_head(out, "authenticated_user_requests", "counter",
+		"[ALPHA] Counter of authenticated requests broken out by username.");
 	for (size_t i = 0; i < USERS; i++) {
 		uint64_t n = atomic_load_explicit(&m->users[i], memory_order_relaxed);
 		if (n > 0) {
-			buf_printf(out, "%s{username=\"%s\"} %llu\n", name, users[i], (unsigned long long)n);
+			buf_printf(out, "authenticated_user_requests{username=\"%s\"} %llu\n", users[i], (unsigned long long)n);
 		}
 	}
 }

@@ -39,8 +39,14 @@ void metrics_longrunning(struct metrics *m, const struct metrics_labels *labels,
 struct series *metrics_watched(struct metrics *m, struct str group, struct str version, struct str resource);
 void metrics_count_event(struct series *watched, size_t bytes);
 void metrics_count_initial(struct series *watched); /* of the handle without version */
+/* A watch whose client took its events too slowly: apiserver_terminated_watchers_total; of the handle without version. */
+void metrics_count_terminated(struct series *watched);
+/* How long a read waited for the cache to be as new as etcd: apiserver_watch_cache_read_wait_seconds. */
+void metrics_count_read_wait(struct metrics *m, struct str group, struct str resource, int64_t duration_ns);
 /* A transaction: etcd_requests_total, etcd_request_duration_seconds. operation: create, update, delete. */
 void metrics_count_etcd(struct metrics *m, struct str operation, struct str group, struct str resource, int64_t duration_ns);
+/* One that failed, or a read that could not be answered: etcd_request_errors_total. operation: get and list, too. */
+void metrics_count_etcd_error(struct metrics *m, struct str operation, struct str group, struct str resource);
 
 /* authentication_attempts and the like: who is one of a few names (k8s.io/apiserver calls the others "other"). */
 enum attempt { ATTEMPT_SUCCESS, ATTEMPT_ERROR, ATTEMPT_ALLOWED, ATTEMPT_NO_OPINION, ATTEMPTS };

@@ -16,12 +16,14 @@ static const double sizes[] = {1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 static const double event_sizes[] = {1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072};
 static const double attempts[] = {
 	0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384};
+static const double read_waits[] = {0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3};
 
 const struct bounds duration_bounds = {seconds, ARRAY_SIZE(seconds), 1e9};
 const struct bounds indicator_bounds = {seconds + 2, ARRAY_SIZE(seconds) - 2, 1e9};
 const struct bounds size_bounds = {sizes, ARRAY_SIZE(sizes), 1};
 const struct bounds event_size_bounds = {event_sizes, ARRAY_SIZE(event_sizes), 1};
 const struct bounds attempt_bounds = {attempts, ARRAY_SIZE(attempts), 1e9};
+const struct bounds read_wait_bounds = {read_waits, ARRAY_SIZE(read_waits), 1e9};
 
 /* ---- label sets ---- */
 
@@ -221,6 +223,21 @@ static void write_initial(struct buf *out, const char *name, const struct series
 	write_count(out, name, loaded(&s->n_initial), labels);
 }
 
+static void write_terminated_watches(struct buf *out, const char *name, const struct series *s, const char *labels)
+{
+	write_count(out, name, loaded(&s->n_terminated_watches), labels);
+}
+
+static void write_read_waits(struct buf *out, const char *name, const struct series *s, const char *labels)
+{
+	histogram_write(out, name, &s->read_waits, &read_wait_bounds, labels);
+}
+
+static void write_etcd_errors(struct buf *out, const char *name, const struct series *s, const char *labels)
+{
+	write_count(out, name, loaded(&s->n_etcd_errors), labels);
+}
+
 static void write_etcd_requests(struct buf *out, const char *name, const struct series *s, const char *labels)
 {
 	write_count(out, name, histogram_count(&s->etcd, &duration_bounds), labels);
@@ -300,11 +317,19 @@ static const struct family families[] = {
 	{"apiserver_init_events_total", "counter",
 		"[ALPHA] Counter of init events processed in watch cache broken by resource type.", OF_EVENT & ~(1u << VERSION),
 		write_initial, NULL},
+	{"apiserver_terminated_watchers_total", "counter",
+		"[ALPHA] Counter of watchers closed due to unresponsiveness broken by resource type.", OF_EVENT & ~(1u << VERSION),
+		write_terminated_watches, NULL},
+	{"apiserver_watch_cache_read_wait_seconds", "histogram",
+		"[ALPHA] Histogram of time spent waiting for a watch cache to become fresh.", OF_EVENT & ~(1u << VERSION),
+		write_read_waits, NULL},
 	{"etcd_requests_total", "counter", "[ALPHA] Etcd request counts for each operation and object type.", OF_ETCD,
 		write_etcd_requests, "operation"},
 	{"etcd_request_duration_seconds", "histogram",
 		"[ALPHA] Etcd request latency in seconds for each operation and object type.", OF_ETCD, write_etcd,
 		"operation"},
+	{"etcd_request_errors_total", "counter", "[ALPHA] Etcd failed request counts for each operation and object type.", OF_ETCD,
+		write_etcd_errors, "operation"},
 };
 
 static void add_label(struct buf *out, const char *name, struct str value)

@@ -20,8 +20,8 @@ struct code_count {
 struct series {
 	struct metrics_labels labels; /* owned text */
 	struct code_count codes[CODES_MAX];
-	struct histogram durations, indicators, sizes, event_sizes, etcd;
-	_Atomic uint64_t n_terminated, n_initial;
+	struct histogram durations, indicators, sizes, event_sizes, etcd, read_waits;
+	_Atomic uint64_t n_terminated, n_initial, n_terminated_watches, n_etcd_errors;
 	_Atomic int64_t longrunning;
 	_Atomic bool was_longrunning, is_deprecated;
 };
@@ -36,7 +36,7 @@ struct series *series_find(struct series_table *t, const struct metrics_labels *
 void series_count_code(struct series *s, unsigned code);
 void series_table_done(struct series_table *t);
 
-extern const struct bounds duration_bounds, indicator_bounds, size_bounds, event_size_bounds, attempt_bounds;
+extern const struct bounds duration_bounds, indicator_bounds, size_bounds, event_size_bounds, attempt_bounds, read_wait_bounds;
 /* Every family with series in it, each with its header. */
 void series_write(struct buf *out, struct series_table *t);
 

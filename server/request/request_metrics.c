@@ -89,6 +89,9 @@ void request_metrics_count(struct request *q, int64_t duration_ns)
 		return;
 	}
 	metrics_count_request(q->server->metrics, &counted);
+	if (q->timing.n_cache_waits > 0) {
+		metrics_count_read_wait(q->server->metrics, r->group, r->resource, q->timing.cache_ns);
+	}
 }
 
 void request_metrics_refused(struct request *q)
@@ -106,18 +109,33 @@ void request_metrics_longrunning(struct request *q, int delta)
 	metrics_longrunning(q->server->metrics, &labels, delta);
 }
 
-void request_metrics_txn(struct request *q, int64_t duration_ns)
+/* As upstream names what is asked of etcd. */
+static struct str operation_label(const struct request *q)
 {
 	static const struct {
 		unsigned verbs;
 		const char *operation;
-	} rows[] = {
-		{VERB_CREATE, "create"}, {VERB_UPDATE | VERB_PATCH, "update"}, {VERB_DELETE | VERB_DELETECOLLECTION, "delete"}};
+	} rows[] = {{VERB_CREATE, "create"}, {VERB_UPDATE | VERB_PATCH, "update"}, {VERB_DELETE | VERB_DELETECOLLECTION, "delete"},
+		{VERB_GET, "get"}, {VERB_LIST | VERB_WATCH, "list"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (q->route.action & rows[i].verbs) {
-			metrics_count_etcd(
-				q->server->metrics, str_of(rows[i].operation), q->route.group, q->route.resource, duration_ns);
+			return str_of(rows[i].operation);
 		}
 	}
+	return STR("");
+}
+
+void request_metrics_txn(struct request *q, int64_t duration_ns)
+{
+	enum { WRITES = VERB_CREATE | VERB_UPDATE | VERB_PATCH | VERB_DELETE | VERB_DELETECOLLECTION };
+
+	if (q->route.action & WRITES) {
+		metrics_count_etcd(q->server->metrics, operation_label(q), q->route.group, q->route.resource, duration_ns);
+	}
+}
+
+void request_metrics_storage_failed(struct request *q)
+{
+	metrics_count_etcd_error(q->server->metrics, operation_label(q), q->route.group, q->route.resource);
 }

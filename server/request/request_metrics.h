@@ -9,5 +9,7 @@ void request_metrics_count(struct request *q, int64_t duration_ns);
 void request_metrics_refused(struct request *q);
 void request_metrics_longrunning(struct request *q, int delta);
 void request_metrics_txn(struct request *q, int64_t duration_ns);
+/* The request cannot be answered, or not be carried out, because of etcd. */
+void request_metrics_storage_failed(struct request *q);
 
 #endif

@@ -98,6 +98,8 @@ void request_storage_failed(struct request *q, enum storage_result r, const char
 {
 	bool is_unknown = is_write && !storage_result_is_certain(r);
 
+	request_metrics_storage_failed(q);
+
 	if (r == STORAGE_UNAVAILABLE || r == STORAGE_CANCELED) {
 		status_set(&q->st, 503, REASON_SERVICE_UNAVAILABLE, "etcd is not available: %s", message);
 	} else if (r == STORAGE_TIMEOUT || r == STORAGE_UNKNOWN) {

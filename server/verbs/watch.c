@@ -356,6 +356,7 @@ static void watching_next_event(struct watching *w)
 		watching_idle(w);
 		break;
 	case CACHE_NEXT_LOST:
+		metrics_count_terminated(w->counted_initial);
 		w->is_over = true;
 		break;
 	case CACHE_NEXT_RESTORED:

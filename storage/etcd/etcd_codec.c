@@ -339,6 +339,7 @@ enum storage_result etcd_decode_status(struct storage_op *op, struct str body)
 	decode_header(op, m->header);
 	s->version = m->version;
 	s->db_size = m->dbsize;
+	s->db_quota = m->dbsizequota;
 	s->leader = m->leader;
 	for (size_t i = 0; i < m->n_errors; i++) { /* "memberID:1 alarm:NOSPACE" */
 		s->has_nospace |= strstr(m->errors[i], "NOSPACE") != NULL;

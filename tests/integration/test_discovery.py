@@ -3,10 +3,14 @@
 import base64
 import hashlib
 import json
+import pathlib
 
 from objects import ANNALS, APPS, BETA
 
 AGGREGATED = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
+
+
+OPENAPI = pathlib.Path(__file__).resolve().parent.parent.parent / "openapi"
 
 
 def references(node):
@@ -129,6 +133,15 @@ def test_openapi_v3_holds_together(annals):
         for reference in references(document):
             resolve(document, reference)
         assert all(path.startswith("/" + name) for path in document["paths"])
+
+
+def test_openapi_files_are_what_the_server_answers(annals):
+    served = {"swagger.json": "/openapi/v2"}
+    for path in annals.get("/openapi/v3").json["paths"]:
+        served[f"v3/{path.replace('/', '__')}_openapi.json"] = f"/openapi/v3/{path}"
+    assert {path.relative_to(OPENAPI).as_posix() for path in OPENAPI.rglob("*.json")} == set(served)
+    for name, path in served.items():
+        assert json.loads((OPENAPI / name).read_text(encoding="utf-8")) == annals.get(path).json, f'{name} is stale: run "make docs"'
 
 
 def test_openapi_describes_exactly_what_is_served(annals):

@@ -43,6 +43,15 @@ static bool metrics_say(struct alarms *a, const char *line)
 	return is_there;
 }
 
+static void put_something(struct storage *s)
+{
+	struct storage_step put = {.kind = STEP_PUT, .key = STR("/a"), .value = STR("b")};
+	struct storage_txn txn = {.success = &put, .n_success = 1};
+
+	assert_int_equal(storage_txn_wait(s, &txn), STORAGE_OK);
+	storage_op_clear(&txn.op);
+}
+
 static void test_alarms__are_told_once_and_so_is_their_end(void **state)
 {
 	struct fixture f = {.memory = storage_memory_new()};
@@ -50,6 +59,7 @@ static void test_alarms__are_told_once_and_so_is_their_end(void **state)
 	(void)state;
 	pthread_mutex_init(&f.lock, NULL);
 	pthread_cond_init(&f.changed, NULL);
+	put_something(f.memory);
 	struct alarms *a =
 		alarms_new(&(struct alarms_options){.storage = f.memory, .interval_ms = 1, .on_notice = on_notice, .ctx = &f});
 	assert_null(alarms_explain(a));
@@ -64,6 +74,8 @@ static void test_alarms__are_told_once_and_so_is_their_end(void **state)
 		wait_count(&f, &f.n_over, i);
 		assert_null(alarms_explain(a));
 	}
+	assert_true(metrics_say(a, "\napiserver_storage_size_bytes{storage_cluster_id=\"etcd-0\"} "));
+	assert_false(metrics_say(a, "annals_etcd_quota_bytes")); /* the store in memory has none */
 	alarms_free(a);
 	assert_int_equal(f.n_begun, 3);
 	assert_int_equal(f.n_over, 3);

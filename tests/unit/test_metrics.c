@@ -190,6 +190,32 @@ static void test_metrics__transactions_by_operation(void **state _unused_)
 	metrics_free(m);
 }
 
+static void test_metrics__failures_of_etcd_by_operation(void **state _unused_)
+{
+	struct metrics *m = metrics_new();
+	metrics_count_etcd(m, STR("create"), STR("apps"), STR("controllerrevisions"), 1000000);
+	assert_lacks(m, "etcd_request_errors_total{");
+	metrics_count_etcd_error(m, STR("create"), STR("apps"), STR("controllerrevisions"));
+	metrics_count_etcd_error(m, STR("list"), STR("apps"), STR("controllerrevisions"));
+	assert_has(m, "etcd_requests_total{group=\"apps\",operation=\"create\",resource=\"controllerrevisions\"} 1");
+	assert_has(m, "etcd_request_errors_total{group=\"apps\",operation=\"create\",resource=\"controllerrevisions\"} 1");
+	assert_has(m, "etcd_request_errors_total{group=\"apps\",operation=\"list\",resource=\"controllerrevisions\"} 1");
+	metrics_free(m);
+}
+
+static void test_metrics__watches_and_reads_that_fall_behind(void **state _unused_)
+{
+	struct metrics *m = metrics_new();
+	metrics_count_terminated(metrics_watched(m, STR("apps"), STR(""), STR("controllerrevisions")));
+	metrics_count_read_wait(m, STR("apps"), STR("controllerrevisions"), 300000000);
+	assert_has(m, "apiserver_terminated_watchers_total{group=\"apps\",resource=\"controllerrevisions\"} 1");
+#define READ_WAIT "apiserver_watch_cache_read_wait_seconds_bucket{group=\"apps\",resource=\"controllerrevisions\",le="
+	assert_has(m, READ_WAIT "\"0.2\"} 0");
+	assert_has(m, READ_WAIT "\"0.4\"} 1");
+	assert_nothing_comes_twice(m);
+	metrics_free(m);
+}
+
 static void test_metrics__attempts_by_result_and_kind_of_user(void **state _unused_)
 {
 	struct metrics *m = metrics_new();
@@ -309,6 +335,8 @@ int main(void)
 		TEST(test_metrics__events_of_watches),
 		TEST(test_metrics__samples_come_once),
 		TEST(test_metrics__transactions_by_operation),
+		TEST(test_metrics__failures_of_etcd_by_operation),
+		TEST(test_metrics__watches_and_reads_that_fall_behind),
 		TEST(test_metrics__attempts_by_result_and_kind_of_user),
 		TEST(test_metrics__sizes_of_reads_are_counted),
 		TEST(test_metrics__load_goes_up_and_down),

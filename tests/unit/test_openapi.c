@@ -176,6 +176,19 @@ static void test_openapi__patch_says_what_it_takes(void **state)
 	}
 }
 
+/* As kube-apiserver's, where the door's objects are answered in protobuf. */
+static void test_openapi__says_what_is_answered_in_protobuf(void **state)
+{
+	static const char protobuf[] = "\"application/vnd.kubernetes.protobuf\"",
+			  watch[] = "\"application/vnd.kubernetes.protobuf;stream=watch\"";
+
+	struct openapi_answer answer = find(*state, "/openapi/v3/apis/apps/v1");
+	assert_non_null(memmem(answer.body->p, answer.body->n, protobuf, sizeof(protobuf) - 1));
+	assert_non_null(memmem(answer.body->p, answer.body->n, watch, sizeof(watch) - 1));
+	answer = find(*state, "/openapi/v3/apis/annals.dev/v1");
+	assert_null(memmem(answer.body->p, answer.body->n, protobuf, sizeof(protobuf) - 1));
+}
+
 static void test_openapi__schemas_carry_merge_metadata(void **state)
 {
 	struct fixture *f = *state;
@@ -362,6 +375,7 @@ int main(void)
 		WITH_FIXTURE(test_openapi__references_resolve_and_members_are_sorted),
 		WITH_FIXTURE(test_openapi__operations_are_complete),
 		WITH_FIXTURE(test_openapi__patch_says_what_it_takes),
+		WITH_FIXTURE(test_openapi__says_what_is_answered_in_protobuf),
 		WITH_FIXTURE(test_openapi__schemas_carry_merge_metadata),
 		WITH_FIXTURE(test_openapi__index_leads_to_the_documents),
 		WITH_FIXTURE(test_openapi__content_decides_the_hash),
