@@ -42,7 +42,9 @@ struct memory {
 	bool is_manual; /* has no thread, and this for a time */
 	int64_t manual_ms;
 	uint64_t cluster;
-	atomic_bool is_full;
+	int64_t limit;       /* bytes */
+	bool lacks_room;     /* a put has been refused, and there is no room yet */
+	atomic_bool is_full; /* it was told to be */
 
 	/* Guards what follows. */
 	pthread_mutex_t lock;
@@ -247,13 +249,44 @@ static bool leases_exist(struct memory *m, const struct storage_step *steps, siz
 	return true;
 }
 
-static bool steps_put(const struct storage_step *steps, size_t n)
+/* What its puts need; 0: there are none. */
+static int64_t steps_cost(const struct storage_step *steps, size_t n)
 {
-	size_t i = 0;
-	while (i < n && steps[i].kind != STEP_PUT) {
-		i++;
+	int64_t cost = 0;
+	for (size_t i = 0; i < n; i++) {
+		cost += steps[i].kind == STEP_PUT ? mvcc_cost_of_put(steps[i].key, steps[i].value) : 0;
 	}
-	return i < n;
+	return cost;
+}
+
+/* Gives up the older half of the history, and again, as long as that many bytes have no room. False: they still have none. */
+static bool make_room(struct memory *m, int64_t bytes)
+{
+	struct mvcc *data = &m->mvcc;
+	while (data->size > m->limit - bytes && data->compacted < data->revision) {
+		mvcc_compact(data, data->revision - (data->revision - data->compacted) / 2);
+	}
+	return data->size <= m->limit - bytes;
+}
+
+/* Once a put has been refused, all are, as by etcd, until there is room for some more. */
+static int64_t room_to_go_on(const struct memory *m)
+{
+	return m->lacks_room ? MIN(m->limit / 4, (int64_t)REQUEST_MAX) : 0;
+}
+
+/* UNKNOWN as of etcd, where the write that crosses the quota is applied and yet refused. */
+static enum storage_result txn_make_room(struct memory *m, struct storage_op *op, int64_t cost)
+{
+	bool has_room = make_room(m, MAX(cost, room_to_go_on(m)));
+	if (cost == 0) {
+		return STORAGE_OK;
+	}
+	m->lacks_room = !has_room;
+	if (!has_room || atomic_load(&m->is_full)) {
+		return fail(op, STORAGE_UNKNOWN, "etcdserver: mvcc: database space exceeded");
+	}
+	return STORAGE_OK;
 }
 
 static void step_run(struct memory *m, struct storage_step *step, struct arena *a)
@@ -298,9 +331,9 @@ static enum storage_result execute_txn(struct memory *m, struct storage_op *op)
 	if (!leases_exist(m, steps, n)) {
 		return fail(op, STORAGE_LEASE_GONE, "etcdserver: requested lease not found");
 	}
-	/* UNKNOWN as of etcd, where the write that crosses the quota is applied and yet refused. */
-	if (atomic_load(&m->is_full) && steps_put(steps, n)) {
-		return fail(op, STORAGE_UNKNOWN, "etcdserver: mvcc: database space exceeded");
+	r = txn_make_room(m, op, steps_cost(steps, n));
+	if (r != STORAGE_OK) {
+		return r;
 	}
 	for (size_t i = 0; i < n; i++) {
 		step_run(m, &steps[i], &op->arena);
@@ -322,10 +355,11 @@ static enum storage_result execute_compact(struct memory *m, struct storage_op *
 static enum storage_result execute_status(struct memory *m, struct storage_op *op)
 {
 	struct storage_status *s = container_of(op, struct storage_status, op);
+	m->lacks_room = m->lacks_room && !make_room(m, room_to_go_on(m)); /* deletions may have made some */
 	s->version = "memory";
 	s->db_size = m->mvcc.size;
 	s->leader = 1;
-	s->has_nospace = atomic_load(&m->is_full);
+	s->has_nospace = m->lacks_room || atomic_load(&m->is_full);
 	return STORAGE_OK;
 }
 
@@ -656,10 +690,11 @@ static const struct storage_ops memory_ops = {
 	.free = memory_free,
 };
 
-static struct memory *memory_new(void)
+static struct memory *memory_new(int64_t limit)
 {
 	struct memory *m = mem_new(struct memory);
 	m->storage.ops = &memory_ops;
+	m->limit = limit;
 	m->cluster = 1;
 	mvcc_init(&m->mvcc);
 	list_init(&m->leases);
@@ -680,16 +715,21 @@ void storage_memory_restore(struct storage *s, int64_t revision, unsigned flags)
 	memory_post(s, (struct job){.run = run_restore, .restore = {revision, flags}});
 }
 
-struct storage *storage_memory_new(void)
+struct storage *storage_memory_new_limited(int64_t limit)
 {
-	struct memory *m = memory_new();
+	struct memory *m = memory_new(limit);
 	thread_must_start(&m->thread, "memory-store", memory_run, m);
 	return &m->storage;
 }
 
+struct storage *storage_memory_new(void)
+{
+	return storage_memory_new_limited(INT64_MAX);
+}
+
 struct storage *storage_memory_new_manual(void)
 {
-	struct memory *m = memory_new();
+	struct memory *m = memory_new(INT64_MAX);
 	m->is_manual = true;
 	return &m->storage;
 }

@@ -1,6 +1,6 @@
-/* Sorted arrays and linked versions: enough for tests, and plain enough to be believed as the
- * measure of others. A deleted key stays with its past until compaction, since older revisions may
- * still be read. */
+/* Sorted arrays and linked versions: enough for a test server, and plain enough to be believed as
+ * the measure of others. A deleted key stays with its past until compaction, since older revisions
+ * may still be read. */
 #include "storage/memory/mvcc.h"
 
 #include <stdlib.h>
@@ -15,9 +15,21 @@ void mvcc_init(struct mvcc *m)
 	*m = (struct mvcc){.revision = 1}; /* as etcd's */
 }
 
+/* With its place in the log, and what malloc(3) adds: small values must not cost more than they count. */
+static size_t size_of_change(size_t key_size, size_t value_size)
+{
+	enum { MALLOC_HEAD = 16 };
+	return sizeof(struct mvcc_change) + MALLOC_HEAD + sizeof(struct mvcc_change *) + key_size + value_size;
+}
+
 static size_t change_size(const struct mvcc_change *change)
 {
-	return change->event.kv.key.n + change->event.kv.value.n;
+	return size_of_change(change->event.kv.key.n, change->event.kv.value.n);
+}
+
+int64_t mvcc_cost_of_put(struct str key, struct str value)
+{
+	return (int64_t)(size_of_change(key.n, value.n) + sizeof(struct mvcc_key));
 }
 
 static void changes_free(struct mvcc *m, struct mvcc_change *change)

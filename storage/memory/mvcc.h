@@ -21,7 +21,7 @@ struct mvcc {
 	size_t n_keys, cap_keys;
 	struct mvcc_change **log; /* of all keys, above `compacted`, in order */
 	size_t n_log, cap_log;
-	int64_t size; /* bytes of keys and values, history included */
+	int64_t size; /* bytes of all changes that are kept, and of what is around each */
 };
 
 void mvcc_init(struct mvcc *m);
@@ -49,6 +49,8 @@ enum storage_result mvcc_range(const struct mvcc *m, const struct mvcc_query *qu
 /* The newest kvs of a range one by one, not copied: starts with *at = 0; NULL at the end. */
 const struct storage_kv *mvcc_next(const struct mvcc *m, struct str key, struct str range_end, size_t *at);
 
+/* By how much a put grows `size` at most. */
+int64_t mvcc_cost_of_put(struct str key, struct str value);
 void mvcc_put(struct mvcc *m, struct str key, struct str value, int64_t lease);
 int64_t mvcc_delete(struct mvcc *m, struct str key, struct str range_end); /* how many */
 bool mvcc_commit(struct mvcc *m); /* false: nothing was changed, and the revision stays */
