@@ -3,6 +3,8 @@
  * flag can be undocumented. */
 #include "base/options.h"
 
+#include "base/suggest.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,10 +28,10 @@ static _printf_(2, 3) int refuse(struct cursor *c, const char *format, ...)
 	return -EINVAL;
 }
 
-static const struct option *find_option(const struct option *table, struct str name)
+const struct option *options_find(const struct option *table, struct str name)
 {
 	for (const struct option *o = table; o->name; o++) {
-		if (str_is(name, o->name)) {
+		if (o->type != OPTION_HEADING && str_is(name, o->name)) {
 			return o;
 		}
 	}
@@ -205,12 +207,22 @@ static int set_bool(struct cursor *c, const struct option *o, const char *value)
 	return parse_bool(value, o->target) ? 0 : refuse_value(c, o, value, "must be true or false");
 }
 
-static int refuse_range(struct cursor *c, const struct option *o, const char *value, const char *unit)
+static void add_number(struct buf *out, const struct option *o, int64_t n)
 {
-	refuse(c, "invalid argument \"%s\" for \"--%s\" flag: must be at least %lld%s", value, o->name, (long long)o->min,
-		unit);
+	if (o->type == OPTION_DURATION) {
+		duration_add_ms(out, n);
+	} else {
+		buf_printf(out, "%lld", (long long)n);
+	}
+}
+
+static int refuse_range(struct cursor *c, const struct option *o, const char *value)
+{
+	refuse(c, "invalid argument \"%s\" for \"--%s\" flag: must be at least ", value, o->name);
+	add_number(c->err, o, o->min);
 	if (o->max) {
-		buf_printf(c->err, " and at most %lld%s", (long long)o->max, unit);
+		buf_adds(c->err, " and at most ");
+		add_number(c->err, o, o->max);
 	}
 	return -EINVAL;
 }
@@ -222,7 +234,7 @@ static int set_int(struct cursor *c, const struct option *o, const char *value)
 		return refuse_value(c, o, value, "must be an integer");
 	}
 	if (!is_within(o, n)) {
-		return refuse_range(c, o, value, "");
+		return refuse_range(c, o, value);
 	}
 	*(int64_t *)o->target = n;
 	return 0;
@@ -235,7 +247,7 @@ static int set_duration(struct cursor *c, const struct option *o, const char *va
 		return refuse_value(c, o, value, "must be a duration such as 1m30s, 500ms or 0");
 	}
 	if (!is_within(o, ms)) {
-		return refuse_range(c, o, value, "ms");
+		return refuse_range(c, o, value);
 	}
 	*(int64_t *)o->target = ms;
 	return 0;
@@ -264,13 +276,33 @@ static const char *take_value(struct cursor *c, const struct option *o, const ch
 	return c->at + 1 < c->argc ? c->argv[++c->at] : NULL;
 }
 
+static int suggest_flag(struct cursor *c, struct str misspelt)
+{
+	struct suggestions near;
+	suggestions_init(&near, misspelt);
+	for (const struct option *o = c->table; o->name; o++) {
+		if (o->type != OPTION_HEADING && o->name[1]) { /* everything is near to a letter */
+			suggestions_offer(&near, str_of(o->name));
+		}
+	}
+	suggestions_write(&near, "--", c->err);
+	return -EINVAL;
+}
+
+static struct str name_of(const char *flag)
+{
+	const char *equals = strchr(flag, '=');
+	return equals ? (struct str){flag, (size_t)(equals - flag)} : str_of(flag);
+}
+
 static int parse_flag(struct cursor *c, const char *flag)
 {
 	const char *equals = strchr(flag, '=');
-	struct str name = equals ? (struct str){flag, (size_t)(equals - flag)} : str_of(flag);
-	const struct option *o = find_option(c->table, name);
+	struct str name = name_of(flag);
+	const struct option *o = options_find(c->table, name);
 	if (!o) {
-		return refuse(c, "unknown flag: --" STR_FMT, STR_ARG(name));
+		refuse(c, "unknown flag: --" STR_FMT, STR_ARG(name));
+		return suggest_flag(c, name);
 	}
 
 	const char *value = take_value(c, o, equals);
@@ -298,30 +330,48 @@ static void print_help(const struct option *table)
 	fwrite(help.p, 1, help.n, stdout);
 }
 
-/* "--name", or "-n" where n is the whole name: kube's -v. */
-static const char *flag_of(const char *arg)
+static int refuse_letters(struct cursor *c, const char *arg)
 {
-	if (arg[0] != '-') {
-		return NULL;
+	refuse(c, "unknown flag: " STR_FMT, STR_ARG(name_of(arg)));
+	return suggest_flag(c, name_of(arg + 1));
+}
+
+/* The value of the letter's flag: the rest of the word, or the next argument. */
+static int parse_letter_value(struct cursor *c, const struct option *o, const char *letter)
+{
+	const char *value = letter[1] == '=' ? letter + 2 : letter[1] ? letter + 1 : take_value(c, o, NULL);
+	return value ? setters[o->type](c, o, value) : refuse(c, "flag needs an argument: -%s", o->name);
+}
+
+/* As pflag has it: -n NAME, -nNAME, -n=NAME, and switches in one word: -Aw. */
+static int parse_letters(struct cursor *c, const char *arg)
+{
+	int r = 0;
+	/* pflag would take -namespace=x for a namespace called "amespace=x". */
+	if (arg[2] != '\0' && arg[2] != '=' && options_find(c->table, name_of(arg + 1))) {
+		return refuse_letters(c, arg);
 	}
-	if (arg[1] == '-') {
-		return arg + 2;
+	for (const char *letter = arg + 1; *letter && !r; letter++) {
+		const struct option *o = options_find(c->table, (struct str){letter, 1});
+		if (!o) {
+			return refuse_letters(c, arg);
+		}
+		if (o->type != OPTION_BOOL || letter[1] == '=') {
+			return parse_letter_value(c, o, letter);
+		}
+		r = set_bool(c, o, "true");
 	}
-	return arg[1] != '\0' && (arg[2] == '\0' || arg[2] == '=') ? arg + 1 : NULL;
+	return r;
 }
 
 static int parse_argument(struct cursor *c)
 {
 	const char *arg = c->argv[c->at];
-	const char *flag = flag_of(arg);
-	if (flag) {
-		return parse_flag(c, flag);
+	if (arg[0] != '-' || arg[1] == '\0') {
+		keep_positional(c);
+		return 0;
 	}
-	if (arg[0] == '-' && arg[1] != '\0') {
-		return refuse(c, "unknown flag: %s", arg);
-	}
-	keep_positional(c);
-	return 0;
+	return arg[1] == '-' ? parse_flag(c, arg + 2) : parse_letters(c, arg);
 }
 
 size_t options_count(const struct option *table)
@@ -351,39 +401,4 @@ int options_parse(const struct option *table, int argc, char **argv, int *ret_n_
 	}
 	*ret_n_positional = c.n_positional;
 	return 0;
-}
-
-static void add_default(struct buf *out, const struct option *o)
-{
-	switch (o->type) {
-	case OPTION_STRING:
-		if (*(const char **)o->target) {
-			buf_printf(out, " (default %s)", *(const char **)o->target);
-		}
-		break;
-	case OPTION_BOOL:
-		if (*(bool *)o->target) {
-			BUF_LITERAL(out, " (default true)");
-		}
-		break;
-	case OPTION_INT:
-	case OPTION_DURATION:
-		if (*(int64_t *)o->target) {
-			buf_printf(out, " (default %lld%s)", (long long)*(int64_t *)o->target,
-				o->type == OPTION_DURATION ? "ms" : "");
-		}
-		break;
-	case OPTION_STRINGS:
-		break;
-	}
-}
-
-void options_print_help(const struct option *table, struct buf *out)
-{
-	for (const struct option *o = table; o->name; o++) {
-		buf_printf(out, "  --%s%s%s\n        %s", o->name, o->value_name ? " " : "", o->value_name ? o->value_name : "",
-			o->help);
-		add_default(out, o);
-		buf_addc(out, '\n');
-	}
 }

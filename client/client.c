@@ -68,6 +68,21 @@ static struct {
 #undef X
 } curl;
 
+/* An executable that needs the C library alone, as tarballs have it, has libcurl within. */
+#ifdef LIBRARIES_ARE_STATIC
+
+static int curl_result = -ENOENT;
+
+static void load_curl(void)
+{
+#define X(name) curl.name = curl_##name;
+	CURL_CALLS(X)
+#undef X
+	curl_result = curl.global_init(CURL_GLOBAL_DEFAULT) ? -EIO : 0;
+}
+
+#else
+
 /* The GnuTLS flavour first: GnuTLS is in the process already. */
 static const char *const flavours[] = {"libcurl-gnutls.so.4", "libcurl.so.4", "libcurl-nss.so.4"};
 
@@ -95,6 +110,8 @@ static void load_curl(void)
 #undef X
 	curl_result = r ? r : curl.global_init(CURL_GLOBAL_DEFAULT) ? -EIO : 0;
 }
+
+#endif
 
 static int need_curl(struct buf *err)
 {

@@ -94,20 +94,24 @@ static int check_flags(void *flags, struct buf *err)
 static int parse_flags(const struct command *command, struct certs_flags *f, int argc, char **argv)
 {
 	const struct option options[] = {
-		{"dir", OPTION_STRING, &f->dir, "DIR", "Where keys and certificates are kept; made when it is missing.", 0, 0},
+		{"dir", OPTION_STRING, &f->dir, "DIR",
+			"The directory of keys and certificates, required; it is made when it is missing, and only its owner "
+			"may read it.",
+			0, 0},
 		{"service", OPTION_STRING, &f->service, "NAME", "The Service in front of annals.", 0, 0},
-		{"namespace", OPTION_STRING, &f->ns, "NAMESPACE", "The namespace it is in.", 0, 0},
-		{"dns", OPTION_STRINGS, &f->dns, "NAME,...", "More DNS names for servers; *.example.com, too.", 0, 0},
-		{"ip", OPTION_STRINGS, &f->ip, "ADDRESS,...", "IP addresses for servers.", 0, 0},
+		{"namespace", OPTION_STRING, &f->ns, "NAMESPACE", "The namespace of that Service.", 0, 0},
+		{"dns", OPTION_STRINGS, &f->dns, "NAME,...", "More DNS names of the servers; *.example.com, too.", 0, 0},
+		{"ip", OPTION_STRINGS, &f->ip, "ADDRESS,...", "IP addresses of the servers.", 0, 0},
 		{"etcd", OPTION_BOOL, &f->has_etcd, NULL,
-			"Also a CA for etcd, with certificates of its servers, its peers, and annals as its client.", 0, 0},
-		{"days", OPTION_INT, &f->days, "N", "How long certificates are good; a CA is for ten years.", 1,
+			"Also make a CA for etcd, with certificates of its servers, of its peers, and of annals as its client.",
+			0, 0},
+		{"days", OPTION_INT, &f->days, "N", "How many days certificates are good; a CA is good for ten years.", 1,
 			CERTS_DAYS_MAX},
 		{"renew-before", OPTION_INT, &f->renew_before_days, "DAYS",
-			"How long before its end a certificate is made again; 0: a third of its life.", 0, CERTS_DAYS_MAX},
-		{"output", OPTION_STRING, &f->output, "FORM",
-			"files; secrets, which also prints Secrets for kubectl apply -f -; or manifests: Secrets and "
-			"APIServices.",
+			"How many days before its end a certificate is made again; 0: a third of its life.", 0, CERTS_DAYS_MAX},
+		{"output", OPTION_STRING, &f->output, "files|secrets|manifests",
+			"files: nothing else. secrets: also print the Secrets that deploy/ mounts, for kubectl apply -f -. "
+			"manifests: also the APIServices, with the CA.",
 			0, 0},
 		{0},
 	};
@@ -184,7 +188,8 @@ struct wanted {
 	size_t n;
 };
 
-static void add_cert(struct wanted *w, const char *name, const char *ca, const char *common_name, unsigned purposes, const struct names *names)
+static void add_cert(struct wanted *w, const char *name, const char *ca, const char *common_name, unsigned purposes,
+	const struct names *names)
 {
 	w->certs[w->n++] = (struct cert){name, ca,
 		{.common_name = common_name,
@@ -240,8 +245,8 @@ static void report(FILE *out, const struct datadir *d, const struct cert *c, con
 	char end[TIME_RFC3339_SIZE], renew[TIME_RFC3339_SIZE];
 	time_format_rfc3339(end, state->end_s);
 	time_format_rfc3339(renew, state->renew_s);
-	fprintf(out, "%s %s/%s.crt: good until %s, to be made again from %s\n", state->is_made ? "made" : "kept", d->path, c->name,
-		end, renew);
+	fprintf(out, "%s %s/%s.crt: good until %s, to be made again from %s\n", state->is_made ? "made" : "kept", d->path,
+		c->name, end, renew);
 	if (state->is_key_reshaped) {
 		fprintf(out, "wrote %s/%s.key again: the same key, in the form that RFC 5915 asks for\n", d->path, c->name);
 	}
@@ -311,9 +316,15 @@ const struct command command_certs = {
 	.usage = "--dir DIR [--service NAME] [--namespace NAMESPACE] [--etcd] [--output files|secrets|manifests] [flags]",
 	.summary = "certificates for a deployment: of the server, and of an etcd",
 	.description =
-		"Makes a CA and what it signs, as files in DIR, and makes again what is about to end or has other names; the "
-		"rest, "
-		"and above all\n"
-		"the CA, is kept. Run it again, once a week say, to renew; who has the CA's key can be anybody: keep DIR safe.",
+		"Makes a CA and the certificates that it signs, as files in DIR. A certificate that is about to end, or has\n"
+		"other names than wanted, is made again. All others are kept, and above all the CA. Run the command\n"
+		"again, once a week for example, to renew certificates.\n\n"
+		"Keep DIR safe: the CA's key lets its reader act as any user.",
+	.examples = "  # the files, then the Secrets and APIServices of a cluster\n"
+		    "  annals certs --dir=annals-certs --etcd --output=manifests | kubectl apply -f -\n",
+	.files = "DIR/ca.crt, DIR/ca.key\tthe CA of serving certificates\n"
+		 "DIR/serving.crt, DIR/serving.key\tthe server's certificate\n"
+		 "DIR/etcd-*.crt, DIR/etcd-*.key\twith --etcd: the CA of etcd, its servers, its peers, and annals as its "
+		 "client\n",
 	.run = run,
 };

@@ -22,36 +22,94 @@ static bool asks_for_help(int argc, char **argv)
 	return false;
 }
 
+void command_add_help(struct buf *out, const struct command_help *help, const struct option *options)
+{
+	buf_printf(out, "usage: %s %s %s\n\n%s\n", help->program, help->name, help->usage, help->description);
+	if (help->examples) {
+		buf_printf(out, "\nExamples:\n%s", help->examples);
+	}
+	if (options[0].name) {
+		buf_adds(out, options[0].type == OPTION_HEADING ? "" : "\nFlags:\n");
+		options_print_help(options, out);
+	}
+	BUF_LITERAL(out, "\nExit status:\n");
+	struct str line, rows = str_of(help->exit_status ? help->exit_status : EXIT_STATUS_HELP);
+	while (rows.n > 0) {
+		struct str number, meaning;
+		str_cut(rows, '\n', &line, &rows);
+		str_cut(line, '\t', &number, &meaning);
+		buf_printf(out, "  " STR_FMT "  " STR_FMT "\n", STR_ARG(number), STR_ARG(meaning));
+	}
+}
+
 static void print_help(const struct command *command, const struct option *options)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, 64 * 1024);
-	buf_printf(&text, "usage: annals %s %s\n\n%s\n", command->name, command->usage, command->description);
-	if (options[0].name) {
-		BUF_LITERAL(&text, "\nflags:\n");
-		options_print_help(options, &text);
-	}
+	command_add_help(&text,
+		&(struct command_help){.program = "annals",
+			.name = command->name,
+			.usage = command->usage,
+			.description = command->description,
+			.examples = command->examples,
+			.exit_status = command->exit_status},
+		options);
 	fwrite(text.p, 1, text.n, stdout);
 }
 
-int command_parse(const struct command *command, const struct option *options, int argc, char **argv,
-	int (*check)(void *flags, struct buf *err), void *flags)
+/* Who wants the next table rather than the help. One thread, before the program does anything. */
+static struct {
+	void (*use)(void *ctx, const struct command *, const struct option *);
+	void *ctx;
+} table_reader;
+
+void command_table(
+	const struct command *command, void (*use)(void *ctx, const struct command *, const struct option *), void *ctx)
+{
+	_cleanup_(mem_freep) char *name = mem_strdup(command->name);
+	char *arguments[] = {name, (char[]){"--help"}, NULL};
+	table_reader.use = use;
+	table_reader.ctx = ctx;
+	command->run(command, 2, arguments);
+	table_reader.use = NULL;
+}
+
+static void show_help(const struct command *command, const struct option *options)
+{
+	if (table_reader.use) {
+		table_reader.use(table_reader.ctx, command, options);
+	} else {
+		print_help(command, options);
+	}
+}
+
+int command_parse_file(const struct command *command, const struct option *options, int argc, char **argv,
+	int (*check)(void *flags, struct buf *err), void *flags, const char **ret_file)
 {
 	_cleanup_(buf_done) struct buf err;
-	int n_positional;
+	int n_positional, n_wanted = ret_file ? 1 : 0;
 	buf_init(&err, 4096);
 	if (asks_for_help(argc, argv)) {
-		print_help(command, options);
+		show_help(command, options);
 		return EXIT_OK;
 	}
 	if (options_parse(options, argc, argv, &n_positional, &err) < 0) {
 		return command_misuse(command, &err);
 	}
-	if (n_positional > 0) {
-		buf_printf(&err, "unexpected argument: %s", argv[1]);
+	if (n_positional > n_wanted) {
+		buf_printf(&err, "unexpected argument: %s", argv[1 + n_wanted]);
 		return command_misuse(command, &err);
 	}
+	if (ret_file) {
+		*ret_file = n_positional ? argv[1] : NULL;
+	}
 	return check && check(flags, &err) ? command_misuse(command, &err) : -1;
+}
+
+int command_parse(const struct command *command, const struct option *options, int argc, char **argv,
+	int (*check)(void *flags, struct buf *err), void *flags)
+{
+	return command_parse_file(command, options, argc, argv, check, flags, NULL);
 }
 
 bool command_print(FILE *out, struct str text)
@@ -134,83 +192,112 @@ void common_flags_done(struct common_flags *f)
 size_t common_flags_rows(struct common_flags *f, struct option *ret)
 {
 	const struct option rows[] = {
-		{"token-auth-file", OPTION_STRING, &f->token_auth_file, "FILE",
-			"CSV file of bearer tokens: token,user,uid,\"group1,group2\".", 0, 0},
-		{"authorization-mode", OPTION_STRING, &f->authorization_mode, "MODE",
-			"ABAC or AlwaysAllow; by default ABAC where there is a policy file. system:masters may always do "
-			"everything.",
-			0, 0},
-		{"authorization-policy-file", OPTION_STRING, &f->authorization_policy_file, "FILE",
-			"ABAC policy, one JSON object a line.", 0, 0},
-		{"anonymous-auth", OPTION_BOOL, &f->anonymous_auth, NULL,
-			"Take requests without credentials as from system:anonymous.", 0, 0},
-		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
-			"StorageVersionHash=true|false (default true), MaxUnavailableStatefulSet=true|false (default false).",
-			0, 0},
-		{"storage-version", OPTION_STRINGS, &f->storage_version, "RESOURCE=VERSION,...",
-			"In which version objects are stored, for example dependents=v1beta1. All versions are read at any "
-			"time.",
-			0, 0},
-		{"storage-migration", OPTION_STRING, &f->storage_migration_mode, "MODE",
-			"Objects stored in another version are rewritten: Auto, once all servers agree; Manual, when a "
-			"StorageMigration asks for it; or Off.",
-			0, 0},
+		OPTIONS_GROUP("Authentication"),
+		FLAG("token-auth-file", OPTION_STRING, &f->token_auth_file, "FILE",
+			"CSV file of bearer tokens, one a line: token,user,uid,\"group1,group2\". It is read again when it "
+			"changes."),
+		FLAG("anonymous-auth", OPTION_BOOL, &f->anonymous_auth, NULL,
+			"Take requests without credentials as from system:anonymous, who may see /healthz, /livez, /readyz and "
+			"/version."),
+
+		OPTIONS_GROUP("Authorization"),
+		FLAG("authorization-mode", OPTION_STRING, &f->authorization_mode, "ABAC|AlwaysAllow",
+			"How requests are authorized. ABAC is the default where there is a policy file. system:masters may "
+			"always "
+			"do everything."),
+		FLAG("authorization-policy-file", OPTION_STRING, &f->authorization_policy_file, "FILE",
+			"ABAC policy: what users beyond system:masters may do, one JSON object a line. It is read again when "
+			"it "
+			"changes."),
+
+		OPTIONS_GROUP("Stored version"),
+		FLAG("storage-version", OPTION_STRINGS, &f->storage_version, "RESOURCE=VERSION,...",
+			"In which version objects of a resource are stored, for example dependents=v1beta1. All versions can "
+			"be "
+			"read at any time."),
+		FLAG("storage-migration", OPTION_STRING, &f->storage_migration_mode, "Auto|Manual|Off",
+			"When objects that are stored in another version are rewritten. Auto: once all servers agree. Manual: "
+			"when "
+			"a StorageMigration asks for it. Off: this server rewrites none. Any write of an object rewrites it as "
+			"well."),
 		{"storage-migration-rate", OPTION_INT, &f->storage_migration_rate, "N",
-			"How many objects a second are rewritten at most; 0: as many as go.", 0, 1000000},
+			"How many objects a second are rewritten at most; 0: as many as possible.", 0, 1000000},
 		{"replica-lease-duration", OPTION_DURATION, &f->replica_lease_ms, "DURATION",
-			"How long a server that has died is waited for before the version that is stored changes; whole "
+			"How long the other servers wait for one that has died before the stored version changes; whole "
 			"seconds.",
 			2000, 3600 * 1000},
+
+		OPTIONS_GROUP("Request limit"),
 		{"max-requests-inflight", OPTION_INT, &f->max_requests_inflight, "N",
-			"Reads under way at once; more are answered 429.", 1, 1000000},
+			"How many reads may be under way at once. More are answered 429.", 1, 1000000},
 		{"max-mutating-requests-inflight", OPTION_INT, &f->max_mutating_requests_inflight, "N",
-			"Writes under way at once; more are answered 429.", 1, 1000000},
-		{"max-requests-inflight-mib", OPTION_INT, &f->max_requests_inflight_mib, "N",
-			"Memory that answers to reads hold until they are taken, in MiB; more reads are answered 429.", 1,
-			1000000},
-		{"max-mutating-requests-inflight-mib", OPTION_INT, &f->max_mutating_requests_inflight_mib, "N",
-			"Memory that writes under way hold, in MiB; more are answered 429.", 1, 1000000},
+			"How many writes may be under way at once. More are answered 429.", 1, 1000000},
+		{"max-requests-inflight-mib", OPTION_INT, &f->max_requests_inflight_mib, "MIB",
+			"How much memory answers to reads may hold until clients have taken them. More reads are answered 429.",
+			1, 1000000},
+		{"max-mutating-requests-inflight-mib", OPTION_INT, &f->max_mutating_requests_inflight_mib, "MIB",
+			"How much memory writes under way may hold. More are answered 429.", 1, 1000000},
 		{"max-watches-inflight", OPTION_INT, &f->max_watches_inflight, "N",
-			"Watches open at once; more are answered 429.", 1, 1000000},
-		{"http2-max-streams-per-connection", OPTION_INT, &f->http2_max_streams, "N",
-			"Requests and watches at once on a connection of HTTP/2. 0: 1000 where a front proxy is trusted, else "
-			"100.",
-			0, 10000},
-		{"goaway-chance", OPTION_STRING, &f->goaway_chance_text, "CHANCE",
-			"How likely an answer over HTTP/2 sends its client elsewhere, so that load balancers can spread "
-			"clients: 0 "
-			"(never) to 0.02.",
-			0, 0},
-		{"disable-http2-serving", OPTION_BOOL, &f->disable_http2_serving, NULL, "Serve HTTP/1.1 only.", 0, 0},
+			"How many watches may be open at once. More are answered 429.", 1, 1000000},
 		{"request-timeout", OPTION_DURATION, &f->request_timeout_ms, "DURATION",
 			"How long a request may take, watches apart.", 1000, 0},
-		{"slow-request-threshold", OPTION_DURATION, &f->slow_request_ms, "DURATION",
-			"The log says of requests that take longer where the time went; 0: never.", 0, 0},
+
+		OPTIONS_GROUP("Connection"),
+		{"http2-max-streams-per-connection", OPTION_INT, &f->http2_max_streams, "N",
+			"How many requests and watches may be open at once on an HTTP/2 connection. 0: 1000 where a front "
+			"proxy is "
+			"trusted, else 100.",
+			0, 10000},
+		FLAG("goaway-chance", OPTION_STRING, &f->goaway_chance_text, "CHANCE",
+			"How likely an answer over HTTP/2 sends its client to another connection, so that load balancers can "
+			"spread "
+			"clients: 0 (never) to 0.02."),
+		FLAG("disable-http2-serving", OPTION_BOOL, &f->disable_http2_serving, NULL, "Serve HTTP/1.1 only."),
 		{"shutdown-delay-duration", OPTION_DURATION, &f->shutdown_delay_ms, "DURATION",
-			"How long to go on serving, not ready, after SIGTERM, until load balancers have noticed.", 0, 0},
+			"How long to go on serving, not ready, after SIGTERM, until load balancers have noticed. 0s by "
+			"default.",
+			0, 0},
+
+		OPTIONS_GROUP("Data"),
 		{"etcd-compaction-interval", OPTION_DURATION, &f->etcd_compaction_interval_ms, "DURATION",
-			"How much history etcd keeps; 0: all.", 0, 0},
+			"How much of its history etcd keeps for watches and lists of old revisions; 0: all.", 0, 0},
 		{"event-ttl", OPTION_DURATION, &f->event_ttl_ms, "DURATION", "How long events are kept.", 1000, 0},
-		{"logging-format", OPTION_STRING, &f->logging_format, "FORMAT", "text or json.", 0, 0},
-		{"access-log", OPTION_STRING, &f->access_log, "FILE", "One line a request; - for stderr. None by default.", 0,
-			0},
-		{"audit-policy-file", OPTION_STRING, &f->audit_policy_file, "FILE",
-			"What is audited: a Policy of audit.k8s.io/v1. Without it nothing is.", 0, 0},
-		{"audit-log-path", OPTION_STRING, &f->audit_log_path, "FILE",
-			"Where audit events go, one a line; - for stdout.", 0, 0},
-		{"audit-log-format", OPTION_STRING, &f->audit_log_format, "FORMAT", "json.", 0, 0},
-		{"audit-log-version", OPTION_STRING, &f->audit_log_version, "VERSION", "audit.k8s.io/v1.", 0, 0},
+
+		OPTIONS_GROUP("Feature"),
+		FLAG("feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
+			"StorageVersionHash=false (true by default) leaves the hash out of discovery. "
+			"MaxUnavailableStatefulSet=true (false by default) lets a rolling update take down several pods at "
+			"once."),
+
+		OPTIONS_GROUP("Logging"),
+		FLAG("logging-format", OPTION_STRING, &f->logging_format, "text|json",
+			"The form of the log on standard error."),
+		VERBOSITY_FLAG(&f->verbosity),
+		FLAG("access-log", OPTION_STRING, &f->access_log, "FILE",
+			"Write a line for each request to this file; - for standard error. None by default."),
+		{"slow-request-threshold", OPTION_DURATION, &f->slow_request_ms, "DURATION",
+			"For requests that take longer, the log says where the time went; 0: never.", 0, 0},
+
+		OPTIONS_GROUP("Audit"),
+		FLAG("audit-policy-file", OPTION_STRING, &f->audit_policy_file, "FILE",
+			"What is audited: a Policy of audit.k8s.io/v1. Nothing is audited without it."),
+		FLAG("audit-log-path", OPTION_STRING, &f->audit_log_path, "FILE",
+			"Where audit events go, one a line; - for standard output."),
+		FLAG("audit-log-format", OPTION_STRING, &f->audit_log_format, "json", "The form of audit events."),
+		FLAG("audit-log-version", OPTION_STRING, &f->audit_log_version, "audit.k8s.io/v1",
+			"The version of audit events."),
 		{"audit-log-maxsize", OPTION_INT, &f->audit_log_max_size_mb, "MB",
-			"A longer audit log is set aside and begun anew; 0: never.", 0, 1 << 30},
+			"A longer audit log is set aside, as NAME-2006-01-02T15-04-05.000.EXT (UTC), and begun anew; 0: never.",
+			0, 1 << 30},
 		{"audit-log-maxbackup", OPTION_INT, &f->audit_log_max_backups, "N", "How many old audit logs to keep; 0: all.",
 			0, 1 << 30},
 		{"audit-log-maxage", OPTION_INT, &f->audit_log_max_age_days, "DAYS",
 			"How long to keep old audit logs; 0: for ever.", 0, 1 << 20},
-		{"audit-log-truncate-enabled", OPTION_BOOL, &f->audit_log_truncates, NULL,
-			"Write long audit events without the objects sent and answered.", 0, 0},
+		FLAG("audit-log-truncate-enabled", OPTION_BOOL, &f->audit_log_truncates, NULL,
+			"Write long audit events without the objects sent and answered, and with the annotation "
+			"audit.k8s.io/truncated."),
 		{"audit-log-truncate-max-event-size", OPTION_INT, &f->audit_log_max_event_bytes, "BYTES",
-			"Which audit events are long.", 1, 1 << 30},
-		{"v", OPTION_INT, &f->verbosity, "N", "How much to log: 0 warnings, 1 what happens, 4 everything.", 0, 10},
+			"An audit event with more bytes is long.", 1, 1 << 30},
 	};
 	_Static_assert(ARRAY_SIZE(rows) <= COMMON_FLAGS_MAX, "tables must have room for all");
 	memcpy(ret, rows, sizeof(rows));

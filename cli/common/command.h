@@ -14,28 +14,57 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 #define KUBE_VERSION "v1.36.3" /* whose behaviour is ours */
 
+#define EXIT_STATUS_HELP "0\tsuccess\n1\tsomething went wrong\n2\tthe command line was wrong\n"
+
 /* A row of a table of options, without limits. */
 #define FLAG(name, type, target, value, help)         \
 	{                                             \
 		name, type, target, value, help, 0, 0 \
 	}
 
+/* The same on all servers; nothing is logged at LOG_DEBUG, which kube's 4 and above stand for. */
+#define VERBOSITY_FLAG(target)                                                                                               \
+	{                                                                                                                    \
+		"v", OPTION_INT, target, "N",                                                                                \
+			"How much to log. 0: errors and warnings, such as an etcd that is away or a slow request. 1: also "  \
+			"starts and stops, connections to etcd, migrations and the notices of controllers. Levels up to 10 " \
+			"are "                                                                                               \
+			"taken, as kube-apiserver has them, and add nothing. Requests are logged by --access-log.",          \
+			0, 10                                                                                                \
+	}
+
 struct command {
 	const char *name;
-	const char *usage;   /* behind the name: "[flags]" */
-	const char *summary; /* a line of the overview */
-	const char *description;
+	const char *usage;       /* behind the name: "[flags]" */
+	const char *summary;     /* a line of the overview */
+	const char *description; /* paragraphs, between empty lines */
+	const char *examples;    /* lines: "  # what it does\n  annals ...\n"; or NULL */
+	const char *files;       /* lines: "PATH\twhat it is\n"; or NULL */
+	const char *exit_status; /* lines: "1\twhat it means\n"; NULL: EXIT_STATUS_HELP */
+	int section;             /* of the manual: 1, as which 0 counts, or 8 */
 	/* argv[0] is the command's name; an EXIT_* comes back. */
 	int (*run)(const struct command *command, int argc, char **argv);
 };
 
 extern const struct command command_up, command_serve, command_controllers, command_certs, command_doctor, command_fsck,
-	command_kubectl, command_kubectl_complete, command_version;
+	command_export, command_import, command_kubectl, command_kubectl_complete, command_version;
+
+/* What `annals help COMMAND` prints. */
+struct command_help {
+	const char *program, *name, *usage, *description, *examples, *exit_status;
+};
+void command_add_help(struct buf *out, const struct command_help *help, const struct option *options);
 
 /* Reads flags; positional arguments are refused. Then check, unless it is NULL, says in err which of them do not go together. -1: go on; else what to
  * end with, everything having been said. */
 int command_parse(const struct command *command, const struct option *options, int argc, char **argv,
 	int (*check)(void *flags, struct buf *err), void *flags);
+/* The same of a command that takes one argument without dashes, a file. *ret_file: NULL, none was given; check may look at it. */
+int command_parse_file(const struct command *command, const struct option *options, int argc, char **argv,
+	int (*check)(void *flags, struct buf *err), void *flags, const char **ret_file);
+/* Calls use with the table of flags that the command parses, with all defaults in place. */
+void command_table(
+	const struct command *command, void (*use)(void *ctx, const struct command *, const struct option *), void *ctx);
 /* What objects, servers and files may have put into: no control character of it reaches a terminal (base/visible.h). False: it could
  * not be written. */
 bool command_print(FILE *out, struct str text);
@@ -88,7 +117,7 @@ struct common_flags {
 	enum log_format log_format;
 };
 
-#define COMMON_FLAGS_MAX 42
+#define COMMON_FLAGS_MAX 52
 void common_flags_init(struct common_flags *f);
 void common_flags_done(struct common_flags *f);
 /* Appends the rows to a table that has room for COMMON_FLAGS_MAX more; returns how many. */

@@ -208,7 +208,7 @@ static int write_new(const struct datadir *d, const char *name, struct str text,
 		return -errno;
 	}
 	int r = file_write(fd, text);
-	if (!r && fsync(fd) < 0) {
+	if (!r && !d->is_fleeting && fsync(fd) < 0) {
 		r = -errno;
 	}
 	close(fd);
@@ -219,7 +219,7 @@ int datadir_write(const struct datadir *d, const char *name, struct str text, mo
 {
 	_cleanup_(mem_freep) char *temporary = mem_printf("%s.new", name);
 	int r = write_new(d, temporary, text, mode);
-	if (!r && (renameat(d->fd, temporary, d->fd, name) < 0 || fsync(d->fd) < 0)) {
+	if (!r && (renameat(d->fd, temporary, d->fd, name) < 0 || (!d->is_fleeting && fsync(d->fd) < 0))) {
 		r = -errno;
 	}
 	return r ? refuse(err, r, "cannot write %s/%s: %s", d->path, name, strerror(-r)) : 0;

@@ -11,6 +11,7 @@ struct datadir {
 	char *path; /* absolute */
 	int fd;
 	int lock_fd; /* flock()ed for as long as it is open */
+	bool is_fleeting; /* what is written need not outlive the machine: nothing is synced */
 };
 
 /* $XDG_DATA_HOME/annals, or ~/.local/share/annals. mem_free. */

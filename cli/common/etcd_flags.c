@@ -17,12 +17,15 @@ void etcd_flags_done(struct etcd_flags *f)
 size_t etcd_flags_rows(struct etcd_flags *f, struct option *ret)
 {
 	const struct option rows[] = {
-		{"etcd-servers", OPTION_STRINGS, &f->servers, "URL,...",
-			"etcd's endpoints, of one cluster: https://h:p, http://h:p, unix:///path.", 0, 0},
-		{"etcd-cafile", OPTION_STRING, &f->cafile, "FILE", "CA of etcd's certificates.", 0, 0},
-		{"etcd-certfile", OPTION_STRING, &f->certfile, "FILE", "Certificate to show to etcd.", 0, 0},
-		{"etcd-keyfile", OPTION_STRING, &f->keyfile, "FILE", "Its key.", 0, 0},
-		{"etcd-prefix", OPTION_STRING, &f->prefix, "PREFIX", "What all keys begin with.", 0, 0},
+		OPTIONS_GROUP("Etcd"),
+		FLAG("etcd-servers", OPTION_STRINGS, &f->servers, "URL,...",
+			"Endpoints of one etcd cluster: https://HOST:PORT, http://HOST:PORT or unix:///PATH."),
+		FLAG("etcd-cafile", OPTION_STRING, &f->cafile, "FILE",
+			"CA of etcd's certificates; read again when it changes."),
+		FLAG("etcd-certfile", OPTION_STRING, &f->certfile, "FILE",
+			"Certificate to show to etcd; read again when it changes."),
+		FLAG("etcd-keyfile", OPTION_STRING, &f->keyfile, "FILE", "The key of that certificate."),
+		FLAG("etcd-prefix", OPTION_STRING, &f->prefix, "PREFIX", "All keys in etcd begin with this."),
 	};
 	_Static_assert(ARRAY_SIZE(rows) <= ETCD_FLAGS_MAX, "tables must have room for all");
 	memcpy(ret, rows, sizeof(rows));

@@ -12,7 +12,7 @@ struct etcd_flags {
 	const char *prefix; /* ETCD_PREFIX, unless told otherwise */
 };
 
-#define ETCD_FLAGS_MAX 5
+#define ETCD_FLAGS_MAX 6
 #define ETCD_PREFIX "/annals" /* where nothing else is said */
 void etcd_flags_init(struct etcd_flags *f);
 void etcd_flags_done(struct etcd_flags *f);

@@ -2,7 +2,9 @@
  * report without findings must not look like health. It only reads, so it can be run by whoever
  * is nervous. */
 #include "base/clock.h"
+#include "cli/common/colour.h"
 #include "cli/common/command.h"
+#include "cli/common/datadir.h"
 #include "cli/common/etcd_flags.h"
 #include "cli/doctor/doctor_cluster.h"
 #include "cli/doctor/doctor_etcd.h"
@@ -21,7 +23,7 @@ struct doctor_flags {
 	struct option_strings allowed_names;
 	struct etcd_flags etcd;
 	const char *tls_cert_file, *tls_key_file, *client_ca_file, *front_ca_file;
-	const char *data_dir, *output;
+	const char *data_dir, *output, *colour;
 };
 
 /* ---- flags ---- */
@@ -44,36 +46,45 @@ static int check_flags(void *flags, struct buf *err)
 	if (f->tls_key_file && !f->tls_cert_file) {
 		return command_refuse(err, "--tls-private-key-file goes with --tls-cert-file");
 	}
-	int r = etcd_flags_check(&f->etcd, err);
-	if (!r && !f->kubeconfig && !f->etcd.servers.n && !has_files(f) && !f->data_dir) {
-		r = command_refuse(err,
-			"give what is to be checked: --kubeconfig, --etcd-servers, --tls-cert-file, --client-ca-file, "
-			"--requestheader-client-ca-file or --data-dir");
-	}
-	return r;
+	int r = colour_check(f->colour, err);
+	return r ? r : etcd_flags_check(&f->etcd, err);
 }
 
 static int parse_flags(const struct command *command, struct doctor_flags *f, int argc, char **argv)
 {
-	struct option options[18 + ETCD_FLAGS_MAX] = {
+	struct option options[20 + ETCD_FLAGS_MAX] = {
+		OPTIONS_GROUP("General"),
+		FLAG("data-dir", OPTION_STRING, &f->data_dir, "DIR",
+			"Look at the directory of an `annals up`. Where nothing else is to be looked at, $XDG_DATA_HOME/annals "
+			"or "
+			"~/.local/share/annals is the default."),
+		FLAG("output", OPTION_STRING, &f->output, "text|json", "The form of the report."),
+		FLAG("o", OPTION_STRING, &f->output, "text|json", "The same."),
+		COLOUR_FLAG(&f->colour),
+
+		OPTIONS_GROUP("Cluster"),
 		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
-			"The cluster, as somebody who may look: an administrator."),
-		FLAG("context", OPTION_STRING, &f->context, "NAME", "Which one of the kubeconfig; the current one."),
-		FLAG("namespace", OPTION_STRING, &f->ns, "NAME", "Where annals is deployed."),
-		FLAG("service", OPTION_STRING, &f->service, "NAME", "The Service in front of it."),
-		FLAG("service-account", OPTION_STRING, &f->account, "NAME", "As whom it runs, in that namespace."),
-		FLAG("user", OPTION_STRING, &f->user, "NAME", "Instead: the user that its kubeconfig names."),
+			"Look at the cluster of this file, as its user, who must be allowed to look: an administrator."),
+		FLAG("context", OPTION_STRING, &f->context, "NAME",
+			"The context of the kubeconfig; its current one by default."),
+		FLAG("namespace", OPTION_STRING, &f->ns, "NAMESPACE", "The namespace where annals is deployed."),
+		FLAG("service", OPTION_STRING, &f->service, "NAME", "The Service in front of annals."),
+		FLAG("service-account", OPTION_STRING, &f->account, "NAME",
+			"The service account that annals uses, in that namespace."),
+		FLAG("user", OPTION_STRING, &f->user, "NAME",
+			"The user that annals' own kubeconfig names, where it uses no service account."),
 		FLAG("server", OPTION_STRING, &f->server, "HOST:PORT",
-			"Where annals can be reached from here, to see its certificate; as the Service says by default."),
-		FLAG("tls-cert-file", OPTION_STRING, &f->tls_cert_file, "FILE", "A serving certificate."),
-		FLAG("tls-private-key-file", OPTION_STRING, &f->tls_key_file, "FILE", "Its key."),
-		FLAG("client-ca-file", OPTION_STRING, &f->client_ca_file, "FILE", "CA of users' certificates."),
+			"The address where annals can be reached from here, to look at its certificate; the Service's by "
+			"default."),
+
+		OPTIONS_GROUP("File"),
+		FLAG("tls-cert-file", OPTION_STRING, &f->tls_cert_file, "FILE", "Look at this serving certificate."),
+		FLAG("tls-private-key-file", OPTION_STRING, &f->tls_key_file, "FILE", "The key of that certificate."),
+		FLAG("client-ca-file", OPTION_STRING, &f->client_ca_file, "FILE", "Look at this CA of users' certificates."),
 		FLAG("requestheader-client-ca-file", OPTION_STRING, &f->front_ca_file, "FILE",
-			"CA of front proxies' certificates."),
-		FLAG("requestheader-allowed-names", OPTION_STRINGS, &f->allowed_names, "NAME,...", "Which of them count."),
-		FLAG("data-dir", OPTION_STRING, &f->data_dir, "DIR", "The directory of an annals up."),
-		FLAG("output", OPTION_STRING, &f->output, "FORM", "text or json."),
-		FLAG("o", OPTION_STRING, &f->output, "FORM", "The same."),
+			"Look at this CA of front proxies' certificates."),
+		FLAG("requestheader-allowed-names", OPTION_STRINGS, &f->allowed_names, "NAME,...",
+			"The common names that certificates of front proxies may have."),
 	};
 	etcd_flags_rows(&f->etcd, options + options_count(options));
 	return command_parse(command, options, argc, argv, check_flags, f);
@@ -128,6 +139,7 @@ static void check_files(struct report *r, const struct doctor_flags *f, int64_t 
 {
 	_cleanup_(certs_done) struct certs clients = {NULL, 0}, front = {NULL, 0};
 	r->part = "files";
+	r->topic = TOPIC_SERVING_FILES;
 	if (f->tls_cert_file) {
 		struct doctor_pair pair = {
 			.cert_file = f->tls_cert_file,
@@ -158,9 +170,11 @@ static void skip(struct report *r, const char *part, const char *flags)
 static void check_all(struct report *r, const struct doctor_flags *f)
 {
 	int64_t now_s = clock_wall_s();
-	if (f->data_dir) {
-		_cleanup_(mem_freep) char *path = realpath(f->data_dir, NULL);
-		doctor_check_up(r, path ? path : f->data_dir, now_s);
+	bool is_default = !f->data_dir && !f->kubeconfig && !f->etcd.servers.n && !has_files(f);
+	if (f->data_dir || is_default) {
+		_cleanup_(mem_freep) char *dir = f->data_dir ? mem_strdup(f->data_dir) : datadir_default();
+		_cleanup_(mem_freep) char *path = realpath(dir, NULL);
+		doctor_check_up(r, path ? path : dir, now_s);
 	}
 	if (f->kubeconfig) {
 		check_cluster(r, f, now_s);
@@ -169,7 +183,7 @@ static void check_all(struct report *r, const struct doctor_flags *f)
 	}
 	if (f->etcd.servers.n) {
 		check_etcd(r, f, now_s);
-	} else if (!f->data_dir) {
+	} else if (!f->data_dir && !is_default) {
 		skip(r, "etcd", "--etcd-servers, and --etcd-cafile, --etcd-certfile and --etcd-keyfile");
 	}
 	if (has_files(f)) {
@@ -178,18 +192,20 @@ static void check_all(struct report *r, const struct doctor_flags *f)
 		skip(r, "files",
 			"--tls-cert-file and --tls-private-key-file, --client-ca-file, --requestheader-client-ca-file");
 	}
+	report_find_causes(r);
 }
 
-static int print(const struct command *command, struct report *r, bool is_json)
+static int print(const struct command *command, struct report *r, const struct doctor_flags *f)
 {
 	struct buf out;
 	buf_init(&out, OUTPUT_MAX);
-	if (is_json) {
+	if (strcmp(f->output, "json") == 0) {
 		report_write_json(r, &out);
 	} else {
-		report_write_text(r, &out);
+		report_write_text(r, colour_is_wanted(f->colour, stdout), &out);
 	}
-	bool is_printed = !out.is_over && command_print(stdout, buf_str(&out)) && fflush(stdout) == 0;
+	/* All text in it has been made visible. */
+	bool is_printed = !out.is_over && fwrite(out.p, 1, out.n, stdout) == out.n && fflush(stdout) == 0;
 	buf_clear(&out);
 	if (!is_printed) {
 		buf_printf(&out, "cannot print what was found: %s", strerror(errno));
@@ -206,14 +222,16 @@ static int run(const struct command *command, int argc, char **argv)
 		.service = "annals",
 		.account = "annals",
 		.output = "text",
+		.colour = COLOUR_AUTO,
 	};
 	etcd_flags_init(&flags.etcd);
 	int r = parse_flags(command, &flags, argc, argv);
 	if (r < 0) {
 		struct report report;
 		report_init(&report);
+		doctor_host_look(&report.host, "");
 		check_all(&report, &flags);
-		r = print(command, &report, strcmp(flags.output, "json") == 0);
+		r = print(command, &report, &flags);
 		report_done(&report);
 		storage_etcd_shutdown();
 	}
@@ -224,13 +242,20 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.usage = "[--kubeconfig FILE] [--etcd-servers URL,...] [--tls-cert-file FILE ...] [--data-dir DIR] [flags]",
+	.usage = "[--data-dir DIR] [--kubeconfig FILE] [--etcd-servers URL,...] [--tls-cert-file FILE ...] [flags]",
 	.summary = "looks at a deployment and says what is wrong and how to mend it",
 	.description =
-		"Looks at a deployment and says what is wrong with it, and how to mend that. It changes nothing. Each part is "
-		"looked at\n"
-		"when it is told where that is: the cluster (--kubeconfig), etcd (--etcd-servers), certificates in files, the\n"
-		"directory of an `annals up`.\n\n"
-		"Exit status: 0 all well, perhaps with warnings; 1 something is wrong; 2 misuse.",
+		"Looks at a deployment and says what is wrong with it, and how to mend that. It changes nothing. It looks\n"
+		"at each part whose place is given: the cluster (--kubeconfig), etcd (--etcd-servers), certificates in\n"
+		"files, the directory of an `annals up` (--data-dir). Without any flag it looks at the default directory\n"
+		"of `annals up`.\n\n"
+		"An error from which others may follow is printed first.",
+	.examples = "  # what annals up keeps where it does by default\n"
+		    "  annals doctor\n"
+		    "  # a deployment: the cluster, its etcd and the serving certificate\n"
+		    "  annals doctor --kubeconfig=admin.kubeconfig --etcd-servers=https://127.0.0.1:2379 \\\n"
+		    "    --etcd-cafile=etcd-ca.crt --etcd-certfile=etcd-client.crt --etcd-keyfile=etcd-client.key \\\n"
+		    "    --tls-cert-file=serving.crt --tls-private-key-file=serving.key\n",
+	.exit_status = "0\tall is well, perhaps with warnings\n1\tsomething is wrong\n2\tthe command line was wrong\n",
 	.run = run,
 };

@@ -6,8 +6,6 @@
 
 enum { S_US = 1000000, WARNING_US = 2 * S_US, ERROR_US = 60 * S_US };
 
-#define CLOCK_MEND STR("timedatectl set-ntp true    # on the machine whose clock is wrong")
-
 bool http_date_parse(const char *text, int64_t *ret_wall_s)
 {
 	struct tm tm = {0};
@@ -36,7 +34,7 @@ void judge_clock(struct report *r, struct str subject, int64_t theirs_s, int64_t
 		report_add(r, SEVERITY_OK, subject, NO_MEND, "its clock agrees with this machine's");
 		return;
 	}
-	report_add(r, size > ERROR_US ? SEVERITY_ERROR : SEVERITY_WARNING, subject, CLOCK_MEND,
+	report_add(r, size > ERROR_US ? SEVERITY_ERROR : SEVERITY_WARNING, subject, mend_clock(&r->host),
 		"its clock is %s this machine's by %lld s or more: certificates, tokens and Leases go by clocks",
 		skew > 0 ? "ahead of" : "behind", (long long)(size / S_US));
 }

@@ -42,14 +42,19 @@ static bool check_server(const struct doctor_visit *v)
 
 static void check_all(const struct doctor_visit *v, const char *server)
 {
+	v->r->topic = TOPIC_APISERVER;
 	if (!check_server(v)) {
+		v->r->topic = TOPIC_CLUSTER;
 		report_add(v->r, SEVERITY_SKIPPED, STR("everything in the cluster"), NO_MEND,
 			"without an answer nothing can be seen");
 		return;
 	}
+	v->r->topic = TOPIC_TRUST;
 	doctor_check_trust(v);
 	doctor_check_services(v, server);
+	v->r->topic = TOPIC_ACCESS;
 	doctor_check_access(v);
+	v->r->topic = TOPIC_NONE;
 	doctor_check_policies(v);
 }
 
@@ -63,10 +68,12 @@ void doctor_check_cluster(struct report *r, const struct doctor_cluster *c)
 	int error = client_config_load(&config, c->kubeconfig, c->context, &err);
 	error = error ? error : client_new(&client, &config, &err);
 	if (error) {
+		r->topic = TOPIC_APISERVER;
 		report_add(r, SEVERITY_ERROR, str_of(c->kubeconfig), NO_MEND, STR_FMT, STR_ARG(buf_str(&err)));
 	} else {
 		check_all(&(struct doctor_visit){.r = r, .client = client, .d = &c->deployment}, c->server);
 		client_free(client);
 	}
+	r->topic = TOPIC_NONE;
 	client_config_done(&config);
 }

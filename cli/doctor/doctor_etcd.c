@@ -29,7 +29,6 @@ struct visit {
 
 /* ---- files ---- */
 
-#define START_MEND STR("systemctl start etcd    # on that machine; and see that the address is right")
 #define CERT_MEND \
 	STR("openssl x509 -req -in NEW.csr -CA etcd-ca.crt -CAkey etcd-ca.key -days 365 -out NEW.crt    # by etcd's CA")
 
@@ -119,7 +118,7 @@ static void judge_trust(struct visit *v, struct str subject, const struct certs 
 
 static void judge_refusal(struct visit *v, const char *endpoint, enum probe_result result, struct str why)
 {
-	struct str subject = str_of(endpoint), mend = START_MEND;
+	struct str subject = str_of(endpoint), mend = mend_start_etcd(&v->r->host, &v->r->arena, subject);
 	if (result == PROBE_REFUSED) {
 		mend = v->etcd->cert_file
 			? STR("--etcd-certfile=FILE --etcd-keyfile=FILE    # signed by the CA in etcd's --trusted-ca-file")
@@ -230,16 +229,21 @@ static void check_endpoint(struct visit *v, const char *endpoint, struct etcd_he
 	struct etcd_metrics metrics;
 	struct str subject = str_of(endpoint);
 	buf_init(&err, 4096);
+	v->r->topic = TOPIC_ENDPOINT;
 	if (str_starts(subject, STR("https://")) && !check_tls(v, endpoint)) {
 		return;
 	}
 	struct storage_etcd_options options = options_of(v->etcd, &endpoint, 1);
 	int error = etcd_health_read(ret, &options, &v->r->arena, &err);
 	if (error) {
-		report_add(v->r, SEVERITY_ERROR, subject, error > 0 ? START_MEND : NO_MEND, STR_FMT, STR_ARG(buf_str(&err)));
+		report_add(v->r, SEVERITY_ERROR, subject,
+			error > 0 ? mend_start_etcd(&v->r->host, &v->r->arena, subject) : NO_MEND, STR_FMT,
+			STR_ARG(buf_str(&err)));
 		return;
 	}
+	v->r->topic = TOPIC_NONE;
 	check_metrics(v, endpoint, &metrics);
+	v->r->topic = TOPIC_MEMBER;
 	judge_etcd_member(v->r, subject, ret, metrics.quota, etcdctl_command(&v->r->arena, v->etcd, endpoint));
 }
 
@@ -362,18 +366,22 @@ static void check_members(struct visit *v, struct etcd_health *health)
 		check_endpoint(v, e->endpoints[i], &health[i]);
 		answering = answering == e->n_endpoints && health[i].version.n ? i : answering;
 	}
+	v->r->topic = TOPIC_NONE;
 	judge_etcd_endpoints(v->r, e->endpoints, health, e->n_endpoints);
 	if (answering < e->n_endpoints) {
 		judge_etcd_cluster(v->r, STR("the cluster"), &health[answering],
 			etcdctl_command(&v->r->arena, e, arena_dup(&v->r->arena, all).p));
+		v->r->topic = TOPIC_KEYS;
 		check_prefix(v);
 	}
+	v->r->topic = TOPIC_NONE;
 }
 
 void doctor_check_etcd(struct report *r, const struct doctor_etcd *e)
 {
 	struct visit v = {.r = r, .etcd = e};
 	r->part = "etcd";
+	r->topic = TOPIC_ETCD_FILES;
 	check_files(&v);
 	if (e->n_endpoints > ENDPOINTS_MAX) {
 		report_add(r, SEVERITY_ERROR, STR("--etcd-servers"), NO_MEND, "there are more than %d", ENDPOINTS_MAX);

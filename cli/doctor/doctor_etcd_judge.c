@@ -73,11 +73,7 @@ static void judge_version(struct report *r, struct str subject, struct str text)
 	for (size_t i = 0; i < ARRAY_SIZE(versions); i++) {
 		if (version_cmp(v, versions[i].from) >= 0 && version_cmp(v, versions[i].to) <= 0) {
 			bool is_bad = versions[i].severity == SEVERITY_ERROR;
-			report_add(r, versions[i].severity, subject,
-				is_bad ? STR("apt-get install etcd-server    # or any release from 3.4.25, 3.5.8 or 3.6 on; "
-					     "one member after "
-					     "the other")
-				       : NO_MEND,
+			report_add(r, versions[i].severity, subject, is_bad ? mend_install_etcd(&r->host, &r->arena) : NO_MEND,
 				"etcd " STR_FMT ": %s", STR_ARG(text), versions[i].what);
 			return;
 		}

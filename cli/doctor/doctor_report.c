@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/visible.h"
+#include "cli/common/colour.h"
 
 #include <ctype.h>
 
@@ -56,29 +57,41 @@ void report_add(struct report *r, enum severity severity, struct str subject, st
 	va_start(ap, format);
 	struct str found = arena_vprintf(&r->arena, format, ap);
 	va_end(ap);
-	keep(r, (struct finding){severity, r->part, make_printable(r, subject), make_printable(r, found), mend});
+	keep(r,
+		(struct finding){.severity = severity,
+			.topic = r->topic,
+			.part = r->part,
+			.subject = make_printable(r, subject),
+			.found = make_printable(r, found),
+			.mend = mend});
 }
 
 /* ---- as text ---- */
 
+struct writing {
+	struct buf *out;
+	bool has_colours;
+};
+
 /* Lines of commands, which stay whole: they are to be pasted. */
 static void write_mend(struct str mend, struct buf *out)
 {
-	struct str line;
 	BUF_LITERAL(out, "           mend:\n");
-	while (mend.n) {
-		str_cut(mend, '\n', &line, &mend);
-		buf_printf(out, STR_FMT "\n", STR_ARG(line));
-	}
-	BUF_LITERAL(out, "\n");
+	visible_add_lines(out, mend);
+	BUF_LITERAL(out, "\n\n");
 }
 
-static void write_finding(const struct finding *f, struct buf *out)
+static void write_finding(const struct writing *w, const struct finding *f)
 {
-	buf_printf(
-		out, "  %-8s " STR_FMT ": " STR_FMT "\n", severity_names[f->severity], STR_ARG(f->subject), STR_ARG(f->found));
-	if (f->mend.n) {
-		write_mend(f->mend, out);
+	static const char *const colours[N_SEVERITIES] = {COLOUR_GREEN, "", COLOUR_YELLOW, COLOUR_RED};
+	const char *colour = w->has_colours ? colours[f->severity] : "";
+	buf_printf(w->out, "  %s%-8s%s " STR_FMT ": " STR_FMT "\n", colour, severity_names[f->severity],
+		*colour ? COLOUR_END : "", STR_ARG(f->subject), STR_ARG(f->found));
+	if (f->cause) {
+		buf_printf(
+			w->out, "           It may follow from the error of " STR_FMT ", above.\n", STR_ARG(f->cause->subject));
+	} else if (f->mend.n) {
+		write_mend(f->mend, w->out);
 	}
 }
 
@@ -87,17 +100,41 @@ static void write_count(const char *name, const char *plural, size_t n, struct b
 	buf_printf(out, "%zu %s", n, n == 1 ? name : plural);
 }
 
-void report_write_text(const struct report *r, struct buf *out)
+/* Errors from which others follow, by themselves and before all; or everything else, by parts. */
+static bool is_shown(const struct finding *f, bool is_cause)
+{
+	return (f->n_effects > 0 && !f->cause) == is_cause;
+}
+
+static bool write_findings(const struct report *r, const struct writing *w, bool is_cause, bool is_first)
 {
 	const char *part = "";
 	for (size_t i = 0; i < r->n; i++) {
 		const struct finding *f = &r->findings[i];
-		if (strcmp(part, f->part) != 0) {
-			buf_printf(out, "%s%s\n", i ? "\n" : "", f->part);
-			part = f->part;
+		if (!is_shown(f, is_cause)) {
+			continue;
 		}
-		write_finding(f, out);
+		if (strcmp(part, f->part) != 0) {
+			buf_printf(w->out, "%s%s%s%s%s\n", is_first ? "" : "\n", w->has_colours ? COLOUR_BOLD : "",
+				is_cause ? "mend this first: " : "", f->part, w->has_colours ? COLOUR_END : "");
+			part = f->part;
+			is_first = false;
+		}
+		write_finding(w, f);
+		if (is_cause) {
+			BUF_LITERAL(w->out, "           ");
+			write_count("finding below may follow from it\n", "findings below may follow from it\n", f->n_effects,
+				w->out);
+		}
 	}
+	return is_first;
+}
+
+void report_write_text(const struct report *r, bool has_colours, struct buf *out)
+{
+	const struct writing w = {out, has_colours};
+	bool is_first = write_findings(r, &w, true, true);
+	write_findings(r, &w, false, is_first);
 	BUF_LITERAL(out, "\n");
 	write_count("error, ", "errors, ", r->counts[SEVERITY_ERROR], out);
 	write_count("warning, ", "warnings, ", r->counts[SEVERITY_WARNING], out);
@@ -121,6 +158,9 @@ static struct json *finding_json(struct arena *a, const struct finding *f)
 	if (f->mend.n) {
 		add_text(a, j, "mend", f->mend);
 	}
+	if (f->cause) {
+		add_text(a, j, "cause", f->cause->subject);
+	}
 	return j;
 }
 
@@ -128,8 +168,12 @@ void report_write_json(struct report *r, struct buf *out)
 {
 	struct arena *a = &r->arena;
 	struct json *root = json_object(a), *findings = json_array(a), *counts = json_object(a);
-	for (size_t i = 0; i < r->n; i++) {
-		json_append(a, findings, finding_json(a, &r->findings[i]));
+	for (int rest = 0; rest < 2; rest++) {
+		for (size_t i = 0; i < r->n; i++) {
+			if (is_shown(&r->findings[i], !rest)) {
+				json_append(a, findings, finding_json(a, &r->findings[i]));
+			}
+		}
 	}
 	for (size_t i = 0; i < N_SEVERITIES; i++) {
 		json_add(a, counts, str_of(severity_names[i]), json_int(a, (int64_t)r->counts[i]));

@@ -111,7 +111,9 @@ static void check_endpoints(const struct doctor_visit *v, const struct json *ser
 	answer_init(&slices);
 	if (doctor_look(v, STR("EndpointSlices"), path, &slices) == SIGHT_SEEN) {
 		size_t n_ready, n = find_addresses(slices.body, port_name, addresses, &n_ready);
+		v->r->topic = TOPIC_READY;
 		judge_endpoints(v->r, v->d, n_ready);
+		v->r->topic = TOPIC_ROUTE;
 		for (size_t i = 0; i < n && is_probing; i++) {
 			probe_address(v, addresses[i].host, addresses[i].port, b);
 		}
@@ -175,6 +177,7 @@ static const struct json *any_of(const struct registered *all)
 static void check_registered(const struct doctor_visit *v, const struct registered *all, const char *server)
 {
 	for (size_t n = 0; n < VERSIONS_MAX && doctor_version(n); n++) {
+		v->r->topic = TOPIC_ROUTE;
 		judge_api_service(v->r, v->d, doctor_version(n), n, all->v[n], any_of(all));
 		if (n && all->v[n] && all->v[n - 1]) {
 			judge_version_order(v->r, v->d, all->v[n - 1], all->v[n]);
@@ -185,7 +188,9 @@ static void check_registered(const struct doctor_visit *v, const struct register
 		}
 		/* What may be the cause comes before what follows from it. */
 		if (all->v[n]) {
+			v->r->topic = TOPIC_AVAILABLE;
 			judge_availability(v->r, v->d, all->v[n]);
+			v->r->topic = TOPIC_DISCOVERY;
 			check_discovery(v, doctor_version(n));
 		}
 	}
@@ -196,9 +201,11 @@ void doctor_check_services(const struct doctor_visit *v, const char *server)
 	struct answer list;
 	struct registered all;
 	answer_init(&list);
+	v->r->topic = TOPIC_ROUTE;
 	if (doctor_look(v, STR("APIServices"), API_SERVICES, &list) == SIGHT_SEEN) {
 		find_registered(v, list.body, &all);
 		check_registered(v, &all, server);
 	}
+	v->r->topic = TOPIC_NONE;
 	answer_done(&list);
 }

@@ -121,21 +121,26 @@ static void check_running(struct report *r, const char *dir, int64_t now_s)
 	const char *const endpoints[] = {endpoint};
 	/* The server waits for etcd: the cause comes first. */
 	if (access(folder, F_OK) < 0) {
-		report_add(r, SEVERITY_SKIPPED, STR("etcd"), NO_MEND, "give --etcd-servers as annals up has them");
+		report_add(r, SEVERITY_SKIPPED, STR("etcd"), NO_MEND,
+			"give --etcd-servers, if annals up has it; with --store=memory there is none");
 	} else {
 		doctor_check_etcd(r,
 			&(struct doctor_etcd){.endpoints = endpoints, .n_endpoints = 1, .prefix = ETCD_PREFIX, .now_s = now_s});
 		r->part = PART;
 	}
+	r->topic = TOPIC_UP_SERVER;
 	check_server(r, dir);
+	r->topic = TOPIC_NONE;
 }
 
 void doctor_check_up(struct report *r, const char *dir, int64_t now_s)
 {
 	r->part = PART;
+	r->topic = TOPIC_DIRECTORY;
 	if (!check_directory(r, dir)) {
 		return;
 	}
+	r->topic = TOPIC_UP_FILES;
 	check_certificates(r, dir, now_s);
 	if (is_running(dir)) {
 		check_running(r, dir, now_s);

@@ -25,22 +25,6 @@ static struct str group_of(struct str dir)
 	return str_is(dir, "core") ? STR("") : dir;
 }
 
-static size_t reference_entries(
-	const struct subject *s, struct str prefix, struct arena *a, struct index_entry ret[INDEX_ENTRIES_MAX])
-{
-	struct reference references[REFERENCES_MAX];
-	const struct kind *k = s->id.kind;
-	size_t n = k->references ? k->references(s->object, references) : 0;
-	for (size_t i = 0; i < n; i++) {
-		const struct reference_field *field = references[i].field;
-		struct str of =
-			key_references(a, prefix, str_of(field->group), str_of(field->resource), s->id.ns, references[i].name);
-		ret[i].key = key_reference(a, of, str_of(k->doors[0].group), str_of(k->resource), s->id.name);
-		ret[i].value = s->object->meta.uid;
-	}
-	return n;
-}
-
 /* GROUP/RESOURCE/NAMESPACE/NAME/GROUP/RESOURCE/NAME */
 static bool reference_owner(struct str rest, struct object_id *ret)
 {
@@ -50,24 +34,6 @@ static bool reference_owner(struct str rest, struct object_id *ret)
 	}
 	*ret = (struct object_id){kind_by_hub(group_of(parts[4]), parts[5]), parts[2], parts[6]};
 	return true;
-}
-
-static size_t history_entries(
-	const struct subject *s, struct str prefix, struct arena *a, struct index_entry ret[INDEX_ENTRIES_MAX])
-{
-	struct history_place place;
-	if (!s->id.kind->history || !s->id.kind->history(s->object, &place)) {
-		return 0;
-	}
-	struct str history = key_history(a, prefix, s->id.ns, place.owner);
-	const struct str directories[] = {
-		key_history_digest(a, history, history_digest(s->object, a)),
-		key_history_number(a, history, place.number),
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
-		ret[i] = (struct index_entry){key_below(a, directories[i], s->id.name), s->object->meta.uid};
-	}
-	return ARRAY_SIZE(directories);
 }
 
 /* NAMESPACE/UID/digest/DIGEST/NAME, NAMESPACE/UID/number/NUMBER/NAME */
@@ -85,8 +51,8 @@ static bool history_owner(struct str rest, struct object_id *ret)
 }
 
 static const struct fsck_index indexes[] = {
-	{"history", "/history/", history_entries, history_owner},
-	{"references", "/references/", reference_entries, reference_owner},
+	{"history", "/history/", index_history_entries, history_owner},
+	{"references", "/references/", index_reference_entries, reference_owner},
 };
 
 const struct fsck_index *fsck_index_of(const struct fsck *f, struct str key, struct str *ret_rest)
@@ -106,7 +72,7 @@ static bool wanted_value(struct fsck *f, const struct fsck_index *index, const s
 	struct str key, struct str *ret)
 {
 	struct index_entry entries[INDEX_ENTRIES_MAX];
-	size_t n = index->entries(s, f->prefix, a, entries);
+	size_t n = index->entries(&s->id, s->object, f->prefix, a, entries);
 	for (size_t i = 0; i < n; i++) {
 		if (str_eq(entries[i].key, key)) {
 			*ret = entries[i].value;
@@ -239,7 +205,7 @@ static void on_entry(struct fsck *f, struct question *q)
 static int ask_entries(struct fsck *f, const struct fsck_index *index, const struct subject *s)
 {
 	struct index_entry entries[INDEX_ENTRIES_MAX];
-	size_t n = index->entries(s, f->prefix, &f->page, entries);
+	size_t n = index->entries(&s->id, s->object, f->prefix, &f->page, entries);
 	int r = 0;
 	for (size_t i = 0; i < n && !r; i++) {
 		struct question *q = fsck_question(f, entries[i].key, on_entry);

@@ -6,7 +6,9 @@
 #define CLI_FSCK_FSCK_PRIVATE_H
 
 #include "api/model/kind.h"
+#include "cli/common/progress.h"
 #include "cli/fsck/fsck_report.h"
+#include "cli/fsck/index_entries.h"
 #include "storage/keys.h"
 #include "storage/storage.h"
 
@@ -25,13 +27,8 @@ struct fsck {
 	struct question *questions; /* to be asked; newest first */
 	size_t n_questions;
 	struct uid_set uids;
+	struct progress progress;
 	struct buf err;
-};
-
-/* Where an object is. */
-struct object_id {
-	const struct kind *kind; /* NULL: nobody knows it */
-	struct str ns, name;
 };
 
 /* An object that can be read. In the page's arena. */
@@ -68,18 +65,12 @@ bool uid_set_add(struct uid_set *s, struct str uid);
 
 /* ---- indexes ---- */
 
-enum { INDEX_ENTRIES_MAX = REFERENCES_MAX };
-
-struct index_entry {
-	struct str key, value;
-};
-
 /* Keys that follow from objects. A new index is a row of the table in fsck_index.c. */
 struct fsck_index {
 	const char *name, *directory; /* "references", "/references/" */
 	/* What an object has in it. */
-	size_t (*entries)(
-		const struct subject *s, struct str prefix, struct arena *a, struct index_entry ret[INDEX_ENTRIES_MAX]);
+	size_t (*entries)(const struct object_id *id, const struct object *o, struct str prefix, struct arena *a,
+		struct index_entry ret[INDEX_ENTRIES_MAX]);
 	/* Whose an entry is, by its key behind the directory; false: not shaped like one. */
 	bool (*owner)(struct str rest, struct object_id *ret);
 };

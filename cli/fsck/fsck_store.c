@@ -18,14 +18,14 @@ enum {
 	TRY_MS = 50,
 };
 
-static void store_init(struct fsck_store *s)
+void fsck_store_init(struct fsck_store *s)
 {
 	*s = (struct fsck_store){.dir = {.fd = -1, .lock_fd = -1}, .folder_fd = -1};
 }
 
 int fsck_store_open(struct fsck_store *s, const struct storage_etcd_options *options, struct buf *err)
 {
-	store_init(s);
+	fsck_store_init(s);
 	return storage_etcd_new(&s->storage, options, err);
 }
 
@@ -91,12 +91,11 @@ int fsck_store_open_dir(struct fsck_store *s, const char *dir, const char *etcd,
 {
 	_cleanup_(mem_freep) char *data = mem_printf("%s/etcd", dir);
 	struct buf why;
-	store_init(s);
+	fsck_store_init(s);
 	if (access(data, F_OK) < 0) {
 		buf_printf(err,
-			"%s is no directory of an annals up with an etcd of its own: there is no %s. For one with "
-			"--etcd-servers, "
-			"give these to fsck",
+			"%s is no directory of an annals up with an etcd of its own: there is no %s. If that annals up was "
+			"given --etcd-servers, give them here, too",
 			dir, data);
 		return -ENOENT;
 	}
@@ -140,5 +139,5 @@ void fsck_store_done(struct fsck_store *s)
 		close(s->folder_fd);
 	}
 	datadir_done(&s->dir);
-	store_init(s);
+	fsck_store_init(s);
 }

@@ -1,4 +1,4 @@
-/* The etcd that `annals fsck` reads: one that runs, or that of the directory of an `annals up`, which is started for as long as it takes
+/* The etcd that `annals fsck`, export and import work on: one that runs, or that of the directory of an `annals up`, which is started for as long as it takes
  * where no `annals up` runs on it. */
 #ifndef CLI_FSCK_FSCK_STORE_H
 #define CLI_FSCK_FSCK_STORE_H
@@ -13,6 +13,7 @@ struct fsck_store {
 	int folder_fd;            /* of etcd's sockets, when it is another's */
 };
 
+void fsck_store_init(struct fsck_store *s); /* nothing is open: fsck_store_done() does nothing */
 /* 0, or -errno with a sentence in err; fsck_store_done() either way. */
 int fsck_store_open(struct fsck_store *s, const struct storage_etcd_options *options, struct buf *err);
 int fsck_store_open_dir(struct fsck_store *s, const char *dir, const char *etcd, struct buf *err);

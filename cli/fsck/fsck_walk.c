@@ -32,6 +32,7 @@ void fsck_find(struct fsck *f, const char *check, struct str subject, struct str
 	va_start(ap, format);
 	struct str text = arena_vprintf(&f->page, format, ap);
 	va_end(ap);
+	progress_clear(&f->progress);
 	fsck_report_add(&f->report, &(struct fsck_finding){.check = check, .subject = subject, .key = key, .found = text});
 }
 
@@ -117,7 +118,8 @@ static bool is_known(struct fsck *f, struct str key)
 		}
 	}
 	return is_marker(f, key) || is_below(key, key_replicas(&f->page, f->prefix)) ||
-		is_below(key, key_replicas_seen(&f->page, f->prefix)) || is_below(key, key_user_notes(&f->page, f->prefix));
+		is_below(key, key_replicas_seen(&f->page, f->prefix)) || is_below(key, key_user_notes(&f->page, f->prefix)) ||
+		is_below(key, key_imports(&f->page, f->prefix));
 }
 
 static int check_key(struct fsck *f, const struct storage_kv *kv)
@@ -169,10 +171,13 @@ static int check_page(struct fsck *f, const struct storage_range *range)
 {
 	int r = 0;
 	f->revision = f->revision ? f->revision : range->op.revision;
+	f->progress.total = f->progress.total ? f->progress.total : (uint64_t)range->count;
 	for (size_t i = 0; i < range->n_kvs && !r; i++) {
 		r = check_key(f, &range->kvs[i]);
 	}
-	return r ? r : fsck_answer_all(f);
+	r = r ? r : fsck_answer_all(f);
+	progress_add(&f->progress, range->n_kvs);
+	return r;
 }
 
 /* The first page names the revision of all. The next begins right behind the last key of this one. */
@@ -221,7 +226,9 @@ int fsck_walk(const struct fsck_options *options, struct fsck_report *report, in
 	_cleanup_(mem_freep) char *directory = mem_printf(STR_FMT "/", STR_ARG(options->prefix));
 	buf_init(&f.err, 64 * 1024);
 	arena_init(&f.page, (size_t)256 << 20);
+	progress_init(&f.progress, "checked", "keys", 0);
 	int r = walk(&f, str_of(directory));
+	progress_clear(&f.progress);
 	buf_add_str(err, buf_str(&f.err));
 	*report = f.report;
 	*ret_revision = f.revision;

@@ -10,16 +10,6 @@ static struct str flag_of(const char *word)
 	return str_of(word + (word[1] == '-' ? 2 : 1));
 }
 
-static const struct option *find_flag(const struct option *flags, struct str name)
-{
-	for (; flags->name; flags++) {
-		if (str_is(name, flags->name)) {
-			return flags;
-		}
-	}
-	return NULL;
-}
-
 /* TYPE/NAME, or TYPE and NAME. */
 static void note_word(struct complete_plan *p, struct str word, size_t at)
 {
@@ -43,7 +33,7 @@ static size_t read_words(
 			continue;
 		}
 		bool has_value = str_cut(flag, '=', &name, &value);
-		const struct option *o = find_flag(flags, name);
+		const struct option *o = options_find(flags, name);
 		if (o && !has_value && o->type != OPTION_BOOL) {
 			i++; /* its value */
 			*ret_open = i + 1 == n ? o : NULL;
@@ -60,7 +50,7 @@ static void plan_flag(struct complete_plan *p, const struct option *flags, struc
 	if (str_cut(word, '=', &name, &value)) {
 		struct str flag = flag_of(word.p), rest;
 		str_cut(flag, '=', &name, &rest);
-		p->flag = find_flag(flags, name);
+		p->flag = options_find(flags, name);
 		p->what = p->flag ? COMPLETE_VALUES : COMPLETE_NOTHING;
 		p->prefix = value;
 	}

@@ -2,12 +2,13 @@
  * half a table. Only what follows the server without end is printed as it comes. */
 #include "cli/kubectl/kubectl.h"
 
+#include "base/suggest.h"
 #include "cli/common/command.h"
 
 #include <stdlib.h>
 
 const struct kubectl_command *const kubectl_commands[] = {&kubectl_log, &kubectl_history, &kubectl_show, &kubectl_diff,
-	&kubectl_undo, &kubectl_restore, &kubectl_who_uses, &kubectl_ui, NULL};
+	&kubectl_undo, &kubectl_restore, &kubectl_who_uses, &kubectl_migrations, &kubectl_ui, NULL};
 
 const struct kubectl_command *kubectl_find_command(struct str name)
 {
@@ -33,8 +34,13 @@ static int print_help(const struct kubectl_command *c, const struct option *opti
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, 64 * 1024);
-	buf_printf(&text, "usage: kubectl annals %s %s\n\n%s\n\nflags:\n", c->name, c->usage, c->description);
-	options_print_help(options, &text);
+	command_add_help(&text,
+		&(struct command_help){.program = "kubectl annals",
+			.name = c->name,
+			.usage = c->usage,
+			.description = c->description,
+			.examples = c->examples},
+		options);
 	fwrite(text.p, 1, text.n, stdout);
 	return EXIT_OK;
 }
@@ -96,7 +102,8 @@ static int fail(const struct kubectl *k)
 
 static bool print_result(const struct kubectl *k)
 {
-	bool is_printed = k->is_diff ? kubectl_write_diff(stdout, buf_str(&k->out)) : command_print(stdout, buf_str(&k->out));
+	bool is_printed =
+		k->is_diff ? kubectl_write_diff(k, stdout, buf_str(&k->out)) : command_print(stdout, buf_str(&k->out));
 	return is_printed && fflush(stdout) == 0;
 }
 
@@ -127,13 +134,29 @@ static int run_command(const struct kubectl_command *c, int argc, char **argv)
 
 static void print_overview(FILE *out)
 {
-	fputs("kubectl annals shows what was changed, goes back to it, and says what keeps an object.\n\n"
+	fputs("kubectl annals shows changes of objects, undoes them, and says what keeps an object.\n\n"
 	      "usage: kubectl annals COMMAND [TYPE/NAME] [flags]\n\n",
 		out);
 	for (size_t i = 0; kubectl_commands[i]; i++) {
 		fprintf(out, "  %-9s  %s\n", kubectl_commands[i]->name, kubectl_commands[i]->summary);
 	}
 	fputs("\nkubectl annals COMMAND --help explains a command.\n", out);
+}
+
+static int refuse_command(const char *name)
+{
+	struct suggestions near;
+	_cleanup_(buf_done) struct buf text;
+	buf_init(&text, 4096);
+	suggestions_init(&near, str_of(name));
+	for (size_t i = 0; kubectl_commands[i]; i++) {
+		suggestions_offer(&near, str_of(kubectl_commands[i]->name));
+	}
+	buf_printf(&text, "error: there is no command %.200s", name);
+	suggestions_write(&near, "", &text);
+	buf_printf(&text, "%s See kubectl annals help.\n", near.n ? "" : ".");
+	command_print(stderr, buf_str(&text));
+	return EXIT_USAGE;
 }
 
 static int run(const struct command *command _unused_, int argc, char **argv)
@@ -146,14 +169,13 @@ static int run(const struct command *command _unused_, int argc, char **argv)
 	if (c) {
 		return run_command(c, argc - 1, argv + 1);
 	}
-	fprintf(stderr, "error: there is no command %s. See kubectl annals help.\n", argv[1]);
-	return EXIT_USAGE;
+	return refuse_command(argv[1]);
 }
 
 const struct command command_kubectl = {
 	.name = "kubectl",
 	.usage = "COMMAND [TYPE/NAME] [flags]",
-	.summary = "the kubectl plugin (kubectl annals): log, history, show, diff, undo, restore, who-uses, ui",
+	.summary = "the kubectl plugin (kubectl annals): log, history, show, diff, undo, restore, who-uses, migrations, ui",
 	.description = "",
 	.run = run,
 };

@@ -17,7 +17,7 @@ struct kubectl {
 	bool is_insecure;
 	const char *request_timeout;
 	int64_t request_timeout_ms; /* what it says, as client/config.h has it */
-	const char *ns, *output, *dry_run, *field_selector, *label_selector;
+	const char *ns, *output, *colour, *dry_run, *field_selector, *label_selector;
 	int64_t revision, to, to_revision; /* -1: not given */
 	int64_t since_ms, tail;            /* 0: not given */
 	bool is_everywhere, is_following, is_agreed, wants_own, skips_redacted;
@@ -47,7 +47,7 @@ enum kubectl_words {
 };
 
 struct kubectl_command {
-	const char *name, *usage, *summary, *description,
+	const char *name, *usage, *summary, *description, *examples,
 		*flags,   /* names that it takes beside the common ones, comma separated */
 		*outputs; /* what -o may be */
 	enum kubectl_words words;
@@ -55,15 +55,15 @@ struct kubectl_command {
 	int (*run)(struct kubectl *k);
 };
 
-extern const struct kubectl_command kubectl_diff, kubectl_history, kubectl_log, kubectl_restore, kubectl_show, kubectl_ui,
-	kubectl_undo, kubectl_who_uses;
+extern const struct kubectl_command kubectl_diff, kubectl_history, kubectl_log, kubectl_migrations, kubectl_restore,
+	kubectl_show, kubectl_ui, kubectl_undo, kubectl_who_uses;
 /* All of them, in the order of the overview; ends with NULL. */
 extern const struct kubectl_command *const kubectl_commands[];
 const struct kubectl_command *kubectl_find_command(struct str name); /* or NULL */
 
 /* ---- flags and connecting ---- */
 
-enum { KUBECTL_FLAGS_MAX = 32 };
+enum { KUBECTL_FLAGS_MAX = 40 };
 /* The flags of a command, or with c NULL those that all have; ends with no name. Returns how many. */
 size_t kubectl_flags(struct kubectl *k, const struct kubectl_command *c, struct option ret[KUBECTL_FLAGS_MAX]);
 /* Whether values of flags are among those that there are. 0; or -1. */
@@ -87,7 +87,7 @@ void kubectl_note(struct kubectl *k, const char *format, ...) _printf_(2, 3);
 bool kubectl_print(struct kubectl *k, const struct json *value);
 bool kubectl_wants(const struct kubectl *k, const char *output);
 /* To the standard streams, harmless for terminals, with colours where they are wanted. False: it could not be written. */
-bool kubectl_write_diff(FILE *out, struct str lines);
+bool kubectl_write_diff(const struct kubectl *k, FILE *out, struct str lines);
 bool kubectl_may_ask(void); /* somebody is there to answer */
 
 /* ---- the object ---- */
@@ -133,8 +133,8 @@ struct revision {
 struct revisions {
 	struct revision *v; /* by number; the last one is the newest */
 	size_t n;
-	const struct api_resource *type; /* through which they were found */
-	const struct json *history;      /* NULL: the object's own */
+	const struct api_resource *type;      /* through which they were found */
+	const struct json *history;           /* NULL: the object's own */
 	struct answer answer, history_answer; /* private */
 };
 /* Of the object that k is about: its History's where there is one and --own was not given; else its own, for which it is got. 0 or -1;

@@ -46,6 +46,9 @@ static int offer_commands(struct completing *c)
 static int offer_flags(struct completing *c)
 {
 	for (const struct option *o = c->flags; o->name; o++) {
+		if (o->type == OPTION_HEADING) {
+			continue;
+		}
 		struct str name = arena_printf(&c->k.arena, "%s%s", o->name[1] ? "--" : "-", o->name);
 		offer(c, name, str_of(o->help));
 	}
@@ -240,6 +243,12 @@ static int leave_to_files(struct completing *c)
 	return 0;
 }
 
+static int offer_colours(struct completing *c)
+{
+	offer_each(c, "auto,always,never");
+	return 0;
+}
+
 static const struct {
 	const char *flag;
 	int (*offer)(struct completing *c);
@@ -249,6 +258,7 @@ static const struct {
 	{"output", offer_outputs},
 	{"o", offer_outputs},
 	{"dry-run", offer_dry_runs},
+	{"color", offer_colours},
 	{"revision", offer_revisions},
 	{"to", offer_revisions},
 	{"to-revision", offer_revisions},

@@ -1,5 +1,6 @@
 /* Where the server is and who we are there: of a kubeconfig as kubectl finds it, then of flags,
  * which go before it. */
+#include "cli/common/colour.h"
 #include "cli/kubectl/kubectl.h"
 
 #include <stdlib.h>
@@ -127,7 +128,8 @@ int kubectl_connect(struct kubectl *k)
 
 void kubectl_init(struct kubectl *k)
 {
-	*k = (struct kubectl){.output = "text", .dry_run = "none", .revision = -1, .to = -1, .to_revision = -1};
+	*k = (struct kubectl){
+		.output = "text", .colour = COLOUR_AUTO, .dry_run = "none", .revision = -1, .to = -1, .to_revision = -1};
 	buf_init(&k->out, OUTPUT_MAX);
 	buf_init(&k->err, 64 * 1024);
 	buf_init(&k->notes, 1 << 20);

@@ -86,11 +86,15 @@ const struct kubectl_command kubectl_diff = {
 	.name = "diff",
 	.usage = "TYPE/NAME [--revision=N] [--to=N] [flags]",
 	.summary = "the difference of two revisions",
-	.description = "Shows how one revision of an object differs from another, as YAML, line by line; by default how the\n"
-		       "newest differs from the one before. On a terminal in colours, unless $NO_COLOR is set. -o json,\n"
-		       "-o yaml: the JSON Patch (RFC 6902) that leads from the one to the other. -o patch: the merge patch\n"
-		       "(RFC 7396).",
-	.flags = "revision,to,own",
+	.description = "Shows line by line, as YAML, how one revision of an object differs from another. By default these\n"
+		       "are the newest revision and the one before.\n\n"
+		       "-o json and -o yaml print the JSON Patch (RFC 6902) that leads from one to the other. -o patch\n"
+		       "prints the merge patch (RFC 7396).",
+	.examples = "  # the newest revision and the one before\n"
+		    "  kubectl annals diff configmap/shop\n"
+		    "  # two others, as a merge patch\n"
+		    "  kubectl annals diff configmap/shop --revision=1 --to=3 -o patch\n",
+	.flags = "revision,to,own,color",
 	.outputs = "text,json,yaml,patch",
 	.run = run,
 };

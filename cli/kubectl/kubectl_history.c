@@ -254,12 +254,18 @@ const struct kubectl_command kubectl_history = {
 	.name = "history",
 	.usage = "TYPE/NAME [flags]",
 	.summary = "the revisions of an object",
-	.description = "Shows the revisions of an object of any kind, oldest first. Where a Recorder has recorded the object,\n"
-		       "those are its recorded states, with who made the last change to each of them, and what changed;\n"
-		       "also when the object has been deleted. Else, and with --own, they are what the object's own\n"
-		       "controller keeps: ControllerRevisions; of a StatefulSet without any, PodTemplates; of a Deployment,\n"
-		       "ReplicaSets. LIVE: a pod or a Dependent was made from it. CURRENT: what the object says now. -o\n"
-		       "json, -o yaml: the revisions themselves. -o wide: all of a change.",
+	.description = "Shows the revisions of an object of any kind, oldest first. Where a Recorder has recorded the\n"
+		       "object, the revisions are its recorded states. They say who made the last change, and which parts\n"
+		       "changed. A deleted object has them, too.\n\n"
+		       "Elsewhere, and with --own, the revisions are those that the object's own controller keeps. These are\n"
+		       "ControllerRevisions, the PodTemplates of a StatefulSet without any, or the ReplicaSets of a\n"
+		       "Deployment.\n\n"
+		       "LIVE: a pod or a Dependent was made from the revision. CURRENT: the object is now as the revision\n"
+		       "says. -o wide shows all of a change. -o json and -o yaml print the revisions themselves.",
+	.examples = "  # the revisions of a Deployment\n"
+		    "  kubectl annals history deployment/web\n"
+		    "  # those that its own controller keeps\n"
+		    "  kubectl annals history deployment/web --own\n",
 	.flags = "own",
 	.outputs = "text,wide,json,yaml,name",
 	.run = run,

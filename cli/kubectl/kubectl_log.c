@@ -329,11 +329,20 @@ const struct kubectl_command kubectl_log = {
 	.name = "log",
 	.usage = "[TYPE[/NAME]] [-A] [--since=1h] [-w] [flags]",
 	.summary = "what was changed, when, and by whom",
-	.description = "Shows the changes that Recorders have recorded, the newest last: of everything in a namespace, of a\n"
-		       "type, or of one object, also of deleted ones. BY is the user where that is known, else the field\n"
-		       "managers. CHANGE: which parts became others, as JSON pointers; -o wide shows all of them, and the\n"
-		       "change's cause. REVISION is for show, diff, undo and restore. -w goes on with what happens.\n"
-		       "-o json, -o yaml: a List of Changes, each with its subject and History. -o name: the objects.",
+	.description = "Shows the changes that Recorders have recorded, the newest last. Without an argument it shows all\n"
+		       "changes in the namespace; with TYPE or TYPE/NAME those of a type or of one object. Deleted objects\n"
+		       "are shown, too.\n\n"
+		       "BY is the user where that is known, else the field managers. CHANGE lists the changed parts as JSON\n"
+		       "pointers; -o wide shows all of them, and the cause of the change. REVISION is the number for show,\n"
+		       "diff, undo and restore.\n\n"
+		       "With -w it goes on with what happens. -o json and -o yaml print a List of Changes, each with its\n"
+		       "subject and its History. -o name prints the objects.",
+	.examples = "  # the changes of the last hour, and then new ones\n"
+		    "  kubectl annals log --since=1h -w\n"
+		    "  # of one object, with causes\n"
+		    "  kubectl annals log deployment/web -o wide\n"
+		    "  # what alice changed, in all namespaces\n"
+		    "  kubectl annals log -A --field-selector=status.by=alice\n",
 	.flags = "all-namespaces,A,watch,w,since,tail,field-selector,selector,l",
 	.outputs = "text,wide,json,yaml,name",
 	.words = WORDS_OBJECT_OR_NONE,

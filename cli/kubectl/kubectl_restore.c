@@ -134,11 +134,15 @@ const struct kubectl_command kubectl_restore = {
 	.name = "restore",
 	.usage = "TYPE/NAME [--revision=N] [--dry-run=server|client] [--yes] [flags]",
 	.summary = "makes a deleted object again",
-	.description = "Makes a deleted object again as a Recorder recorded it last, or as in another revision. Owners that\n"
-		       "are gone, or were made again themselves, are left out and named: with them the object would be\n"
-		       "deleted once more. Of values that were redacted only digests are known: restore refuses, and names\n"
-		       "them, unless --skip-redacted leaves them out. On a terminal it shows the object and asks, unless\n"
-		       "--yes says so.",
+	.description = "Makes a deleted object again, as a Recorder recorded it last or as in another revision.\n\n"
+		       "Owners that are gone, or were made again themselves, are left out and named: with them the object\n"
+		       "would be deleted once more. Only digests are known of redacted values. Restore refuses and names\n"
+		       "them, unless --skip-redacted leaves them out.\n\n"
+		       "On a terminal restore shows the object and asks, unless --yes is given.",
+	.examples = "  # as it was recorded last\n"
+		    "  kubectl annals restore service/shop\n"
+		    "  # a script does not want to be asked\n"
+		    "  kubectl annals restore service/shop --yes\n",
 	.flags = "revision,dry-run,yes,y,skip-redacted",
 	.outputs = "text,json,yaml,name",
 	.run = run,

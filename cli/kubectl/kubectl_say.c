@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/yaml.h"
+#include "cli/common/colour.h"
 #include "cli/common/command.h"
 
 #include <stdlib.h>
@@ -52,18 +53,11 @@ bool kubectl_may_ask(void)
 	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
 }
 
-/* https://no-color.org */
-static bool has_colours(FILE *out)
-{
-	const char *none = getenv("NO_COLOR"), *terminal = getenv("TERM");
-	return isatty(fileno(out)) && !(none && *none) && !(terminal && strcmp(terminal, "dumb") == 0);
-}
-
 static const char *colour_of(struct str line)
 {
 	static const struct {
 		const char *begin, *colour;
-	} colours[] = {{"---", "\033[1m"}, {"+++", "\033[1m"}, {"-", "\033[31m"}, {"+", "\033[32m"}, {"@@", "\033[36m"}};
+	} colours[] = {{"---", COLOUR_BOLD}, {"+++", COLOUR_BOLD}, {"-", COLOUR_RED}, {"+", COLOUR_GREEN}, {"@@", COLOUR_CYAN}};
 	for (size_t i = 0; i < ARRAY_SIZE(colours); i++) {
 		if (str_starts(line, str_of(colours[i].begin))) {
 			return colours[i].colour;
@@ -72,11 +66,11 @@ static const char *colour_of(struct str line)
 	return "";
 }
 
-bool kubectl_write_diff(FILE *out, struct str lines)
+bool kubectl_write_diff(const struct kubectl *k, FILE *out, struct str lines)
 {
 	struct str line;
 	bool is_written = true;
-	if (!has_colours(out)) {
+	if (!colour_is_wanted(k->colour, out)) {
 		return command_print(out, lines);
 	}
 	while (lines.n > 0 && is_written) {
@@ -84,7 +78,7 @@ bool kubectl_write_diff(FILE *out, struct str lines)
 		const char *colour = colour_of(line);
 		fputs(colour, out);
 		is_written = command_print(out, line);
-		fputs(*colour ? "\033[0m\n" : "\n", out);
+		fputs(*colour ? COLOUR_END "\n" : "\n", out);
 	}
 	return is_written;
 }

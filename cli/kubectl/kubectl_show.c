@@ -28,10 +28,15 @@ const struct kubectl_command kubectl_show = {
 	.name = "show",
 	.usage = "TYPE/NAME [--revision=N] [flags]",
 	.summary = "the state that a revision holds",
-	.description = "Shows what an object was in one of its revisions, as YAML; by default in the newest. What a Recorder\n"
-		       "recorded is the object's state: without status, and without what the Recorder ignores. Values that\n"
-		       "were redacted show as digests. The object's own revisions (--own, or where nothing was recorded)\n"
-		       "hold a part of it, such as the template of its pods.",
+	.description =
+		"Shows an object as YAML, as it was in one of its revisions; by default in the newest.\n\n"
+		"A recorded revision has the object's state, without status and without the parts that the Recorder\n"
+		"ignores. Redacted values show as digests. A revision of the object's own controller has a part of the\n"
+		"object, such as the template of its pods. It is shown with --own, or where nothing was recorded.",
+	.examples = "  # the newest revision\n"
+		    "  kubectl annals show configmap/shop\n"
+		    "  # another one, as JSON\n"
+		    "  kubectl annals show configmap/shop --revision=2 -o json\n",
 	.flags = "revision,own",
 	.outputs = "text,yaml,json",
 	.run = run,

@@ -78,10 +78,14 @@ const struct kubectl_command kubectl_ui = {
 	.name = "ui",
 	.usage = "[flags]",
 	.summary = "a page that shows what changed, in a browser",
-	.description =
-		"Serves a page on 127.0.0.1 and ::1 and opens it in a browser: what changed, live; how two revisions of\n"
-		"an object differ; which pods run which revision; what uses a Provider. It asks the API server as you.\n"
-		"The link is good for one browser, and the page for you alone.",
+	.description = "Serves a page on 127.0.0.1 and ::1 and opens it in a browser. The page shows changes as they happen,\n"
+		       "the difference of two revisions, the pods of each revision, and the users of a Provider.\n\n"
+		       "The page asks the API server as you. Its link is good for one browser, and the page is for you\n"
+		       "alone.",
+	.examples = "  # in the browser\n"
+		    "  kubectl annals ui\n"
+		    "  # where there is no browser, at a fixed port, and with undo\n"
+		    "  kubectl annals ui --no-browser --port=8080 --write\n",
 	.flags = "port,write,no-browser",
 	.outputs = "text",
 	.words = WORDS_NONE,

@@ -236,16 +236,21 @@ const struct kubectl_command kubectl_undo = {
 	.name = "undo",
 	.usage = "TYPE/NAME [--to-revision=N] [--dry-run=server|client] [--yes] [flags]",
 	.summary = "makes an object as one of its revisions says",
-	.description = "Where a Recorder has recorded the object, undo puts exactly the recorded parts back, by default as\n"
-		       "they were before the last change. What the Recorder ignores stays as it is, and so do values that\n"
-		       "were redacted; where there is none in their place, undo refuses and names them.\n\n"
-		       "Else, and with --own, it patches the object with the data of one of its own revisions: by\n"
-		       "strategic merge patch or, where the server takes none (custom resources), by merge patch. Its\n"
-		       "controller then makes that state the newest revision. While a StatefulSet is being updated, it\n"
-		       "goes back to where the update comes from (status.currentRevision).\n\n"
-		       "The difference is shown on standard error, on a terminal and in a dry run. On a terminal undo asks\n"
-		       "before it writes; without one, or with --yes, it does not.",
-	.flags = "to-revision,dry-run,own,yes,y,skip-redacted",
+	.description = "Makes an object as one of its revisions says, by default as it was before the last change.\n\n"
+		       "Where a Recorder has recorded the object, undo puts exactly the recorded parts back. The parts that\n"
+		       "the Recorder ignores stay as they are, and so do redacted values. Where the object has no value in\n"
+		       "the place of a redacted one, undo refuses, and names the place.\n\n"
+		       "Elsewhere, and with --own, undo patches the object with the data of one of its own revisions. It\n"
+		       "sends a strategic merge patch, or a merge patch where the server takes no other (custom resources).\n"
+		       "The object's controller then makes that state the newest revision. While a StatefulSet is being\n"
+		       "updated, it goes back to the revision that the update began at (status.currentRevision).\n\n"
+		       "Undo shows the difference on standard error, if that is a terminal or in a dry run. On a terminal it\n"
+		       "asks before it writes, unless --yes is given.",
+	.examples = "  # back to before the last change, after a look at the difference\n"
+		    "  kubectl annals undo deployment/web\n"
+		    "  # back to revision 3; the server says whether it would take that\n"
+		    "  kubectl annals undo deployment/web --to-revision=3 --dry-run=server\n",
+	.flags = "to-revision,dry-run,own,yes,y,skip-redacted,color",
 	.outputs = "text,json,yaml,name",
 	.run = run,
 };

@@ -30,7 +30,7 @@ bool undo_ask_whether(struct kubectl *k, const struct buf *diff, const struct re
 	char line[16];
 	command_print(stderr, buf_str(&k->notes));
 	buf_clear(&k->notes);
-	kubectl_write_diff(stderr, buf_str(diff));
+	kubectl_write_diff(k, stderr, buf_str(diff));
 	if (k->is_agreed || !undo_is_dry(k, "none") || !kubectl_may_ask()) {
 		return true;
 	}

@@ -131,8 +131,10 @@ const struct kubectl_command kubectl_who_uses = {
 	.name = "who-uses",
 	.usage = "provider/NAME | controllerrevision/NAME [flags]",
 	.summary = "what refers to an object, and what keeps it",
-	.description = "Shows what refers to a Provider or a ControllerRevision, whether it is being deleted, and what\n"
-		       "would keep it from being deleted. -o json, -o yaml: what refers to it.",
+	.description = "Shows the objects that refer to a Provider or a ControllerRevision, whether it is being deleted, and\n"
+		       "which of them keep it from being deleted. -o json and -o yaml print these objects.",
+	.examples = "  # what keeps a Provider\n"
+		    "  kubectl annals who-uses provider/colours\n",
 	.flags = "",
 	.outputs = "text,json,yaml",
 	.run = run,

@@ -28,25 +28,29 @@ void control_log(void *ctx _unused_, const char *what, bool is_problem, struct s
 
 /* ---- flags ---- */
 
-#define CONTROLLERS_HELP                                                                                                    \
-	"Which controllers to run: names, -NAME switches one off, * means all that are not named. All by default, but for " \
-	"fake-kubelet."
-#define STATEFULSET_HISTORY_LIMIT_HELP                                                                                 \
-	"How many old revisions a StatefulSet keeps at most, whatever its revisionHistoryLimit says. 0 (default): as " \
-	"each says."
-#define FAKE_NODES_HELP                                                                                           \
-	"How many nodes to play, for tests and demonstrations: pods come up on them without containers. It runs " \
-	"fake-kubelet, "                                                                                          \
-	"which by itself plays one."
-
 void control_flags_rows(struct control_flags *f, struct option *ret)
 {
-	ret[0] = (struct option){"controllers", OPTION_STRINGS, &f->choice, "NAME,...", CONTROLLERS_HELP, 0, 0};
-	ret[1] = (struct option){"statefulset-history", OPTION_STRING, &f->settings.statefulset_history, "KIND",
-		"What keeps the revisions of StatefulSets: controllerrevisions (default) or podtemplates.", 0, 0};
-	ret[2] = (struct option){"statefulset-history-limit", OPTION_INT, &f->settings.statefulset_history_limit, "N",
-		STATEFULSET_HISTORY_LIMIT_HELP, 0, INT32_MAX};
-	ret[3] = (struct option){"fake-nodes", OPTION_INT, &f->fake_nodes, "N", FAKE_NODES_HELP, 0, FAKE_NODES_MAX};
+	const struct option rows[] = {
+		OPTIONS_GROUP("Controller"),
+		FLAG("controllers", OPTION_STRINGS, &f->choice, "NAME,...",
+			"Which controllers to run, as kube-controller-manager has it: NAME runs one, -NAME switches one off, * "
+			"means "
+			"all that are not named. For example: *,-namespace. All but fake-kubelet by default."),
+		FLAG("statefulset-history", OPTION_STRING, &f->settings.statefulset_history, "controllerrevisions|podtemplates",
+			"Which objects keep the revisions of StatefulSets; controllerrevisions by default."),
+		{"statefulset-history-limit", OPTION_INT, &f->settings.statefulset_history_limit, "N",
+			"How many old revisions any StatefulSet keeps at most, whatever its revisionHistoryLimit says; 0: as "
+			"each "
+			"says.",
+			0, INT32_MAX},
+		{"fake-nodes", OPTION_INT, &f->fake_nodes, "N",
+			"How many nodes to play, for tests and demonstrations: pods come up on them without containers. It "
+			"runs "
+			"fake-kubelet, which by itself plays one.",
+			0, FAKE_NODES_MAX},
+	};
+	_Static_assert(ARRAY_SIZE(rows) <= CONTROL_FLAGS_MAX, "room for all rows");
+	memcpy(ret, rows, sizeof(rows));
 }
 
 int control_flags_check(struct control_flags *f, struct buf *err)

@@ -14,7 +14,7 @@ struct control_flags {
 	int64_t fake_nodes;           /* --fake-nodes */
 	struct controller_settings settings;
 };
-#define CONTROL_FLAGS_MAX 4
+#define CONTROL_FLAGS_MAX 5
 /* Appends the rows to a table that has room for CONTROL_FLAGS_MAX more, and for its end. */
 void control_flags_rows(struct control_flags *f, struct option *ret);
 /* Whoever asks for nodes asks for the controller that plays them. 0, or -EINVAL with a sentence in err. */

@@ -55,25 +55,41 @@ static int check_flags(void *flags, struct buf *err)
 
 static int parse_flags(const struct command *command, struct controllers_flags *f, int argc, char **argv)
 {
-	struct option options[12 + CONTROL_FLAGS_MAX] = {
-		{"kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
-			"The API server's address and our credentials; its current context. Within a pod: as its service account by default.", 0, 0},
-		{"feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
-			"MaxUnavailableStatefulSet=true|false (default false).", 0, 0},
-		{"leader-elect", OPTION_BOOL, &f->is_elected, NULL,
-			"Work only while holding a Lease: of several of us one does.", 0, 0},
-		{"leader-elect-lease-duration", OPTION_DURATION, &f->lease_ms, "DURATION",
-			"How long others wait for the Lease to change before they take it.", 1000, 0},
-		{"leader-elect-renew-deadline", OPTION_DURATION, &f->renew_ms, "DURATION",
-			"How long its holder tries to renew it before stepping down.", 1, 0},
-		{"leader-elect-retry-period", OPTION_DURATION, &f->retry_ms, "DURATION", "Between two tries.", 1, 0},
-		{"leader-elect-resource-name", OPTION_STRING, &f->lease_name, "NAME", "Of the Lease.", 0, 0},
-		{"leader-elect-resource-namespace", OPTION_STRING, &f->lease_namespace, "NAME", "Its namespace.", 0, 0},
+	struct option options[18 + CONTROL_FLAGS_MAX] = {
+		OPTIONS_GROUP("General"),
+		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
+			"The API server and the user to act as: the file's current context. Required, but within a pod its "
+			"service "
+			"account is the default."),
+		FLAG("feature-gates", OPTION_STRINGS, &f->feature_gates, "NAME=BOOL,...",
+			"MaxUnavailableStatefulSet=true (false by default) lets a rolling update take down several pods at "
+			"once."),
 		{"metrics-port", OPTION_INT, &f->metrics_port, "PORT",
 			"Where to serve /metrics and /healthz on 127.0.0.1, without TLS; 0: any that is free; -1: nowhere.",
 			NO_PORT, 65535},
-		{"logging-format", OPTION_STRING, &f->logging_format, "FORMAT", "text or json.", 0, 0},
-		{"v", OPTION_INT, &f->verbosity, "N", "How much to log: 0 warnings, 1 what happens, 4 everything.", 0, 10},
+
+		OPTIONS_GROUP("Leader election"),
+		FLAG("leader-elect", OPTION_BOOL, &f->is_elected, NULL,
+			"Work only while holding a Lease: of several processes one works, and another takes over when it is "
+			"gone."),
+		{"leader-elect-lease-duration", OPTION_DURATION, &f->lease_ms, "DURATION",
+			"How long other processes wait for a change of the Lease before they take it.", 1000, 0},
+		{"leader-elect-renew-deadline", OPTION_DURATION, &f->renew_ms, "DURATION",
+			"How long the holder tries to renew the Lease before it stops working.", 1, 0},
+		{"leader-elect-retry-period", OPTION_DURATION, &f->retry_ms, "DURATION",
+			"The time between two tries to take or renew the Lease.", 1, 0},
+		{"leader-elect-resource-name", OPTION_STRING, &f->lease_name, "NAME", "The name of the Lease.", 0, 0},
+		{"leader-elect-resource-namespace", OPTION_STRING, &f->lease_namespace, "NAME", "The namespace of the Lease.",
+			0, 0},
+
+		OPTIONS_GROUP("Logging"),
+		FLAG("logging-format", OPTION_STRING, &f->logging_format, "text|json",
+			"The form of the log on standard error."),
+		{"v", OPTION_INT, &f->verbosity, "N",
+			"How much to log. 0: errors and warnings. 1: also starts, stops and the notices of controllers. Levels "
+			"up to "
+			"10 are taken, and add nothing.",
+			0, 10},
 	};
 	control_flags_rows(&f->control, options + options_count(options));
 	return command_parse(command, options, argc, argv, check_flags, f);
@@ -185,11 +201,22 @@ static int run(const struct command *command, int argc, char **argv)
 const struct command command_controllers = {
 	.name = "controllers",
 	.usage = "--kubeconfig FILE [--controllers NAME,...] [--fake-nodes N] [--leader-elect] [flags]",
-	.summary = "what empties namespaces, collects garbage, and implements Dependents, as a client of any API server",
-	.description = "Runs controllers against the API server of a kubeconfig. `annals up` runs them itself; beside `annals "
-		       "serve`, or a\n"
-		       "kube-apiserver without kube-controller-manager, this does. With --leader-elect several may run: one "
-		       "works, and\n"
-		       "another takes over when it is gone.",
+	.summary = "the controllers alone, as a client of any API server",
+	.description =
+		"Runs controllers against the API server of a kubeconfig. `annals up` runs them itself. Run this command\n"
+		"beside `annals serve`, or beside a kube-apiserver without kube-controller-manager.\n\n"
+		"The controllers empty deleted namespaces and collect garbage: objects whose owners are gone. They let\n"
+		"go of deleted PersistentVolumeClaims that no pod uses, and of deleted Providers that no Dependent uses.\n"
+		"They make ConfigMaps from Dependents, roll StatefulSets out and keep their history, and record the\n"
+		"objects that Recorders name.\n\n"
+		"With --leader-elect several processes may run: one works, and another takes over when it is gone.",
+	.examples = "  # beside annals serve\n"
+		    "  annals controllers --kubeconfig=admin.kubeconfig\n"
+		    "  # all but the namespace controller; one of several processes works\n"
+		    "  annals controllers --kubeconfig=admin.kubeconfig --controllers='*,-namespace' --leader-elect\n",
+	.files =
+		"/var/run/secrets/kubernetes.io/serviceaccount\tthe service account of a pod, where there is no --kubeconfig\n",
+	.exit_status = "0\tstopped by SIGTERM or SIGINT\n1\tit cannot run\n2\tthe command line was wrong\n",
+	.section = 8,
 	.run = run,
 };

@@ -26,19 +26,26 @@ void delegation_flags_done(struct delegation_flags *f)
 size_t delegation_flags_rows(struct delegation_flags *f, struct option *ret)
 {
 	const struct option rows[] = {
+		OPTIONS_GROUP("Delegated authentication and authorization"),
 		{"authentication-kubeconfig", OPTION_STRING, &f->authentication_kubeconfig, "FILE",
-			"Where and as whom to ask whom tokens name; by default as --kubeconfig.", 0, 0},
-		{"authentication-token-webhook-cache-ttl", OPTION_DURATION, &f->token_ttl_ms, "TIME",
-			"How long it is kept whom a token names.", 0, 0},
+			"The kube-apiserver, and the user there, to ask for the user whom a token names; as --kubeconfig by "
+			"default.",
+			0, 0},
+		{"authentication-token-webhook-cache-ttl", OPTION_DURATION, &f->token_ttl_ms, "DURATION",
+			"How long the answer about a token is kept; 0: not at all.", 0, 0},
 		{"authorization-kubeconfig", OPTION_STRING, &f->authorization_kubeconfig, "FILE",
-			"Where and as whom to ask who may do what; by default as --kubeconfig.", 0, 0},
-		{"authorization-webhook-cache-authorized-ttl", OPTION_DURATION, &f->allowed_ttl_ms, "TIME",
-			"How long it is kept that somebody may.", 0, 0},
-		{"authorization-webhook-cache-unauthorized-ttl", OPTION_DURATION, &f->not_allowed_ttl_ms, "TIME",
-			"How long it is kept that somebody may not.", 0, 0},
+			"The kube-apiserver, and the user there, to ask whether a request is allowed; as --kubeconfig by "
+			"default.",
+			0, 0},
+		{"authorization-webhook-cache-authorized-ttl", OPTION_DURATION, &f->allowed_ttl_ms, "DURATION",
+			"How long the answer \"allowed\" is kept; 0: not at all.", 0, 0},
+		{"authorization-webhook-cache-unauthorized-ttl", OPTION_DURATION, &f->not_allowed_ttl_ms, "DURATION",
+			"How long the answer \"not allowed\" is kept; 0: not at all.", 0, 0},
 		{"authorization-always-allow-paths", OPTION_STRINGS, &f->allowed_paths, "PATH,...",
-			"Paths for which nobody is asked, in the place of /healthz, /readyz and /livez; a final * matches any rest.", 0,
-			0},
+			"Paths that need no authorization, in the place of /healthz, /readyz and /livez; a final * matches any "
+			"rest, and an "
+			"empty list means none.",
+			0, 0},
 	};
 	_Static_assert(ARRAY_SIZE(rows) <= DELEGATION_FLAGS_MAX, "room for all rows");
 	memcpy(ret, rows, sizeof(rows));
@@ -76,8 +83,9 @@ int delegation_flags_check(struct delegation_flags *f, bool is_standalone, struc
 	bool is_default = f->allowed_paths.n == 0;
 	size_t n = is_default ? ARRAY_SIZE(default_paths) : is_none(&f->allowed_paths) ? 0 : f->allowed_paths.n;
 	if (is_standalone && is_given(f)) {
-		buf_adds(err, "--standalone asks no kube-apiserver: --authentication-kubeconfig, --authorization-kubeconfig, "
-			      "--authorization-always-allow-paths and the times for which answers are kept do not go with it");
+		buf_adds(err,
+			"--standalone asks no kube-apiserver: --authentication-kubeconfig, --authorization-kubeconfig, "
+			"--authorization-always-allow-paths and the times for which answers are kept do not go with it");
 		return -EINVAL;
 	}
 	f->always_allow_paths = mem_array(n + 1, sizeof(char *));

@@ -15,7 +15,7 @@ struct delegation_flags {
 	char **always_allow_paths; /* ends with NULL; each begins with a slash */
 };
 
-#define DELEGATION_FLAGS_MAX 6
+#define DELEGATION_FLAGS_MAX 7
 void delegation_flags_init(struct delegation_flags *f);
 void delegation_flags_done(struct delegation_flags *f);
 /* Appends the rows to a table that has room for DELEGATION_FLAGS_MAX more; returns how many. */

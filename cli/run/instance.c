@@ -8,10 +8,12 @@
 
 #include "base/clock.h"
 #include "migration/migrator.h"
+#include "server/metrics/certificate_metrics.h"
 #include "server/server.h"
 #include "storage/agreement/agreement.h"
 #include "storage/alarms.h"
 #include "storage/compact.h"
+#include "storage/memory/memory.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -89,9 +91,11 @@ static void on_migrator_notice(void *ctx _unused_, bool is_trouble, struct str t
 	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "migration", STR_FMT, STR_ARG(text));
 }
 
-static void on_alarm(void *ctx _unused_, bool is_trouble, struct str text)
+static void on_alarm(void *ctx, bool is_trouble, struct str text)
 {
-	log_write(is_trouble ? LOG_WARNING : LOG_INFO, "etcd", STR_FMT, STR_ARG(text));
+	const struct instance *i = ctx;
+	const char *what = i->options.memory_limit > 0 ? "store" : "etcd";
+	log_write(is_trouble ? LOG_WARNING : LOG_INFO, what, STR_FMT, STR_ARG(text));
 }
 
 static void on_agreement_notice(void *ctx _unused_, bool is_trouble, struct str text)
@@ -178,9 +182,23 @@ static void init_lock(struct instance *i)
 	pthread_mutex_init(&i->lock, NULL);
 }
 
+static void write_certificate_metrics(const struct instance_options *o, struct buf *out)
+{
+	const struct certificate_file files[] = {
+		{"serving", o->cert_file, false},
+		{"client-ca", o->client_ca_file, true},
+		{"front-proxy-ca", o->front_ca_file, true},
+		{"etcd-client", o->etcd.cert_file, false},
+		{"etcd-ca", o->etcd.ca_file, true},
+	};
+
+	certificate_metrics_write(out, files, ARRAY_SIZE(files));
+}
+
 static void write_metrics(void *ctx, struct buf *out)
 {
 	struct instance *i = ctx;
+	write_certificate_metrics(&i->options, out);
 	if (i->delegation) {
 		delegation_write_metrics(i->delegation, out);
 	} else if (i->options.write_metrics) {
@@ -317,10 +335,29 @@ static void close_migrator(struct instance *i)
 	migrator_free(m);
 }
 
+static int open_storage(struct instance *i, struct buf *err)
+{
+	if (i->options.memory_limit == 0) {
+		return storage_etcd_new(&i->storage, &i->options.etcd, err);
+	}
+	i->storage = storage_memory_new_limited(i->options.memory_limit);
+	return 0;
+}
+
+static void close_storage(struct instance *i)
+{
+	if (i->storage) {
+		storage_free(i->storage);
+	}
+	if (i->storage && i->options.memory_limit == 0) {
+		storage_etcd_shutdown();
+	}
+}
+
 static int open_parts(struct instance *i, struct buf *err)
 {
 	const struct instance_options *o = &i->options;
-	int r = storage_etcd_new(&i->storage, &o->etcd, err);
+	int r = open_storage(i, err);
 	if (r) {
 		return r;
 	}
@@ -328,7 +365,8 @@ static int open_parts(struct instance *i, struct buf *err)
 		.storage = i->storage, .prefix = str_of(o->prefix), .on_state = on_cache_state, .ctx = i});
 	i->compactor = compactor_new(&(struct compactor_options){
 		.storage = i->storage, .prefix = str_of(o->prefix), .interval_ms = o->flags->etcd_compaction_interval_ms});
-	i->alarms = alarms_new(&(struct alarms_options){.storage = i->storage, .on_notice = on_alarm, .ctx = i});
+	i->alarms = alarms_new(&(struct alarms_options){
+		.storage = i->storage, .is_in_memory = o->memory_limit > 0, .on_notice = on_alarm, .ctx = i});
 	open_agreement(i);
 	r = open_delegation(i, err);
 	r = r ? r : open_server(i, err);
@@ -404,10 +442,7 @@ struct instance *instance_free(struct instance *i)
 		alarms_free(i->alarms);
 		compactor_free(i->compactor);
 		cache_free(i->cache);
-		if (i->storage) {
-			storage_free(i->storage);
-			storage_etcd_shutdown();
-		}
+		close_storage(i);
 		pthread_cond_destroy(&i->wake);
 		pthread_mutex_destroy(&i->lock);
 		mem_free(i);

@@ -13,6 +13,7 @@ struct instance;
 struct instance_options {
 	const struct loop *loop;          /* is told when something below has become true */
 	const struct common_flags *flags; /* outlive the instance, like all text here */
+	int64_t memory_limit;             /* bytes: a store in memory, which keeps nothing. 0: in etcd */
 	struct storage_etcd_options etcd;
 	const char *prefix; /* of all keys */
 	const char *bind_address;

@@ -9,7 +9,9 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* timeout(1) signals the process and then its group: two that come together are one wish to
@@ -51,7 +53,7 @@ static void block_signals(sigset_t *ret)
 int loop_init(struct loop *l, struct buf *err)
 {
 	sigset_t set;
-	*l = (struct loop){-1, -1, 0, false};
+	*l = LOOP_NONE;
 	block_signals(&set);
 
 	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -73,7 +75,10 @@ void loop_done(struct loop *l)
 	if (l->news_fd >= 0) {
 		close(l->news_fd);
 	}
-	*l = (struct loop){-1, -1, 0, false};
+	if (l->parent_fd >= 0) {
+		close(l->parent_fd);
+	}
+	*l = LOOP_NONE;
 }
 
 void loop_notify(const struct loop *l)
@@ -84,6 +89,24 @@ void loop_notify(const struct loop *l)
 void loop_take_keyboard(struct loop *l)
 {
 	l->has_keyboard = keyboard_is_ours();
+}
+
+/* Not PR_SET_PDEATHSIG where it can be helped: that signal comes with the end of the thread which started us, and threads of a test
+ * runner come and go. But old kernels have no pidfd_open(2), and old containers forbid it. In a container there may be no parent to
+ * be seen. A parent that ends while we look has a successor, and that one is not to be waited for. */
+void loop_watch_parent(struct loop *l)
+{
+	pid_t parent = getppid();
+	if (parent == 0) {
+		return;
+	}
+	l->parent_fd = (int)syscall(SYS_pidfd_open, parent, 0);
+	if (l->parent_fd < 0) {
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+	}
+	if (getppid() != parent) {
+		raise(SIGTERM); /* blocked: loop_wait() finds it */
+	}
 }
 
 static unsigned take_signals(struct loop *l)
@@ -111,10 +134,15 @@ static bool is_another_stop(struct loop *l)
 unsigned loop_wait(struct loop *l, int64_t timeout_ms)
 {
 	struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN}, {.fd = l->news_fd, .events = POLLIN},
-		{.fd = l->has_keyboard ? STDIN_FILENO : -1, .events = POLLIN}};
+		{.fd = l->has_keyboard ? STDIN_FILENO : -1, .events = POLLIN}, {.fd = l->parent_fd, .events = POLLIN}};
 	eventfd_t count;
 	poll(fds, ARRAY_SIZE(fds), (int)MIN(timeout_ms, (int64_t)INT32_MAX));
 	unsigned events = take_signals(l);
+	if (fds[3].revents) {
+		close(l->parent_fd); /* told once: a second stop would mean to hurry */
+		l->parent_fd = -1;
+		events |= LOOP_STOP;
+	}
 	if ((events & LOOP_STOP) && !is_another_stop(l)) {
 		events &= ~(unsigned)LOOP_STOP;
 	}

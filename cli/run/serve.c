@@ -51,7 +51,7 @@ static const struct {
 	{"--audit-webhook-", "audit events go to a file or stdout here"},
 	{"--audit-log-batch-", "a writer thread takes what is there: nothing to be set"},
 	{"--audit-log-mode",
-		"events are always handed to a writer thread, and nothing is lost silently: see docs/operations.md"},
+		"events are always handed to a writer thread, and nothing is lost silently: see docs/how-to/audit-log.md"},
 	{"--audit-log-compress", "old audit logs are not compressed here"},
 };
 
@@ -103,19 +103,27 @@ static int check_flags(void *flags, struct buf *err)
 
 static int parse_flags(const struct command *command, struct serve_flags *f, int argc, char **argv)
 {
-	struct option options[12 + ETCD_FLAGS_MAX + DELEGATION_FLAGS_MAX + TRUST_FLAGS_MAX + COMMON_FLAGS_MAX] = {
+	struct option options[16 + ETCD_FLAGS_MAX + DELEGATION_FLAGS_MAX + TRUST_FLAGS_MAX + COMMON_FLAGS_MAX] = {
+		OPTIONS_GROUP("Mode"),
 		FLAG("standalone", OPTION_BOOL, &f->standalone, NULL,
 			"Serve everything alone, without a kube-apiserver in front."),
 		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
-			"The kube-apiserver in front, and as whom to ask it; within a pod, that of its service account by "
-			"default."),
-		FLAG("bind-address", OPTION_STRING, &f->bind_address, "ADDRESS", "Where to listen."),
-		{"secure-port", OPTION_INT, &f->secure_port, "PORT", "0: any, which the log tells.", 0, 65535},
+			"The kube-apiserver in front, and the user who asks it for namespaces, webhooks and decisions. Within "
+			"a "
+			"pod its service account by default."),
+
+		OPTIONS_GROUP("Secure serving"),
+		FLAG("bind-address", OPTION_STRING, &f->bind_address, "ADDRESS", "The address to listen on."),
+		{"secure-port", OPTION_INT, &f->secure_port, "PORT", "The port to listen on; 0: any, which the log tells.", 0,
+			65535},
 		FLAG("tls-cert-file", OPTION_STRING, &f->tls_cert_file, "FILE",
-			"Serving certificate; read again when it changes."),
-		FLAG("tls-private-key-file", OPTION_STRING, &f->tls_private_key_file, "FILE", "Its key."),
+			"Serving certificate, required; read again when it changes."),
+		FLAG("tls-private-key-file", OPTION_STRING, &f->tls_private_key_file, "FILE",
+			"The key of that certificate, required; read again when it changes."),
 		FLAG("client-ca-file", OPTION_STRING, &f->client_ca_file, "FILE",
-			"CA of clients' certificates; read again when it changes."),
+			"CA of clients' certificates, whose CN is the user and O the groups; read again when it changes. "
+			"Behind a "
+			"kube-apiserver by default the CA in kube-system/extension-apiserver-authentication."),
 	};
 	size_t n = options_count(options);
 	n += etcd_flags_rows(&f->etcd, options + n);
@@ -236,8 +244,21 @@ const struct command command_serve = {
 	.usage = "[--standalone | --kubeconfig FILE] --etcd-servers URL,... --tls-cert-file FILE --tls-private-key-file FILE "
 		 "[flags]",
 	.summary = "the API server alone, on an etcd that is there already",
-	.description = "Serves the API from an etcd that is there already. Any number of replicas may run on one etcd. Flags "
-		       "have kube-apiserver's\n"
-		       "names wherever it has the same thing.",
+	.description = "Serves the API from an etcd that is there already. Any number of replicas may share one etcd.\n\n"
+		       "Behind a kube-apiserver, annals is an aggregated API server: the cluster says who a user is and what\n"
+		       "the user may do. --kubeconfig names that kube-apiserver; in a pod the service account does. With\n"
+		       "--standalone annals needs no kube-apiserver.\n\n"
+		       "Flags have kube-apiserver's names wherever it has the same flag.",
+	.examples = "  # alone, on an etcd of this machine\n"
+		    "  annals serve --standalone --etcd-servers=http://127.0.0.1:2379 \\\n"
+		    "    --tls-cert-file=serving.crt --tls-private-key-file=serving.key --client-ca-file=ca.crt\n"
+		    "  # behind a kube-apiserver\n"
+		    "  annals serve --kubeconfig=annals.kubeconfig --etcd-servers=https://etcd:2379 \\\n"
+		    "    --etcd-cafile=etcd-ca.crt --etcd-certfile=etcd-client.crt --etcd-keyfile=etcd-client.key \\\n"
+		    "    --tls-cert-file=serving.crt --tls-private-key-file=serving.key\n",
+	.files =
+		"/var/run/secrets/kubernetes.io/serviceaccount\tthe service account of a pod, where there is no --kubeconfig\n",
+	.exit_status = "0\tstopped by SIGTERM or SIGINT\n1\tit cannot serve\n2\tthe command line was wrong\n",
+	.section = 8,
 	.run = run,
 };

@@ -49,20 +49,27 @@ void trust_flags_done(struct trust_flags *f)
 size_t trust_flags_rows(struct trust_flags *f, struct option *ret)
 {
 	const struct option rows[] = {
+		OPTIONS_GROUP("Front proxy"),
 		{"requestheader-client-ca-file", OPTION_STRING, &f->front_ca_file, "FILE",
-			"CA of front proxies, whose headers are believed; read again when it changes. By default, without "
-			"--standalone, what kube-apiserver tells.",
+			"CA of front proxies, whose headers are believed; read again when it changes. Behind a kube-apiserver "
+			"by "
+			"default the CA in kube-system/extension-apiserver-authentication, which is followed, and the rest of "
+			"this "
+			"group comes from there, too.",
 			0, 0},
 		{"requestheader-allowed-names", OPTION_STRINGS, &f->front_names, "NAME,...",
-			"Common names that certificates of front proxies may have, with --requestheader-client-ca-file; none: any.", 0,
-			0},
+			"Common names that certificates of front proxies may have, with --requestheader-client-ca-file; none: "
+			"any.",
+			0, 0},
 		{"requestheader-username-headers", OPTION_STRINGS, &f->user_headers, "HEADER,...",
 			"Headers that name the user, with --requestheader-client-ca-file; by default x-remote-user.", 0, 0},
 		{"requestheader-uid-headers", OPTION_STRINGS, &f->uid_headers, "HEADER,...",
-			"Headers with the user's uid, with --requestheader-client-ca-file; by default none, X-Remote-Uid is usual.", 0,
-			0},
+			"Headers with the user's uid, with --requestheader-client-ca-file; by default none, X-Remote-Uid is "
+			"usual.",
+			0, 0},
 		{"requestheader-group-headers", OPTION_STRINGS, &f->group_headers, "HEADER,...",
-			"Headers with the user's groups, with --requestheader-client-ca-file; by default x-remote-group.", 0, 0},
+			"Headers with the user's groups, with --requestheader-client-ca-file; by default x-remote-group.", 0,
+			0},
 		{"requestheader-extra-headers-prefix", OPTION_STRINGS, &f->extra_prefixes, "PREFIX,...",
 			"What headers with more about the user begin with, with --requestheader-client-ca-file; by default "
 			"x-remote-extra-.",
@@ -134,8 +141,9 @@ int trust_flags_check(struct trust_flags *f, bool is_standalone, struct buf *err
 		}
 	}
 	if (is_standalone && (f->skips_lookup || f->tolerates_failure)) {
-		return refuse(err, "--standalone asks no kube-apiserver: --authentication-skip-lookup and "
-				   "--authentication-tolerate-lookup-failure do not go with it");
+		return refuse(err,
+			"--standalone asks no kube-apiserver: --authentication-skip-lookup and "
+			"--authentication-tolerate-lookup-failure do not go with it");
 	}
 	if (f->front_ca_file && f->front.n_user_headers == 0) {
 		return refuse(err, "--requestheader-username-headers: there must be one, or nobody could be named");
@@ -148,8 +156,9 @@ void trust_flags_warn(const struct trust_flags *f, struct buf *out)
 	struct list_row rows[LISTS];
 	list_rows((struct trust_flags *)(uintptr_t)f, rows);
 	if (is_any_list_given(f) && !f->front_ca_file) {
-		BUF_LITERAL(out, "--requestheader-allowed-names and the flags of headers say nothing without "
-				 "--requestheader-client-ca-file");
+		BUF_LITERAL(out,
+			"--requestheader-allowed-names and the flags of headers say nothing without "
+			"--requestheader-client-ca-file");
 		return;
 	}
 	for (size_t i = 0; i < LISTS; i++) {

@@ -15,7 +15,7 @@ struct trust_flags {
 	struct trust front; /* names and headers; its lists are owned */
 };
 
-#define TRUST_FLAGS_MAX 8
+#define TRUST_FLAGS_MAX 9
 void trust_flags_done(struct trust_flags *f);
 /* Appends the rows to a table that has room for TRUST_FLAGS_MAX more; returns how many. */
 size_t trust_flags_rows(struct trust_flags *f, struct option *ret);

@@ -2,8 +2,8 @@
  * waits and decides; what takes long runs elsewhere. It must also be main that starts etcd: the
  * kernel ends a child (PR_SET_PDEATHSIG) with the thread that forked it. */
 #include "base/clock.h"
+#include "base/ids.h"
 #include "cli/certs/certs.h"
-#include "cli/certs/kubeconfig.h"
 #include "cli/common/command.h"
 #include "cli/common/etcd_flags.h"
 #include "cli/run/control.h"
@@ -11,6 +11,9 @@
 #include "cli/run/etcd_child.h"
 #include "cli/run/instance.h"
 #include "cli/run/port_owner.h"
+#include "cli/run/ready.h"
+#include "cli/run/scratch.h"
+#include "cli/run/store_flags.h"
 #include "cli/run/up_page.h"
 
 #include <errno.h>
@@ -26,11 +29,15 @@ enum {
 	PATIENCE_MS = 10 * 1000,    /* until we say what we are waiting for */
 	CHORES_MS = 60 * 60 * 1000, /* certificates and logs are looked at every hour */
 	ETCD_STOP_MS = 10 * 1000,
+	TOKEN_SIZE = 41, /* with the NUL: 190 bits */
 };
 
 struct up_flags {
 	const char *data_dir, *etcd;
 	int64_t port;
+	bool is_port_given, is_ephemeral;
+	struct store_flags store;
+	struct ready_flags ready;
 	struct etcd_flags etcd_flags; /* with servers: an etcd that is there already, and none of our own */
 	struct control_flags control;
 	struct up_page_flags page;
@@ -39,12 +46,14 @@ struct up_flags {
 
 /* One run. Everything happens on the main thread, which also makes it the one etcd lives and dies with. */
 struct up {
-	const struct up_flags *flags;
+	struct up_flags *flags;
 	struct loop loop;
+	struct scratch *scratch; /* --ephemeral */
+	char token[TOKEN_SIZE], *token_file;
 	struct datadir dir;
 	char *cert_file, *key_file, *ca_file;
 	char *url;
-	struct etcd_child *etcd; /* NULL: --etcd-servers */
+	struct etcd_child *etcd; /* NULL: --etcd-servers, or --store=memory */
 	struct instance *instance;
 	struct control *control;
 	struct up_page *page; /* NULL: no --ui */
@@ -74,43 +83,100 @@ static int check_flags(void *flags, struct buf *err)
 	if (f->etcd_flags.servers.n == 0 && strcmp(f->etcd_flags.prefix, ETCD_PREFIX) != 0) {
 		return refuse(err, "--etcd-prefix goes with --etcd-servers: nobody else uses an etcd of annals' own");
 	}
-	int r = control_flags_check(&f->control, err);
+	if (f->is_ephemeral && (f->data_dir || f->etcd_flags.servers.n > 0)) {
+		return refuse(err, "--ephemeral keeps nothing: it goes neither with --data-dir nor with --etcd-servers");
+	}
+	bool names_etcd = f->etcd || f->etcd_flags.servers.n > 0;
+	int r = store_flags_check(&f->store, names_etcd, err);
+	r = r ? r : ready_flags_check(&f->ready, f->page.is_wanted, err);
+	r = r ? r : control_flags_check(&f->control, err);
 	r = r ? r : up_page_flags_check(&f->page, err);
 	r = r ? r : etcd_flags_check(&f->etcd_flags, err);
 	r = r ? r : common_flags_check(&f->common, err);
 	f->control.settings.allows_max_unavailable = f->common.max_unavailable;
+	if (f->is_ephemeral && !f->is_port_given) {
+		f->port = 0;
+	}
 	return r;
+}
+
+/* Of a number its value does not say whether it is the default's. */
+static bool is_given(const char *flag, int argc, char **argv)
+{
+	size_t n = strlen(flag);
+	int i = 1;
+	while (i < argc && (strncmp(argv[i], flag, n) != 0 || (argv[i][n] != '\0' && argv[i][n] != '='))) {
+		i++;
+	}
+	return i < argc;
 }
 
 static int parse_flags(const struct command *command, struct up_flags *f, int argc, char **argv)
 {
-	struct option options[4 + CONTROL_FLAGS_MAX + UP_PAGE_FLAGS_MAX + ETCD_FLAGS_MAX + COMMON_FLAGS_MAX] = {
-		{"data-dir", OPTION_STRING, &f->data_dir, "DIR",
-			"Certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by default.", 0, 0},
-		{"port", OPTION_INT, &f->port, "PORT", "Where to listen on 127.0.0.1; 0: any that is free.", 0, 65535},
-		{"etcd", OPTION_STRING, &f->etcd, "PATH", "The etcd to start; the one in $PATH by default. 3.4 or later.", 0,
-			0},
+	struct option options[10 + STORE_FLAGS_MAX + READY_FLAGS_MAX + CONTROL_FLAGS_MAX + UP_PAGE_FLAGS_MAX + ETCD_FLAGS_MAX +
+		COMMON_FLAGS_MAX] = {
+		OPTIONS_GROUP("General"),
+		FLAG("data-dir", OPTION_STRING, &f->data_dir, "DIR",
+			"The directory of certificates, kubeconfig and data; $XDG_DATA_HOME/annals or ~/.local/share/annals by "
+			"default."),
+		{"port", OPTION_INT, &f->port, "PORT",
+			"The port to listen on, at 127.0.0.1; 0: any that is free, which is printed. --ephemeral takes any.", 0,
+			65535},
+		FLAG("ephemeral", OPTION_BOOL, &f->is_ephemeral, NULL,
+			"For tests: works in a temporary directory, which is removed however annals ends. annals ends with the "
+			"process that started it."),
+		FLAG("etcd", OPTION_STRING, &f->etcd, "PATH", "The etcd to start, 3.4 or later; the one in $PATH by default."),
 	};
+	store_flags_rows(&f->store, options + options_count(options));
+	ready_flags_rows(&f->ready, options + options_count(options));
 	control_flags_rows(&f->control, options + options_count(options));
 	up_page_flags_rows(&f->page, options + options_count(options));
 	etcd_flags_rows(&f->etcd_flags, options + options_count(options));
 	common_flags_rows(&f->common, options + options_count(options));
+	f->is_port_given = is_given("--port", argc, argv);
 	return command_parse(command, options, argc, argv, check_flags, f);
 }
 
 /* ---- starting ---- */
 
+/* A token is quicker to use than a certificate, and easier to hand on. */
+static int make_token(struct up *u)
+{
+	random_suffix(u->token, TOKEN_SIZE - 1);
+	_cleanup_(mem_freep) char *line = mem_printf("%s,annals-admin,annals-admin,\"system:masters\"\n", u->token);
+	u->token_file = datadir_file(&u->dir, "tokens.csv");
+	u->flags->common.token_auth_file = u->token_file;
+	return datadir_write(&u->dir, "tokens.csv", str_of(line), 0600, &u->err);
+}
+
+static char *choose_folder(const struct up *u)
+{
+	const char *given = u->scratch ? scratch_path(u->scratch) : u->flags->data_dir;
+	return given ? mem_strdup(given) : datadir_default();
+}
+
 static int open_folder(struct up *u)
 {
-	_cleanup_(mem_freep) char *path = u->flags->data_dir ? mem_strdup(u->flags->data_dir) : datadir_default();
+	if (u->flags->is_ephemeral) {
+		loop_watch_parent(&u->loop);
+		int r = scratch_new(&u->scratch, &u->err);
+		if (r) {
+			return r;
+		}
+	}
+	_cleanup_(mem_freep) char *path = choose_folder(u);
 	int r = datadir_open(&u->dir, path, &u->err);
 	if (r) {
 		return r;
 	}
+	u->dir.is_fleeting = u->scratch != NULL;
 	u->ca_file = datadir_file(&u->dir, "ca.crt");
 	u->cert_file = datadir_file(&u->dir, "server.crt");
 	u->key_file = datadir_file(&u->dir, "server.key");
-	return certs_ensure(&u->dir, clock_wall_s(), NULL, &u->err);
+	if (u->scratch && !u->flags->common.token_auth_file) {
+		r = make_token(u);
+	}
+	return r ? r : certs_ensure(&u->dir, clock_wall_s(), NULL, &u->err);
 }
 
 static int start_etcd(struct up *u)
@@ -131,7 +197,8 @@ static int open_etcd(struct up *u)
 static void warn_of_other_data(struct up *u)
 {
 	if (faccessat(u->dir.fd, "etcd", F_OK, 0) == 0) {
-		fprintf(stderr, "annals up: what is in %s/etcd is not used with --etcd-servers\n", u->dir.path);
+		fprintf(stderr, "annals up: what is in %s/etcd is not used with %s\n", u->dir.path,
+			u->flags->store.is_memory ? "--store=memory" : "--etcd-servers");
 	}
 }
 
@@ -151,6 +218,7 @@ static int open_server(struct up *u)
 	const struct instance_options options = {
 		.loop = &u->loop,
 		.flags = &u->flags->common,
+		.memory_limit = store_flags_memory_limit(&u->flags->store),
 		.etcd = u->etcd ? own : etcd_flags_options(&u->flags->etcd_flags),
 		.prefix = u->flags->etcd_flags.prefix,
 		.bind_address = "127.0.0.1",
@@ -169,13 +237,13 @@ static int open_server(struct up *u)
 		return r;
 	}
 	u->url = mem_printf("https://127.0.0.1:%u", instance_port(u->instance));
-	return kubeconfig_ensure(&u->dir, u->url, &u->err);
+	return ready_write_kubeconfig(&u->flags->ready, &u->dir, u->url, &u->err);
 }
 
 static int start(struct up *u)
 {
 	int r = open_folder(u);
-	if (!r && u->flags->etcd_flags.servers.n > 0) {
+	if (!r && (u->flags->etcd_flags.servers.n > 0 || u->flags->store.is_memory)) {
 		warn_of_other_data(u);
 	} else if (!r) {
 		r = open_etcd(u);
@@ -187,39 +255,6 @@ static int start(struct up *u)
 
 /* ---- what the user is told ---- */
 
-/* The first line is what scripts wait for; the rest works when pasted. */
-static const char greeting[] =
-	"annals is ready: %s\n"
-	"\n"
-	"  export KUBECONFIG=%s/kubeconfig\n"
-	"  echo '{\"apiVersion\": \"apps/v1\", \"kind\": \"ControllerRevision\", \"metadata\": {\"name\": \"web-1\"}, "
-	"\"revision\": 1,"
-	" \"data\": {\"image\": \"nginx:1\"}}' | kubectl create -f -\n"
-	"  kubectl get controllerrevisions\n"
-	"  kubectl patch controllerrevision web-1 --type merge -p '{\"data\": {\"image\": \"nginx:2\"}}'   # refused: data "
-	"never changes\n"
-	"\n"
-	"  (cd %s && curl --cacert ca.crt --cert admin.crt --key admin.key "
-	"%s/apis/annals.dev/v1/namespaces/default/controllerrevisions)\n"
-	"\n"
-	"%s in %s. Ctrl-C stops annals; the next start takes the data up again.\n";
-
-/* The directory as a shell takes it; mem_free. */
-static char *quoted_folder(const struct up *u)
-{
-	if (datadir_is_plain(&u->dir)) {
-		return mem_strdup(u->dir.path);
-	}
-	struct buf out;
-	buf_init(&out, SIZE_MAX / 2);
-	buf_addc(&out, '\'');
-	for (const char *c = u->dir.path; *c; c++) {
-		buf_printf(&out, *c == '\'' ? "'\\%c'" : "%c", *c);
-	}
-	buf_addc(&out, '\'');
-	return buf_take(&out, NULL);
-}
-
 static void show_link(struct up *u)
 {
 	printf("\nWhat changes is shown by this page%s, to whoever opens this link first:\n",
@@ -227,16 +262,22 @@ static void show_link(struct up *u)
 	up_page_print_link(u->page);
 }
 
-static void announce(struct up *u)
+static int announce(struct up *u)
 {
-	_cleanup_(mem_freep) char *folder = quoted_folder(u);
+	const struct ready_server server = {
+		.dir = &u->dir,
+		.url = u->url,
+		.token = u->scratch && u->flags->common.token_auth_file == u->token_file ? u->token : NULL,
+		.store = u->flags->store.name,
+		.is_ephemeral = u->scratch != NULL,
+		.has_etcd = u->etcd != NULL,
+	};
 	u->is_announced = true;
-	printf(greeting, u->url, folder, folder, u->url, u->etcd ? "Data and certificates are" : "Certificates are",
-		u->dir.path);
-	fflush(stdout);
-	if (u->page) {
+	int r = ready_tell(&u->flags->ready, &server, &u->err);
+	if (!r && u->page) {
 		show_link(u);
 	}
+	return r;
 }
 
 static void complain(struct up *u)
@@ -307,7 +348,7 @@ static void do_chores(struct up *u)
 		etcd_child_trim_log(u->etcd);
 	}
 	if (certs_ensure(&u->dir, clock_wall_s(), &n_made, &u->err) ||
-		(n_made > 0 && kubeconfig_ensure(&u->dir, u->url, &u->err))) {
+		(n_made > 0 && ready_write_kubeconfig(&u->flags->ready, &u->dir, u->url, &u->err))) {
 		complain(u);
 	} else if (n_made > 0 && u->is_announced) {
 		start_controllers(u);
@@ -322,6 +363,8 @@ static void show_patience(struct up *u)
 	}
 	if (u->etcd) {
 		fprintf(stderr, "annals up: still waiting for etcd; what it does is in %s/etcd.log\n", u->dir.path);
+	} else if (u->flags->store.is_memory) {
+		fputs("annals up: still starting; this machine is busy\n", stderr);
 	} else {
 		fprintf(stderr, "annals up: still waiting for etcd; annals doctor --etcd-servers %s ... says what is wrong\n",
 			u->flags->etcd_flags.servers.v[0]);
@@ -352,7 +395,10 @@ static int watch_over(struct up *u)
 			}
 		}
 		if ((events & LOOP_NEWS) && instance_is_ready(u->instance) && !u->is_announced) {
-			announce(u);
+			int r = announce(u);
+			if (r) {
+				return r;
+			}
 			start_controllers(u);
 			if (u->page) {
 				loop_take_keyboard(&u->loop);
@@ -424,16 +470,18 @@ static void up_done(struct up *u)
 	mem_free(u->cert_file);
 	mem_free(u->key_file);
 	datadir_done(&u->dir);
+	scratch_free(u->scratch);
+	mem_free(u->token_file);
 	loop_done(&u->loop);
 	buf_done(&u->err);
 }
 
-static int up(const struct up_flags *flags)
+static int up(struct up_flags *flags)
 {
 	_cleanup_(up_done) struct up u = {
 		.flags = flags,
 		.dir = {.fd = -1, .lock_fd = -1},
-		.loop = {-1, -1, 0, false},
+		.loop = LOOP_NONE,
 		.waiting_since_ms = clock_mono_ms(),
 	};
 	buf_init(&u.err, 64 * 1024);
@@ -456,6 +504,8 @@ static int up(const struct up_flags *flags)
 static int run(const struct command *command, int argc, char **argv)
 {
 	struct up_flags flags = {.port = 6443};
+	store_flags_init(&flags.store);
+	ready_flags_init(&flags.ready);
 	etcd_flags_init(&flags.etcd_flags);
 	common_flags_init(&flags.common);
 	int r = parse_flags(command, &flags, argc, argv);
@@ -468,12 +518,25 @@ static int run(const struct command *command, int argc, char **argv)
 
 const struct command command_up = {
 	.name = "up",
-	.usage = "[--data-dir DIR] [--port PORT] [--etcd PATH | --etcd-servers URL,...] [--controllers NAME,...] [--fake-nodes "
-		 "N] [flags]",
+	.usage = "[--data-dir DIR | --ephemeral] [--port PORT] [--etcd PATH | --etcd-servers URL,... | --store memory] "
+		 "[--controllers NAME,...] [--fake-nodes N] [flags]",
 	.summary = "everything on one machine: certificates, an etcd of its own, the API server, controllers",
-	.description = "Makes certificates and a kubeconfig, starts an etcd that only this server can talk to, and serves on "
-		       "127.0.0.1. A second start on\n"
-		       "the same data directory takes the data up again. With --etcd-servers it starts no etcd, and keeps the "
-		       "data in that one.",
+	.description = "Makes certificates and a kubeconfig, starts an etcd that only this server can talk to, and serves on\n"
+		       "127.0.0.1. A second start on the same data directory takes the data up again. With --etcd-servers it\n"
+		       "starts no etcd, and keeps the data in that one.",
+	.examples = "  # everything, with the data in ~/.local/share/annals\n"
+		    "  annals up\n"
+		    "  # for a test: any free port, its own directory, pods that come up on two played nodes\n"
+		    "  annals up --ephemeral --fake-nodes 2\n"
+		    "  # for a program: no etcd, nothing is kept, one line of JSON says where it is\n"
+		    "  annals up --ephemeral --store=memory -o json\n"
+		    "  # with a page in the browser\n"
+		    "  annals up --ui\n",
+	.files = "DIR/kubeconfig\tfor kubectl, as an administrator\n"
+		 "DIR/ca.crt, DIR/ca.key\tthe CA of all certificates\n"
+		 "DIR/server.crt, DIR/admin.crt, DIR/controllers.crt\tcertificates, with their keys beside them\n"
+		 "DIR/etcd\tetcd's data\n"
+		 "DIR/etcd.log\twhat etcd logs\n",
+	.exit_status = "0\tstopped by SIGTERM or SIGINT\n1\tit cannot serve\n2\tthe command line was wrong\n",
 	.run = run,
 };

@@ -17,12 +17,16 @@ struct up_page {
 
 void up_page_flags_rows(struct up_page_flags *f, struct option *ret)
 {
-	ret[0] = (struct option)FLAG("ui", OPTION_BOOL, &f->is_wanted, NULL,
-		"Serves a page that shows what changed, in a browser, and prints a link to it.");
-	ret[1] = (struct option){"ui-port", OPTION_INT, &f->port, "PORT",
-		"Where the page is on 127.0.0.1 and ::1; 0: any that is free.", 0, 65535};
-	ret[2] = (struct option)FLAG(
-		"ui-write", OPTION_BOOL, &f->may_write, NULL, "Lets the page undo and restore, each after a dry run.");
+	const struct option rows[] = {
+		OPTIONS_GROUP("Page"),
+		FLAG("ui", OPTION_BOOL, &f->is_wanted, NULL,
+			"Serve a page that shows in a browser what changed, and print a link to it."),
+		{"ui-port", OPTION_INT, &f->port, "PORT", "The page's port on 127.0.0.1 and ::1; 0: any that is free.", 0,
+			65535},
+		FLAG("ui-write", OPTION_BOOL, &f->may_write, NULL, "Let the page undo and restore, each after a dry run."),
+	};
+	_Static_assert(ARRAY_SIZE(rows) <= UP_PAGE_FLAGS_MAX, "room for all rows");
+	memcpy(ret, rows, sizeof(rows));
 }
 
 int up_page_flags_check(struct up_page_flags *f, struct buf *err)

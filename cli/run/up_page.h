@@ -11,7 +11,7 @@ struct up_page_flags {
 	bool is_wanted, may_write; /* --ui, --ui-write */
 	int64_t port;              /* --ui-port; 0: any */
 };
-#define UP_PAGE_FLAGS_MAX 3
+#define UP_PAGE_FLAGS_MAX 4
 /* Appends the rows to a table that has room for UP_PAGE_FLAGS_MAX more, and for its end. */
 void up_page_flags_rows(struct up_page_flags *f, struct option *ret);
 /* 0, or -EINVAL with a sentence in err. */

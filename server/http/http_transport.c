@@ -13,6 +13,28 @@ static struct {
 	ssize_t (*send)(gnutls_session_t session, const void *p, size_t n);
 } hidden;
 
+#ifdef LIBRARIES_ARE_STATIC
+
+/* Within one executable there is no behind: the linker, told to --wrap these functions, has both. */
+int __real_gnutls_handshake(gnutls_session_t session);
+ssize_t __real_gnutls_record_recv(gnutls_session_t session, void *p, size_t n);
+ssize_t __real_gnutls_record_send(gnutls_session_t session, const void *p, size_t n);
+int __wrap_gnutls_handshake(gnutls_session_t session);
+ssize_t __wrap_gnutls_record_recv(gnutls_session_t session, void *p, size_t n);
+ssize_t __wrap_gnutls_record_send(gnutls_session_t session, const void *p, size_t n);
+#define OURS(name) __wrap_##name
+
+static void find_hidden(void)
+{
+	hidden.handshake = __real_gnutls_handshake;
+	hidden.receive = __real_gnutls_record_recv;
+	hidden.send = __real_gnutls_record_send;
+}
+
+#else
+
+#define OURS(name) __attribute__((visibility("default"))) name
+
 static void find_hidden(void)
 {
 	/* POSIX allows what ISO C does not: a function from a data pointer. */
@@ -20,6 +42,8 @@ static void find_hidden(void)
 	*(void **)&hidden.receive = dlsym(RTLD_NEXT, "gnutls_record_recv");
 	*(void **)&hidden.send = dlsym(RTLD_NEXT, "gnutls_record_send");
 }
+
+#endif
 
 static void find_hidden_once(void)
 {
@@ -64,23 +88,21 @@ ssize_t transport_tls_receive(gnutls_session_t session, void *p, size_t n)
 	return hidden.receive(session, p, n);
 }
 
-#define VISIBLE __attribute__((visibility("default")))
-
-VISIBLE int gnutls_handshake(gnutls_session_t session)
+int OURS(gnutls_handshake)(gnutls_session_t session)
 {
 	const struct transport *t = transport_of(session);
 	find_hidden_once();
 	return t && t->is_plain ? GNUTLS_E_SUCCESS : hidden.handshake(session);
 }
 
-VISIBLE ssize_t gnutls_record_recv(gnutls_session_t session, void *p, size_t n)
+ssize_t OURS(gnutls_record_recv)(gnutls_session_t session, void *p, size_t n)
 {
 	struct transport *t = transport_of(session);
 	find_hidden_once();
 	return t ? t->receive(t, p, n) : hidden.receive(session, p, n);
 }
 
-VISIBLE ssize_t gnutls_record_send(gnutls_session_t session, const void *p, size_t n)
+ssize_t OURS(gnutls_record_send)(gnutls_session_t session, const void *p, size_t n)
 {
 	struct transport *t = transport_of(session);
 	find_hidden_once();

@@ -1,7 +1,8 @@
 /* libmicrohttpd calls GnuTLS by name, so that names of ours can stand in for GnuTLS' own: for sessions that have a transport, what is read
  * and written goes through it. All other sessions, libcurl's say, are GnuTLS' alone.
  *
- * This relies on the dynamic linker, which finds the program's own symbols before a library's; http_probe.h looks whether it does. */
+ * This relies on the dynamic linker, which finds the program's own symbols before a library's, or, where the libraries are archives, on
+ * the linker's --wrap; http_probe.h looks whether it does. */
 #ifndef SERVER_HTTP_HTTP_TRANSPORT_H
 #define SERVER_HTTP_HTTP_TRANSPORT_H
 

@@ -48,8 +48,8 @@ class CheckLayers(unittest.TestCase):
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
                 (root / path).write_text("".join(f"#include {header}\n" for header in includes))
             if table is not None:
-                (root / "docs").mkdir()
-                (root / "docs/architecture.md").write_text(table)
+                (root / "docs/explanation").mkdir(parents=True)
+                (root / "docs/explanation/architecture.md").write_text(table)
                 return list(check_layers.check_table(root, check_layers.Rooms(root)))
             return list(check_layers.check(root))
 

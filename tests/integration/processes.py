@@ -33,6 +33,9 @@ LONG_PATIENCE = 240  # with what Kubernetes does every 30 s, or tries again afte
 # What the tests' own client speaks. Others (kubectl, curl, client-go) choose for themselves.
 IS_HTTP2 = os.environ.get("ANNALS_TEST_HTTP", "1") == "2"
 
+# Where the shared `annals up` keeps its objects: "etcd" or "memory". Nothing that clients see depends on it.
+STORE = os.environ.get("ANNALS_TEST_STORE", "etcd")
+
 # Whatever happens to a test run, what it started ends with it (that is: with the thread that started it).
 LEASH = ["setpriv", "--pdeathsig=KILL", "--"]
 
@@ -465,7 +468,7 @@ class Shared:
 
     def get(self):
         if self.process is None or self.process.popen.poll() is not None:
-            self.process = Up(self.dir / "data", *self.flags)
+            self.process = Up(self.dir / "data", f"--store={STORE}", *self.flags)
             self.process.is_shared = True
         return self.process
 
@@ -503,7 +506,7 @@ class Etcd(Process):
         self.ctl("snapshot", "save", str(path))
 
     def restore(self, backup, *flags, tool=("etcdctl",)):
-        """Takes the place of what was there; to be started again. As docs/operations.md says it."""
+        """Takes the place of what was there; to be started again. As docs/how-to/back-up-and-restore.md says it."""
         assert self.popen.poll() is not None, "it is running"
         shutil.rmtree(self.dir / "data")
         run([*tool, "snapshot", "restore", backup, "--data-dir", self.dir / "data", "--name=test", "--initial-cluster=test=unix://peer:0",

@@ -2,9 +2,12 @@
 
 import json
 import os
+import pty
 import re
 import shutil
+import signal
 import socket
+import subprocess
 import threading
 
 import pytest
@@ -102,7 +105,8 @@ def test_doctor__sees_an_etcd_on_a_unix_socket(etcd):
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_doctor__says_that_no_etcd_answers(scheme):
     seen = Findings(f"--etcd-servers={scheme}://127.0.0.1:{processes.free_port()}")
-    assert seen.status == 1 and seen.one("error", "Connection refused")["mend"].startswith("systemctl start etcd")
+    mend = seen.one("error", "Connection refused")["mend"]
+    assert seen.status == 1 and mend.startswith("systemctl start etcd" if os.path.exists("/run/systemd/system") else "etcd --data-dir=DIR")
 
 
 def test_doctor__refuses_an_endpoint_that_is_none():
@@ -273,9 +277,64 @@ def test_doctor__says_that_there_is_no_directory(folder):
     assert Findings(f"--data-dir={folder}/none").one("error", "there is no such directory")
 
 
+# ---- causes ----
+
+def test_doctor__names_the_error_from_which_others_may_follow(folder, etcd_binary, pki):
+    etcd = TcpEtcd(folder / "etcd", etcd_binary, tls=(pki.server, pki.ca))
+    flags = tls_flags(etcd, pki, pair=pki.issue("old", "/CN=old", "extendedKeyUsage=clientAuth", days=-1))
+    seen = Findings(*flags)
+    cause = seen.one("error", "old.crt: certificate .* expired at")
+    assert seen.all[0] == cause and "cause" not in cause
+    assert seen.one("error", f"{etcd.endpoint}: it refuses: ")["cause"] == cause["subject"]
+    text = processes.run([processes.BIN, "doctor", *flags]).stdout
+    assert text.startswith("mend this first: etcd\n  error    ") and "1 finding below may follow from it" in text
+    assert f"It may follow from the error of {cause['subject']}, above." in text
+
+
+def test_doctor__an_annals_whose_etcd_is_stopped(up):
+    server = up()
+    pid = processes.children(server.pid)[0]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        seen = processes.retry_until(lambda: (it := Findings(f"--data-dir={server.dir}")).of("error", "not ready") and it, "it is not ready")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert seen.all[0]["part"] == "etcd" and seen.one("error", "the server: .*not ready")["cause"] == seen.all[0]["subject"]
+
+
 # ---- the command line ----
 
-@pytest.mark.parametrize("flags", [[], ["--output=xml", "--data-dir=/"], ["--context=x"], ["--tls-private-key-file=x"], ["--etcd-cafile=x"],
+def test_doctor__looks_at_the_default_directory(folder):
+    env = {**os.environ, "XDG_DATA_HOME": str(folder)}
+    done = processes.run([processes.BIN, "doctor", "--output=json"], env=env)
+    assert done.returncode == 1
+    findings = json.loads(done.stdout)["findings"]
+    assert [it["subject"] for it in findings if it["severity"] == "error"] == [f"{folder}/annals"]
+    assert [it["subject"] for it in findings if it["severity"] == "skipped"] == ["cluster", "files"]
+
+
+@pytest.mark.parametrize("flags, env, is_coloured", [
+    ([], {}, False), (["--color=always"], {}, True), (["--color=always"], {"NO_COLOR": "1"}, True), (["--color=never"], {}, False)])
+def test_doctor__has_colours_where_they_are_wanted(folder, flags, env, is_coloured):
+    done = processes.run([processes.BIN, "doctor", f"--data-dir={folder}/none", *flags], env={**os.environ, **env})
+    assert ("\x1b[31merror" in done.stdout) == is_coloured == ("\x1b" in done.stdout)
+
+
+@pytest.mark.parametrize("env, is_coloured", [({"TERM": "xterm"}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, False), ({"TERM": "xterm", "NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)])
+def test_doctor__has_colours_on_terminals(folder, env, is_coloured):
+    master, slave = pty.openpty()
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "TERM")}
+    try:
+        subprocess.run([processes.BIN, "doctor", f"--data-dir={folder}/none"], stdout=slave, env={**clean, **env}, check=False, timeout=processes.PATIENCE)
+        said = os.read(master, 65536).decode()
+    finally:
+        os.close(slave)
+        os.close(master)
+    assert "there is no such directory" in said and ("\x1b[31merror" in said) == is_coloured
+
+
+
+@pytest.mark.parametrize("flags", [["--color=red"], ["--output=xml", "--data-dir=/"], ["--context=x"], ["--tls-private-key-file=x"], ["--etcd-cafile=x"],
                                    ["--etcd-servers=http://a:1", "--etcd-certfile=x"], ["surplus"], ["--unknown"]])
 def test_doctor__refuses_misuse(flags):
     done = processes.run([processes.BIN, "doctor", *flags])

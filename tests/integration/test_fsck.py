@@ -323,7 +323,7 @@ def test_fsck__reads_the_directory_of_an_annals_up(up):
     assert again.get(DEPENDENTS + "/d1").status == 200
 
 
-@pytest.mark.parametrize("arguments", [[], ["--etcd-servers=http://127.0.0.1:1", "--data-dir=/tmp"], ["--data-dir=/tmp", "-o", "yaml"],
+@pytest.mark.parametrize("arguments", [["--etcd-servers=http://127.0.0.1:1", "--data-dir=/tmp"], ["--data-dir=/tmp", "-o", "yaml"],
                                        ["--etcd-servers=http://127.0.0.1:1", "--etcd-prefix=annals"], ["--data-dir=/tmp", "more"]])
 def test_fsck__refuses_misuse(arguments):
     done = fsck(*arguments)

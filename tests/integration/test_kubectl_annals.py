@@ -187,6 +187,15 @@ def test_diff__has_colours_on_a_terminal(annals, namespace, settings):
     assert status == 0 and "\x1b[31m-  color: red\x1b[0m" in seen and "\x1b[32m+  color: green\x1b[0m" in seen
     assert "\x1b" not in on_terminal(annals, namespace, "diff", "cm/settings", NO_COLOR="1")[1]
     assert "\x1b" not in on_terminal(annals, namespace, "diff", "cm/settings", TERM="dumb")[1]
+    assert "\x1b" not in on_terminal(annals, namespace, "diff", "cm/settings", "--color=never")[1]
+    assert "\x1b[32m+" in on_terminal(annals, namespace, "diff", "cm/settings", "--color=always", NO_COLOR="1")[1]
+
+
+def test_diff__has_colours_elsewhere_when_told(plugin, settings):
+    assert "\x1b" not in plugin("diff", "cm/settings").stdout
+    assert "\x1b[32m+  color: green\x1b[0m" in plugin("diff", "cm/settings", "--color=always").stdout
+    done = plugin("diff", "cm/settings", "--color=red")
+    assert done.returncode == 2 and "--color must be auto, always or never" in done.stderr
 
 
 @pytest.mark.parametrize("answer,color", [("n\n", "green"), ("\n", "green"), ("y\n", "red"), ("Yes\n", "red")])

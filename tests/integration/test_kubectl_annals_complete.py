@@ -37,7 +37,7 @@ def settings(annals, namespace):
 
 
 def test_commands(complete):
-    assert complete("") == (["log", "history", "show", "diff", "undo", "restore", "who-uses", "ui"], NO_FILES)
+    assert complete("") == (["log", "history", "show", "diff", "undo", "restore", "who-uses", "migrations", "ui"], NO_FILES)
     assert complete("re") == (["restore"], NO_FILES) and complete("nothing") == ([], NO_FILES) == complete("nothing", "")
 
 

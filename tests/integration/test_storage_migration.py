@@ -2,9 +2,15 @@
 
 import base64
 import json
+import os
+import pty
+import re
+import signal
+import subprocess
 
 import pytest
 
+import processes
 from objects import APPLY, owner, revision, revisions
 from processes import NO_CONTROLLERS, retry_until
 from registrations import STEADY_S, end_lease
@@ -330,3 +336,46 @@ def test_kubectl_shows_them(up):
     assert table[0] == ["NAME", "RESOURCE", "VERSION", "STATUS", "MIGRATED", "REMAINING", "AGE"]
     assert table[1][0].startswith("dependents.annals.dev-") and table[1][1:6] == ["dependents.annals.dev", "annals.dev/v1", "Succeeded", "1", "0"]
     assert "annals_storage_migration_objects_total{resource=\"dependents.annals.dev\",result=\"rewritten\"} 1" in server.get("/metrics").text
+
+
+@pytest.fixture
+def plugin(tmp_path, certificates):
+    """The arguments of `kubectl annals migrations` at a server."""
+
+    def command(server):
+        processes.write_kubeconfig(tmp_path / "kubeconfig", server.url, certificates)
+        return [processes.BIN, "kubectl", "migrations", "--kubeconfig", str(tmp_path / "kubeconfig")]
+
+    return command
+
+
+def test_plugin__shows_how_far_migrations_are(world, plugin):
+    world.fill(3)
+    server = world.server()
+    wait_state(server, "Succeeded")
+    done = processes.run(plugin(server))
+    titles, *rows = [line.split() for line in done.stdout.splitlines()]
+    assert titles == ["NAME", "RESOURCE", "STATUS", "MIGRATED", "REMAINING", "DONE", "RATE", "LEFT"]
+    row = next(row for row in rows if row[1] == "dependents.annals.dev")
+    assert row[2:8] == ["to", "annals.dev/v1", "Succeeded", "3", "0", "100%"] and row[-1] == "-"
+    empty = processes.run([*plugin(server), "--no-such-flag"])
+    assert empty.returncode == 2
+
+
+def test_plugin__follows_migrations(world, plugin):
+    """Lines where there is no terminal; one table, drawn over and over, where there is one."""
+    world.fill(150)
+    server = world.server(SLOWLY)
+    wait_state(server, "Running")
+    lines = processes.Process([*plugin(server), "-w"])
+    assert lines.stdout.wait(r"dependents\.annals\.dev Running migrated=\d+ remaining=\d+\n")
+    ours, theirs = pty.openpty()
+    shown = b""
+    with subprocess.Popen([*plugin(server), "-w"], stdout=theirs, stderr=theirs, preexec_fn=os.setsid) as live:
+        os.close(theirs)
+        while not re.search(rb"LEFT\r\n.* to annals\.dev/v1 +Running +\d+ +\d+ +\d+% +.*\r\x1b\[\d+A\x1b\[JNAME", shown, re.DOTALL):
+            shown += os.read(ours, 65536)
+        live.terminate()
+    os.close(ours)
+    lines.signal(signal.SIGINT)
+    lines.wait()

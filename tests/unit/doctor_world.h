@@ -18,7 +18,7 @@ static inline const struct finding *expect_finding(
 	}
 	struct buf all;
 	buf_init(&all, 1 << 20);
-	report_write_text(r, &all);
+	report_write_text(r, false, &all);
 	fprintf(stderr, "no finding \"%s\" with mend \"%s\" in:\n" STR_FMT, found, mend, STR_ARG(buf_str(&all)));
 	buf_done(&all);
 	fail();

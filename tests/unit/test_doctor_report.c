@@ -7,7 +7,7 @@ static struct str written(struct report *r, struct buf *out, bool is_json)
 	if (is_json) {
 		report_write_json(r, out);
 	} else {
-		report_write_text(r, out);
+		report_write_text(r, false, out);
 	}
 	return buf_str(out);
 }
@@ -25,6 +25,97 @@ static void test_report__text_has_parts_findings_and_mends(void **state _unused_
 	assert_str(written(&r, &out, false),
 		"etcd\n  ok       a: fine\n  error    b: 2 wrong\n           mend:\ndo this\nand that\n\n"
 		"\nfiles\n  skipped  c: not seen\n\n1 error, 0 warnings, 1 ok, 1 not checked\n");
+	buf_done(&out);
+	report_done(&r);
+}
+
+/* A client certificate has expired: etcd refuses it, nothing is known of its keys, and the server is not ready. */
+static void add_chain(struct report *r)
+{
+	r->part = "etcd";
+	r->topic = TOPIC_ENDPOINT;
+	report_add(r, SEVERITY_ERROR, STR("https://e"), STR("look at etcd"), "it refuses");
+	r->topic = TOPIC_ETCD_FILES;
+	report_add(r, SEVERITY_ERROR, STR("e.crt"), STR("renew it"), "it has expired");
+	r->topic = TOPIC_KEYS;
+	report_add(r, SEVERITY_SKIPPED, STR("keys"), NO_MEND, "not seen");
+	r->topic = TOPIC_NONE;
+	report_add(r, SEVERITY_ERROR, STR("other"), STR("mend it"), "wrong");
+	report_add(r, SEVERITY_OK, STR("fine"), NO_MEND, "ok");
+	report_find_causes(r);
+}
+
+static void test_report__the_cause_comes_first(void **state _unused_)
+{
+	struct report r;
+	struct buf out;
+	report_init(&r);
+	add_chain(&r);
+	assert_str(written(&r, &out, false),
+		"mend this first: etcd\n  error    e.crt: it has expired\n           mend:\nrenew it\n\n"
+		"           2 findings below may follow from it\n"
+		"\netcd\n  error    https://e: it refuses\n           It may follow from the error of e.crt, above.\n"
+		"  skipped  keys: not seen\n           It may follow from the error of e.crt, above.\n"
+		"  error    other: wrong\n           mend:\nmend it\n\n  ok       fine: ok\n"
+		"\n3 errors, 0 warnings, 1 ok, 1 not checked\n");
+	buf_done(&out);
+	assert_true(str_starts(written(&r, &out, true),
+		STR("{\"findings\":[{\"severity\":\"error\",\"part\":\"etcd\",\"subject\":\"e.crt\",\"found\":\"it has "
+		    "expired\",\"mend\":\"renew "
+		    "it\"},"
+		    "{\"severity\":\"error\",\"part\":\"etcd\",\"subject\":\"https://e\",\"found\":\"it "
+		    "refuses\",\"mend\":\"look at etcd\",\"cause\":"
+		    "\"e.crt\"},")));
+	buf_done(&out);
+	report_done(&r);
+}
+
+/* Neither is connected with the other, and what is well causes nothing. */
+static void test_report__what_is_apart_has_no_cause(void **state _unused_)
+{
+	struct report r;
+	report_init(&r);
+	r.topic = TOPIC_ACCESS;
+	report_add(&r, SEVERITY_ERROR, STR("RBAC"), NO_MEND, "missing");
+	r.topic = TOPIC_KEYS;
+	report_add(&r, SEVERITY_ERROR, STR("keys"), NO_MEND, "foreign");
+	r.topic = TOPIC_APISERVER;
+	report_add(&r, SEVERITY_WARNING, STR("kube-apiserver"), NO_MEND, "odd");
+	r.topic = TOPIC_CLUSTER;
+	report_add(&r, SEVERITY_SKIPPED, STR("everything"), NO_MEND, "not seen");
+	report_find_causes(&r);
+	for (size_t i = 0; i < r.n; i++) {
+		assert_null(r.findings[i].cause);
+	}
+	report_done(&r);
+}
+
+static void test_report__causes_are_found_through_what_lies_between(void **state _unused_)
+{
+	struct report r;
+	report_init(&r);
+	r.topic = TOPIC_DISCOVERY;
+	report_add(&r, SEVERITY_ERROR, STR("discovery"), NO_MEND, "503");
+	r.topic = TOPIC_ACCESS;
+	report_add(&r, SEVERITY_ERROR, STR("RBAC"), NO_MEND, "missing");
+	report_find_causes(&r);
+	assert_ptr_equal(r.findings[0].cause, &r.findings[1]);
+	assert_null(r.findings[1].cause);
+	assert_int_equal(r.findings[1].n_effects, 1);
+	report_done(&r);
+}
+
+static void test_report__colours_are_around_what_was_found(void **state _unused_)
+{
+	struct report r;
+	struct buf out;
+	report_init(&r);
+	r.part = "etcd";
+	report_add(&r, SEVERITY_ERROR, STR("a\033[2J"), STR("do\033[2J"), "wrong");
+	buf_init(&out, 1 << 20);
+	report_write_text(&r, true, &out);
+	assert_true(str_starts(buf_str(&out),
+		STR("\033[1metcd\033[0m\n  \033[31merror   \033[0m a\\u001b[2J: wrong\n           mend:\ndo\\u001b[2J\n")));
 	buf_done(&out);
 	report_done(&r);
 }
@@ -117,6 +208,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_report__text_has_parts_findings_and_mends),
+		TEST(test_report__the_cause_comes_first),
+		TEST(test_report__what_is_apart_has_no_cause),
+		TEST(test_report__causes_are_found_through_what_lies_between),
+		TEST(test_report__colours_are_around_what_was_found),
 		TEST(test_report__json_has_the_same),
 		TEST(test_report__control_characters_of_others_are_replaced),
 		TEST(test_report__has_a_ceiling),

@@ -1,0 +1,16 @@
+/* The subcommands of `annals`, and what machines can be told of them. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include "cli/common/command.h"
+
+extern const struct command command_completion;
+extern const struct command *const commands[];        /* in the order of the overview; ends with NULL */
+const struct command *commands_find(struct str name); /* or NULL */
+
+enum { COMMANDS_DESCRIPTION_MAX = 4 << 20 };
+/* `annals help --output=json`: every command, and those of the kubectl plugin, with its texts and flags, as one JSON document. Manual pages,
+ * the reference and tests are made from it. */
+void commands_describe(struct buf *out);
+
+#endif

@@ -1,0 +1,21 @@
+/* Completion of command lines by shells: `annals completion SHELL` prints what the shell is told once, which asks `annals __complete`
+ * at each key. */
+#ifndef CLI_COMPLETE_H
+#define CLI_COMPLETE_H
+
+#include "base/str.h"
+
+#define COMPLETE_COMMAND "__complete"
+
+/* A shell's script, which is in the program itself (tools/embed-text.py). */
+struct embedded_text {
+	const char *name; /* "bash" */
+	const char *text;
+};
+extern const struct embedded_text completion_scripts[]; /* ends with no name */
+
+/* How a command line may go on: argv[1] and what follows are its words behind the program's name, the last one unfinished. Prints a line for each
+ * possibility, perhaps with a tab and what it means; then ":" and cobra's directive (cli/kubectl/kubectl_complete.c). */
+int complete_words(int argc, char **argv);
+
+#endif

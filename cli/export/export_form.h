@@ -1,0 +1,20 @@
+/* The file that `annals export` writes and `annals import` reads (docs/reference/export-format.md): lines of JSON, a header first, then an object
+ * each, and a trailer last, without which the file has been cut. */
+#ifndef CLI_EXPORT_EXPORT_FORM_H
+#define CLI_EXPORT_EXPORT_FORM_H
+
+#include "api/model/kind.h"
+
+#define EXPORT_API_VERSION "export.annals.dev/v1"
+#define EXPORT_HEADER "ExportHeader"
+#define EXPORT_TRAILER "ExportTrailer"
+
+enum { EXPORT_LINE_MAX = 16 << 20 }; /* bytes: beyond what etcd takes, also where somebody has indented it */
+
+/* Whether objects of the kind only say what processes are doing right now: those of another time would mislead them. */
+bool export_is_momentary(const struct kind *k);
+
+/* A kind as people call it: its resource in any of its versions' groups, with the group behind a dot or alone where that is enough. NULL: none. */
+const struct kind *export_find_kind(struct str name);
+
+#endif

@@ -1,0 +1,276 @@
+/* Everything is checked before anything is written, since an import that stops in its middle leaves
+ * a store that is neither the old one nor the new one. */
+#include "cli/export/import.h"
+
+#include "api/rules/validate.h"
+#include "cli/common/command.h"
+#include "cli/export/export_form.h"
+#include "cli/fsck/data_flags.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+struct import_flags {
+	struct data_flags store;
+	struct option_strings resources, namespaces, renames;
+	const char *on_conflict, *kubeconfig, *context, *file;
+	bool is_exact, is_rehearsal, creates_namespaces;
+	struct import_options options; /* worked out of the above */
+};
+
+/* ---- flags ---- */
+
+static int read_rename(struct import_flags *f, const char *text, struct buf *err)
+{
+	const char *messages[VALIDATE_MESSAGES_MAX];
+	struct rename *r = &f->options.renames[f->options.n_renames];
+	bool is_pair = str_cut(str_of(text), '=', &r->from, &r->to);
+	if (!is_pair || validate_dns_label(r->from, messages) || validate_dns_label(r->to, messages)) {
+		return command_refuse(err, "--rename-namespace %s: must be OLD=NEW, two names of namespaces", text);
+	}
+	if (f->options.n_renames++ == RENAMES_MAX - 1) {
+		return command_refuse(err, "--rename-namespace: at most %d can be given", RENAMES_MAX - 1);
+	}
+	return 0;
+}
+
+static int read_conflict(struct import_flags *f, struct buf *err)
+{
+	static const char *const names[] = {"refuse", "skip", "replace"};
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(f->on_conflict, names[i]) == 0) {
+			f->options.on_conflict = (enum on_conflict)i;
+			return 0;
+		}
+	}
+	return command_refuse(err, "--on-conflict %s: must be refuse, skip or replace", f->on_conflict);
+}
+
+static int read_resources(struct import_flags *f, struct buf *err)
+{
+	for (size_t i = 0; i < kind_count() && !f->resources.n; i++) {
+		f->options.wants[i] = true;
+	}
+	for (size_t i = 0; i < f->resources.n; i++) {
+		const struct kind *k = export_find_kind(str_of(f->resources.v[i]));
+		if (!k) {
+			return command_refuse(err,
+				"--resources %s: no such resource is stored; give plurals, such as "
+				"controllerrevisions.apps",
+				f->resources.v[i]);
+		}
+		f->options.wants[k->index] = true;
+	}
+	return 0;
+}
+
+static int check_flags(void *flags, struct buf *err)
+{
+	struct import_flags *f = flags;
+	if (!f->file == !f->kubeconfig) {
+		return command_refuse(err, "give what is to be imported: a file, - for standard input, or --from-kubeconfig");
+	}
+	if (f->kubeconfig && !f->resources.n) {
+		return command_refuse(err, "--from-kubeconfig needs --resources, such as controllerrevisions.apps");
+	}
+	if (f->context && !f->kubeconfig) {
+		return command_refuse(err, "--context goes with --from-kubeconfig");
+	}
+	int r = read_resources(f, err);
+	for (size_t i = 0; i < f->renames.n && !r; i++) {
+		r = read_rename(f, f->renames.v[i], err);
+	}
+	r = r ? r : read_conflict(f, err);
+	return r ? r : data_flags_check(&f->store, err);
+}
+
+/* The file may stand before the flags or behind them. */
+static int parse_flags(const struct command *command, struct import_flags *f, int argc, char **argv)
+{
+	struct option options[11 + DATA_FLAGS_MAX] = {
+		OPTIONS_GROUP("General"),
+		FLAG("exact", OPTION_BOOL, &f->is_exact, NULL,
+			"Keep uids, creation times and managedFields: for a backup that is put back. Else objects are new "
+			"ones."),
+		FLAG("rename-namespace", OPTION_STRINGS, &f->renames, "OLD=NEW",
+			"Put what was in OLD into NEW; what refers to it follows. Repeatable."),
+		FLAG("on-conflict", OPTION_STRING, &f->on_conflict, "refuse|skip|replace",
+			"When another object of the name is stored: refuse everything, skip it, or replace it."),
+		FLAG("resources", OPTION_STRINGS, &f->resources, "NAME,...",
+			"Only these: providers, controllerrevisions.apps, ..."),
+		FLAG("namespaces", OPTION_STRINGS, &f->namespaces, "NAME,...",
+			"Only what is in these, as the file calls them."),
+		FLAG("create-namespaces", OPTION_BOOL, &f->creates_namespaces, NULL,
+			"Make the Namespaces that are neither stored nor in the file."),
+		FLAG("dry-run", OPTION_BOOL, &f->is_rehearsal, NULL, "Check everything, and write nothing."),
+		FLAG("from-kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
+			"Read the objects from the cluster of this kubeconfig, rather than from a file."),
+		FLAG("context", OPTION_STRING, &f->context, "NAME", "The context of that kubeconfig."),
+	};
+	data_flags_rows(&f->store, options + options_count(options));
+	return command_parse_file(command, options, argc, argv, check_flags, f, &f->file);
+}
+
+/* ---- the work ---- */
+
+static int open_input(const struct import_flags *f, struct buf *err)
+{
+	return f->kubeconfig ? import_fetch(f->kubeconfig, f->context, &f->resources, &f->namespaces, err)
+			     : import_file_open(f->file, err);
+}
+
+static void import_init(struct import *im, const struct import_options *options, struct buf *err)
+{
+	enum { NAMES_BYTES = 256 << 20, NAMES_MAX = 1 << 20 };
+	*im = (struct import){.options = options, .err = err, .fd = -1};
+	arena_init(&im->names, NAMES_BYTES);
+	map_init(&im->histories, NAMES_MAX);
+	map_init(&im->present_uids, NAMES_MAX);
+	map_init(&im->namespaces, NAMES_MAX);
+	print_table_init(&im->by_key, offsetof(struct entry, key));
+	print_table_init(&im->by_uid, offsetof(struct entry, uid));
+}
+
+static void import_done(struct import *im)
+{
+	if (im->fd >= 0) {
+		close(im->fd);
+	}
+	print_table_done(&im->by_uid);
+	print_table_done(&im->by_key);
+	map_done(&im->namespaces);
+	map_done(&im->present_uids);
+	map_done(&im->histories);
+	arena_done(&im->names);
+	mem_free(im->told_of);
+	mem_free(im->order);
+	mem_free(im->edges);
+	mem_free(im->entries);
+}
+
+static int refuse_troubles(const struct import *im, struct buf *err)
+{
+	if (im->n_troubles == 0) {
+		return 0;
+	}
+	buf_printf(err, "%" PRIu64 " thing%s wrong: nothing has been changed", im->n_troubles,
+		im->n_troubles == 1 ? " is" : "s are");
+	return -EINVAL;
+}
+
+/* Both passes of checks tell all they find. */
+static int check_all(struct import *im)
+{
+	int r = import_scan(im);
+	r = r ? r : refuse_troubles(im, im->err);
+	if (!r) {
+		import_arrange(im);
+		r = import_compare(im);
+	}
+	return r ? r : refuse_troubles(im, im->err);
+}
+
+static int write_all(struct import *im)
+{
+	int r = import_write(im);
+	if (!r && im->n_troubles) {
+		buf_printf(im->err,
+			"%" PRIu64 " object%s changed while the import ran, by a controller perhaps; all others are there",
+			im->n_troubles, im->n_troubles == 1 ? " was" : "s were");
+		r = -EBUSY;
+	}
+	return r;
+}
+
+static void count_rehearsed(struct import *im)
+{
+	for (size_t i = 0; i < im->n; i++) {
+		uint64_t *counts[] = {
+			[ENTRY_NEW] = &im->counts.created,
+			[ENTRY_SAME] = &im->counts.same,
+			[ENTRY_REPLACE] = &im->counts.replaced,
+			[ENTRY_SKIP] = &im->counts.skipped,
+			[ENTRY_DONE] = &im->counts.created,
+		};
+		*counts[im->entries[i].state] += 1;
+	}
+}
+
+static void say_counts(const struct import *im)
+{
+	const struct import_counts *c = &im->counts;
+	printf("%s%" PRIu64 " created, %" PRIu64 " there already, %" PRIu64 " replaced, %" PRIu64 " left as they are\n",
+		im->options->is_rehearsal ? "would be: " : "", c->created, c->same, c->replaced, c->skipped);
+}
+
+static int import(const struct import_flags *f, struct storage *storage, struct buf *err)
+{
+	struct import im;
+	struct import_options options = f->options;
+	options.storage = storage;
+	options.prefix = str_of(f->store.etcd_flags.prefix);
+	options.is_exact = f->is_exact;
+	options.is_rehearsal = f->is_rehearsal;
+	options.creates_namespaces = f->creates_namespaces;
+	options.namespaces = &f->namespaces;
+	import_init(&im, &options, err);
+	im.fd = open_input(f, err);
+	int r = im.fd < 0 ? im.fd : check_all(&im);
+	if (!r && f->is_rehearsal) {
+		count_rehearsed(&im);
+	} else if (!r) {
+		r = write_all(&im);
+	}
+	if (!r || r == -EBUSY) {
+		say_counts(&im);
+	}
+	import_done(&im);
+	return r;
+}
+
+static int open_and_import(const struct command *command, const struct import_flags *f)
+{
+	struct fsck_store store;
+	_cleanup_(buf_done) struct buf err;
+	buf_init(&err, 64 * 1024);
+	int r = data_flags_open(&f->store, &store, &err);
+	r = r ? r : import(f, store.storage, &err);
+	fsck_store_done(&store);
+	return r ? command_fail(command, &err) : EXIT_OK;
+}
+
+static int run(const struct command *command, int argc, char **argv)
+{
+	struct import_flags flags = {.on_conflict = "refuse"};
+	data_flags_init(&flags.store);
+	int r = parse_flags(command, &flags, argc, argv);
+	r = r >= 0 ? r : open_and_import(command, &flags);
+	option_strings_done(&flags.resources);
+	option_strings_done(&flags.namespaces);
+	option_strings_done(&flags.renames);
+	data_flags_done(&flags.store);
+	return r;
+}
+
+const struct command command_import = {
+	.name = "import",
+	.usage = "FILE | - | --from-kubeconfig FILE [flags]",
+	.summary = "puts the objects of an export, or of another cluster, into the store",
+	.description = "Reads what `annals export` has written, or JSON objects and Lists as `kubectl get -o json` prints\n"
+		       "them. The whole file is checked first; if anything is wrong, nothing is changed. An import that was\n"
+		       "interrupted goes on when the same command is run again.\n\n"
+		       "Servers may run meanwhile. Their controllers act on objects as these come: stop them before you\n"
+		       "bring workloads or Dependents.\n\n"
+		       "Without --data-dir and --etcd-servers it takes the data of `annals up` in its default directory.",
+	.examples = "  # put a backup back\n"
+		    "  annals import backup.jsonl --exact\n"
+		    "  # a copy of one namespace beside it\n"
+		    "  annals import backup.jsonl --namespaces=shop --rename-namespace=shop=shop-copy\n"
+		    "  # the histories that workloads have in another cluster\n"
+		    "  annals import --from-kubeconfig=$HOME/.kube/config --resources=controllerrevisions.apps --exact \\\n"
+		    "    --create-namespaces\n",
+	.exit_status = "0\tall objects are there\n1\tsomething was wrong\n2\tthe command line was wrong\n",
+	.section = 8,
+	.run = run,
+};

@@ -1,0 +1,542 @@
+"""annals export and annals import: what comes back is what was there, nothing is changed by a file that is wrong, and an import that
+was interrupted goes on."""
+
+import base64
+import functools
+import hashlib
+import json
+import os
+import pty
+import signal
+import subprocess
+
+import pytest
+
+import processes
+from objects import owner, revision, revisions
+from recorded import Recorded
+
+V1 = "/apis/annals.dev/v1"
+CORE = "/api/v1/namespaces/shop"
+SHOP = f"{V1}/namespaces/shop"
+# What servers write by themselves, and exports leave out.
+MOMENTARY = ("/storageversions/", "/leases/")
+
+
+def meta(name, **more):
+    return {"metadata": {"name": name, **more}}
+
+
+CONTAINER = {"containers": [{"name": "c", "image": "i"}]}
+TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": CONTAINER}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+# One of every kind, with where it is created.
+SAMPLES = [
+    ("/api/v1/namespaces", meta("shop", annotations={"note": "tab\there, \u2028 and <"})),
+    (f"{CORE}/configmaps", {**meta("settings"), "data": {"a": "1", "uid": "not-a-uid", "namespace": "shop"}}),
+    (f"{CORE}/secrets", {**meta("key"), "data": {"k": "AAEC"}}),
+    (f"{CORE}/serviceaccounts", meta("robot")),
+    (f"{CORE}/events", {**meta("e1"), "involvedObject": {"kind": "ConfigMap", "name": "settings", "namespace": "shop"}, "reason": "Made",
+                        "message": "m", "type": "Normal", "source": {"component": "test"}}),
+    ("/api/v1/nodes", meta("machine")),
+    ("/api/v1/persistentvolumes", {**meta("disk"), "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+                                                            "hostPath": {"path": "/x"}}}),
+    (f"{CORE}/persistentvolumeclaims", {**meta("claim"), "spec": CLAIM}),
+    (f"{CORE}/pods", {**meta("solo"), "spec": CONTAINER}),
+    (f"{CORE}/podtemplates", {**meta("form"), "template": TEMPLATE}),
+    (f"{CORE}/services", {**meta("web"), "spec": {"clusterIP": "None", "ports": [{"port": 80}]}}),
+    ("/apis/storage.k8s.io/v1/storageclasses", {**meta("fast"), "provisioner": "x.example/y"}),
+    ("/apis/coordination.k8s.io/v1/namespaces/shop/leases", {**meta("turn"), "spec": {"holderIdentity": "me"}}),
+    ("/apis/apps/v1/namespaces/shop/statefulsets", {**meta("web"), "spec": {"serviceName": "web", "replicas": 0, "selector": {
+        "matchLabels": {"app": "web"}}, "template": TEMPLATE}}),
+    (revisions("shop"), revision("old-1", 1, {"exact": 12345678901234567890123, "one": 1.0e0}, ownerReferences=[owner("set")])),
+    (revisions("shop", "annals.dev/v1"), revision("kept-1", 1, {"a": None, "b": {}}, "annals.dev/v1", labels={"annals.dev/protect": "true"})),
+    (f"{SHOP}/providers", {**meta("p1"), "spec": {"data": {"a": "b"}}}),
+    (f"{SHOP}/dependents", {**meta("d1"), "spec": {"providers": [{"kind": "Provider", "name": "p1"},
+                                                                {"kind": "ControllerRevision", "name": "kept-1"}], "whenMissing": "Refuse"}}),
+    (f"{V1}/recorders", {**meta("all"), "spec": {"resources": [{"groups": [""], "resources": ["configmaps"]}]}}),
+]
+MIGRATION = {"kind": "StorageMigration", "apiVersion": "annals.dev/v1", "metadata": {"name": "again", "uid": "uid-again", "creationTimestamp": "2026-01-01T00:00:00Z"},
+             "spec": {"resource": {"group": "annals.dev", "resource": "providers"}}, "status": {"objects": {}}}
+
+
+def annals(*arguments, **more):
+    return processes.run([processes.BIN, *map(str, arguments)], **more)
+
+
+class Store:
+    """An etcd, and the commands on it."""
+
+    def __init__(self, etcd):
+        self.etcd = etcd
+        self.flags = ["--etcd-servers", etcd.endpoint]
+
+    def export(self, path, *flags):
+        done = annals("export", "-o", path, *self.flags, *flags)
+        assert done.returncode == 0, done
+        return path
+
+    def do_import(self, path, *flags, **more):
+        return annals("import", path, *self.flags, *flags, **more)
+
+    def imports(self, path, *flags, **more):
+        done = self.do_import(path, *flags, **more)
+        assert done.returncode == 0, done
+        return done.stdout.splitlines()[-1]
+
+    def refuses(self, path, *flags, **more):
+        """It changes nothing, and says why."""
+        before = self.settled_keys()
+        done = self.do_import(path, *flags, **more)
+        assert done.returncode == 1 and self.settled_keys() == before, done
+        return done.stderr
+
+    def settled_keys(self):
+        """Without what servers write when they like."""
+        return {key: value for key, value in self.keys().items() if not any(part in key for part in (*MOMENTARY, "/replicas", "/fence", "/compact"))}
+
+    def keys(self, prefix="/annals/"):
+        found = json.loads(self.etcd.ctl("get", "--prefix", prefix, "-w", "json")).get("kvs", [])
+        return {base64.b64decode(kv["key"]).decode(): base64.b64decode(kv.get("value", "")).decode() for kv in found}
+
+    def objects(self):
+        return {key: value for key, value in self.keys("/annals/objects/").items() if not any(part in key for part in MOMENTARY)}
+
+    def indexes(self):
+        return {key: value for part in ("references", "referenced", "history") for key, value in self.keys(f"/annals/{part}/").items()}
+
+    def assert_sound(self):
+        done = annals("fsck", *self.flags)
+        assert done.returncode == 0 and "all well" in done.stdout, done
+
+    def get(self, key):
+        return json.loads(self.keys()["/annals/objects/" + key])
+
+
+@pytest.fixture
+def store(etcd):
+    """A factory."""
+    return lambda: Store(etcd())
+
+
+@pytest.fixture
+def full(store, serve):
+    """A store with an object of every kind, and a server on it."""
+    full = store()
+    server = full.server = serve(full.etcd.endpoint, "--etcd-compaction-interval=0", "--storage-migration=Off")
+    processes.retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+    for path, body in SAMPLES:
+        made = server.post(path, body)
+        assert made.status == 201, made
+    Recorded(server, "shop", "ConfigMap", "settings").take("Created")
+    return full
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def write_export(path, objects, **header):
+    """As annals export would."""
+    lines = [{"kind": "ExportHeader", "apiVersion": "export.annals.dev/v1", "objects": len(objects), **header}, *objects]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    trailer = {"kind": "ExportTrailer", "apiVersion": "export.annals.dev/v1", "objects": len(objects), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+    path.write_text(text + json.dumps(trailer) + "\n")
+    return path
+
+
+def config_map(name, uid=None, namespace="default", **more):
+    return {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "namespace": namespace, "uid": uid or f"uid-{name}",
+            "creationTimestamp": "2026-01-01T00:00:00Z", **more}, "data": {"k": name}}
+
+
+def namespace(name):
+    return {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": name, "uid": f"uid-ns-{name}", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"}}
+
+
+def test_import__of_an_export_is_the_original(full, store, tmp_path):
+    assert full.server.stop() == 0
+    full.imports(write_export(tmp_path / "migration", [MIGRATION]), "--exact")  # which a server would change at once
+    kinds = {line["kind"] for line in lines_of(full.export(tmp_path / "all"))} - {"ExportHeader", "ExportTrailer"}
+    stored = json.loads(annals("fsck", "-o", "json", *full.flags).stdout)["stored"]
+    assert len(kinds) == len({count["resource"] for count in stored} - {"leases.coordination.k8s.io", "storageversions.annals.dev"})
+    copy = store()
+    assert copy.imports(tmp_path / "all", "--exact").startswith(f"{len(full.objects())} created, 0 there already")
+    assert copy.objects() == full.objects(), "to the byte"
+    assert copy.indexes() == full.indexes() != {}
+    copy.assert_sound()
+    again = copy.keys()
+    assert copy.imports(tmp_path / "all", "--exact").startswith(f"0 created, {len(full.objects())} there already")
+    assert copy.keys() == again
+    copy.export(tmp_path / "again")
+    assert lines_of(tmp_path / "again")[1:-1] == lines_of(tmp_path / "all")[1:-1]
+
+
+def test_export__has_a_header_and_a_trailer_and_is_its_owners(full, tmp_path):
+    path = full.export(tmp_path / "all")
+    header, *objects, trailer = lines_of(path)
+    assert header["objects"] == len(objects) == trailer["objects"] == sum(header["resources"].values())
+    assert header["resources"]["providers.annals.dev"] == 1 and header["prefix"] == "/annals" and int(header["revision"]) > 1
+    before = b"".join(path.read_bytes().splitlines(keepends=True)[:-1])
+    assert trailer["sha256"] == hashlib.sha256(before).hexdigest()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_export__takes_the_name_of_no_device_and_no_link(full, tmp_path):
+    """Root's -o /dev/null would leave a machine without one."""
+    link, pipe = tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(tmp_path / "target")
+    (tmp_path / "target").touch()
+    full.export(link)
+    assert link.is_symlink() and lines_of(tmp_path / "target")[-1]["kind"] == "ExportTrailer"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE, text=True) as cat:
+        try:
+            full.export(pipe)
+            assert json.loads(cat.communicate(timeout=processes.PATIENCE)[0].splitlines()[-1])["kind"] == "ExportTrailer"
+        finally:
+            cat.kill()
+    assert pipe.is_fifo()
+
+
+def test_export__of_chosen_resources_and_namespaces(full, tmp_path):
+    def exported(*flags):
+        return {(line["kind"], line["metadata"]["name"]) for line in lines_of(full.export(tmp_path / "some", *flags))[1:-1]}
+
+    assert exported("--resources=controllerrevisions.apps,leases") >= {("ControllerRevision", "old-1"), ("Lease", "turn")}
+    assert exported("--resources=providers", "--namespaces=default") == set()
+    some = exported("--namespaces=shop,absent")
+    assert ("Namespace", "shop") in some and ("ConfigMap", "settings") in some
+    assert not {name for kind, name in some if kind in ("Node", "PersistentVolume", "StorageClass", "Recorder")}
+    assert ("Namespace", "default") not in some
+    assert "no such resource" in annals("export", *full.flags, "--resources=nothings").stderr
+
+
+def test_export__is_of_one_revision_while_a_server_writes(full, tmp_path):
+    """An object that is moved from one name to another by a transaction each is never there twice, and never absent."""
+    script = f"for i in $(seq 300); do etcdctl --endpoints {full.etcd.endpoint} put /annals/objects/core/configmaps/shop/a '{json.dumps(config_map('a', namespace='shop'))}'; done"
+    writer = subprocess.Popen(["timeout", "100", "sh", "-c", script], stdout=subprocess.DEVNULL, env={**os.environ, "ETCDCTL_API": "3"})
+    try:
+        for _ in range(3):
+            header, *objects, _ = lines_of(full.export(tmp_path / "all"))
+            assert header["objects"] == len(objects)
+    finally:
+        writer.kill()
+        writer.wait()
+
+
+def test_import__without_exact_gives_new_uids_that_fit_each_other(full, store, tmp_path):
+    path = full.export(tmp_path / "all")
+    copy = store()
+    copy.imports(path)
+    copy.assert_sound()
+    old, new = full.get("annals.dev/dependents/shop/d1"), copy.get("annals.dev/dependents/shop/d1")
+    assert old["metadata"]["uid"] != new["metadata"]["uid"] and old["spec"] == new["spec"]
+    assert new["metadata"]["managedFields"][0]["manager"] == "annals-import"
+    before, after = full.get("annals.dev/controllerrevisions/shop/old-1"), copy.get("annals.dev/controllerrevisions/shop/old-1")
+    assert before["metadata"]["ownerReferences"] == after["metadata"]["ownerReferences"], "their owner is not in the file"
+    assert json.dumps(before["data"]) == json.dumps(after["data"])
+    assert copy.get("core/configmaps/shop/settings")["data"] == full.get("core/configmaps/shop/settings")["data"]
+    theirs = json.loads(next(value for key, value in copy.objects().items() if "/histories/" in key))["metadata"]["uid"]
+    assert len(full.indexes()) == len(copy.indexes()) and any(f"/history/shop/{theirs}/" in key for key in copy.indexes())
+    assert full.keys("/annals/references/").keys() == copy.keys("/annals/references/").keys()
+    assert copy.imports(path).startswith("0 created"), "what is there already is the same, whatever its uid"
+
+
+def test_import__owners_follow_their_new_uids(store, tmp_path):
+    copy, uids = store(), ["owner-uid", "child-uid"]
+    child = config_map("a-child", uids[1], ownerReferences=[{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uids[0], "controller": True}])
+    path = write_export(tmp_path / "all", [namespace("default"), child, config_map("owner", uids[0])])
+    copy.imports(path)
+    child, parent = copy.get("core/configmaps/default/a-child"), copy.get("core/configmaps/default/owner")
+    assert child["metadata"]["ownerReferences"][0]["uid"] == parent["metadata"]["uid"] not in uids
+    order = json.loads(copy.etcd.ctl("get", "--prefix", "/annals/objects/core/configmaps", "--sort-by=MODIFY", "-w", "json"))["kvs"]
+    assert base64.b64decode(order[0]["key"]).endswith(b"/owner"), "the garbage collector takes what has no owner"
+
+
+def test_import__renames_a_namespace(full, store, tmp_path):
+    path = full.export(tmp_path / "all")
+    for target in (full, store()):
+        target.imports(path, "--rename-namespace", "shop=copy", "--on-conflict=skip")
+        target.assert_sound()
+        moved = [key for key in target.objects() if "/shop" in key]
+        assert bool(moved) == (target is full)
+        assert target.get("core/namespaces/copy")["metadata"]["labels"] == {"kubernetes.io/metadata.name": "copy"}
+        history = [value for key, value in target.objects().items() if "/histories/copy/" in key]
+        subject = json.loads(history[0])["spec"]["subject"]
+        assert subject["namespace"] == "copy"
+        event = target.get("core/events/copy/e1")
+        assert event["involvedObject"]["namespace"] == "copy"
+        assert target.get("core/configmaps/copy/settings")["data"]["namespace"] == "shop", "data is data"
+        assert "/annals/references/annals.dev/providers/copy/p1/annals.dev/dependents/d1" in target.keys()
+
+
+def test_import__is_refused_where_another_object_is_stored(full, tmp_path):
+    path = full.export(tmp_path / "all")
+    full.server.patch(f"{CORE}/configmaps/settings", {"data": {"a": "2"}})
+    full.server.delete(f"{CORE}/secrets/key")
+    said = full.refuses(path, "--exact")
+    assert "configmaps shop/settings: another one of this name is stored" in said and "line" in said
+    changed = full.get("core/configmaps/shop/settings")
+    assert "1 created" in full.imports(path, "--exact", "--on-conflict=skip")
+    assert full.get("core/configmaps/shop/settings") == changed
+    assert full.imports(path, "--exact", "--on-conflict=replace").split(", ")[2] == "1 replaced"
+    assert full.get("core/configmaps/shop/settings")["data"]["a"] == "1"
+    assert full.server.get(f"{CORE}/configmaps/settings").json["data"]["a"] == "1"
+    full.assert_sound()
+
+
+def test_import__does_not_replace_what_is_immutable_or_another_object(full, tmp_path):
+    data = lines_of(full.export(tmp_path / "all"))[1:-1]
+    kept = next(line for line in data if line["metadata"]["name"] == "kept-1")
+    kept["metadata"]["annotations"].pop("annals.dev/digest")
+    kept["data"] = {"a": 2}
+    assert "cannot replace the stored one" in full.refuses(write_export(tmp_path / "data", [kept]), "--exact", "--on-conflict=replace")
+    settings = next(line for line in data if line["metadata"]["name"] == "settings" and line["kind"] == "ConfigMap")
+    settings["metadata"]["uid"] = "another"
+    assert "has the uid" in full.refuses(write_export(tmp_path / "uid", [settings]), "--exact", "--on-conflict=replace")
+
+
+def test_import__moves_a_replaced_revision_in_the_index(full, tmp_path):
+    old = next(line for line in lines_of(full.export(tmp_path / "all"))[1:-1] if line["metadata"]["name"] == "old-1")
+    old["revision"] = 7
+    full.imports(write_export(tmp_path / "moved", [old]), "--exact", "--on-conflict=replace")
+    assert [key for key in full.indexes() if "/number/" in key and key.endswith("/old-1")][0].split("/")[-2] == "7"
+    full.assert_sound()
+
+
+def test_import__is_heard_by_a_server_and_its_watchers(full, store, serve, tmp_path):
+    path = full.export(tmp_path / "all", "--namespaces=shop")
+    beside = store()
+    server = serve(beside.etcd.endpoint, "--storage-migration=Off")
+    processes.retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+    with server.watch(f"{SHOP}/providers?watch=true") as watch:
+        beside.imports(path, "--exact")
+        assert watch.next()["object"]["metadata"]["name"] == "p1"
+    held = server.delete(f"{SHOP}/providers/p1")
+    assert held.json["metadata"]["deletionTimestamp"]
+    refused = server.patch(f"{SHOP}/providers/p1", {"metadata": {"finalizers": []}})
+    assert refused.status == 409 and "d1" in refused.text
+    beside.assert_sound()
+
+
+def test_import__writes_the_version_that_servers_write(full, store, serve, tmp_path):
+    path = full.export(tmp_path / "all", "--namespaces=shop")
+    beside = store()
+    server = serve(beside.etcd.endpoint, "--storage-version=providers=v1beta1,dependents=v1beta1")
+    processes.retry_until(lambda: server.get("/api/v1/namespaces/default").status == 200, "the first namespaces")
+    beside.imports(path, "--exact")
+    assert beside.get("annals.dev/providers/shop/p1")["apiVersion"] == "annals.dev/v1beta1"
+    beside.export(tmp_path / "again", "--namespaces=shop", "--resources=providers,dependents")
+    assert all(line in lines_of(path) for line in lines_of(tmp_path / "again")[1:-1])
+
+
+def interrupt_import(store, path, count):
+    """A store in which an import was killed once objects had appeared; None: it was done before that, the test having been kept waiting."""
+    objects = [namespace("default")]
+    for i in range(count):
+        references = [{"apiVersion": "v1", "kind": "ConfigMap", "name": f"c{i - 1}", "uid": f"uid-c{i - 1}"}] if i % 3 else []
+        objects.append(config_map(f"c{i}", ownerReferences=references))
+    write_export(path, objects)
+    copy = store()
+    first = processes.Process([processes.BIN, "import", str(path), *copy.flags])
+    processes.retry_until(lambda: len(copy.keys("/annals/objects/core/configmaps/")) > 100, "some objects")
+    first.kill()
+    return copy if copy.etcd.ctl("get", "--prefix", "/annals/imports/", "--keys-only").strip() else None
+
+
+def test_import__goes_on_after_a_kill(store, tmp_path):
+    """With new uids, which must be the same ones the second time."""
+    path = tmp_path / "all"
+    for count in (3000, 10000, 30000):
+        copy = interrupt_import(store, path, count)
+        if copy:
+            break
+    assert copy, "no import was interrupted"
+    written = copy.objects()
+    last = copy.imports(path)
+    created, there = (int(part.split()[0]) for part in last.split(", ")[:2])
+    assert there >= len(written) and created + there == count + 1, "etcd may have carried out more since"
+    now = copy.objects()
+    assert written.items() <= now.items() and len(now) == count + 1
+    for i in range(count):
+        for reference in json.loads(now[f"/annals/objects/core/configmaps/default/c{i}"])["metadata"].get("ownerReferences", []):
+            assert reference["uid"] == json.loads(now[f"/annals/objects/core/configmaps/default/c{i - 1}"])["metadata"]["uid"]
+    copy.assert_sound()
+    assert copy.keys("/annals/imports/") == {}
+
+
+def change_text(path, change):
+    text = change(path.read_bytes())
+    path.write_bytes(text)
+    return path
+
+
+WRONG = {
+    "cut in a line": (lambda text: text[:len(text) // 2], "ends here"),
+    "without its trailer": (lambda text: b"".join(text.splitlines(keepends=True)[:-1]), "no trailer"),
+    "without an object": (lambda text: b"".join(text.splitlines(keepends=True)[:1] + text.splitlines(keepends=True)[2:]), "objects; its header says"),
+    "with a byte changed": (lambda text: text.replace(b'"k":"c2"', b'"k":"c9"').replace(b'"k": "c2"', b'"k": "c9"'), "digest"),
+    "twice": (lambda text: text + text, "follows the trailer"),
+    "with a NUL": (lambda text: text.replace(b"c2", b"c\x002"), "line 4: invalid character"),
+    "with no object": (lambda text: b"[1]\n" + text, "line 1: there is '['"),
+}
+
+
+@pytest.mark.parametrize("how", WRONG)
+def test_import__refuses_a_file_that_is_not_whole(store, tmp_path, how):
+    change, said = WRONG[how]
+    path = change_text(write_export(tmp_path / "all", [namespace("default"), config_map("c1"), config_map("c2")]), change)
+    assert said in store().refuses(path, "--exact")
+
+
+def test_import__tells_every_trouble_by_line_and_object(store, tmp_path):
+    bad = [namespace("default"), config_map("c1"), config_map("c1", "other"), config_map("c2", "uid-c1"), config_map("UPPER"),
+           {**config_map("c3"), "dta": {}}, {**config_map("c4"), "data": [1]}, config_map("c5", namespace="elsewhere"),
+           {"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"name": "d"}},
+           {"kind": "Dependent", "apiVersion": "annals.dev/v1", "metadata": {"name": "d", "namespace": "default", "uid": "d", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"providers": [{"kind": "Provider", "name": "p"}]}}]
+    said = store().refuses(write_export(tmp_path / "all", bad), "--exact")
+    for line in ("line 4: configmaps default/c1: the same object is in line 3, too", "line 5: configmaps default/c2: its uid uid-c1 is that of the object in line 3",
+                 "line 6: configmaps default/UPPER: ", 'line 7: configmaps default/c3: unknown field "dta"', "line 8: ", "line 10: no kind Deployment"):
+        assert line in said, (line, said)
+    assert "nothing has been changed" in said
+    alone = [namespace("default"), config_map("c5", namespace="elsewhere"), {**bad[-1], "spec": {**bad[-1]["spec"], "whenMissing": "Refuse"}}]
+    said = store().refuses(write_export(tmp_path / "all", alone), "--exact")
+    assert "line 3: configmaps elsewhere/c5: the namespace elsewhere is neither" in said
+    assert "line 4: dependents.annals.dev default/d: it needs the Provider p" in said
+
+
+def test_import__holds_a_digest_to_its_data(full, tmp_path):
+    kept = next(line for line in lines_of(full.export(tmp_path / "all"))[1:-1] if line["metadata"]["name"] == "kept-1")
+    kept["data"] = {"other": 1}
+    assert "its digest" in full.refuses(write_export(tmp_path / "data", [kept]), "--exact", "--on-conflict=replace")
+
+
+ODD = [None, 1, "x", [], {}, [1], {"a": 1}, True, [{"a": 1}], [None]]
+
+
+def places(thing, path=()):
+    yield path
+    for key, value in (thing.items() if isinstance(thing, dict) else enumerate(thing) if isinstance(thing, list) else []):
+        yield from places(value, (*path, key))
+
+
+def altered(thing, path, value):
+    copy = json.loads(json.dumps(thing))
+    within = copy
+    for key in path[:-1]:
+        within = within[key]
+    within[path[-1]] = value
+    return copy
+
+
+def test_import__survives_wrong_types_anywhere(full, tmp_path):
+    """Whatever stands where: the file is refused, or the object is one."""
+    objects = [line for line in lines_of(full.export(tmp_path / "all"))[1:-1]
+               if line["kind"] in ("ControllerRevision", "Dependent", "History", "ConfigMap", "Namespace", "StatefulSet")]
+    odd = [altered(thing, path, value) for thing in objects for path in places(thing) if len(path) > 0 and path[0] not in ("kind", "apiVersion", "data", "template")
+           for value in ODD]
+    assert len(odd) > 1000
+    plain = tmp_path / "plain"
+    plain.write_text("".join(json.dumps(thing) + "\n" for thing in odd))
+    for path in (write_export(tmp_path / "odd", odd), plain):
+        for flags in ([], ["--exact"]):
+            assert "nothing has been changed" in full.refuses(path, "--rename-namespace=shop=q", *flags)
+
+
+@pytest.mark.parametrize("text, said", [
+    (b"{" + b'"a":' * 40 + b"[" * 100000, "line 1: the file ends here"),
+    (b'{"a":' + b"[" * 100000 + b"]" * 100000 + b"}", "line 1: "),
+    (b'{"a":"' + b"x" * (17 << 20) + b'"}', "longer than 16777216 bytes"),
+    (b'{"a":' + b" " * (17 << 20) + b"1}", "longer than 16777216 bytes"),
+    (b'{"items":[1]}', "line 1: there is '1' where an object should be"),
+    (b'{"items":[{}{}]}', "a comma or the end"),
+    (b'{"items":[]]', "the file ends here"),
+    (b'\xff\xfe', "the byte 0xff"),
+    (b'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"\x1b[31m"}}', "line 1: "),
+], ids=range(9))
+def test_import__survives_a_hostile_file(store, tmp_path, text, said):
+    (tmp_path / "bad").write_bytes(text)
+    found = store().refuses(tmp_path / "bad")
+    assert said in found and "\x1b" not in found
+
+
+def test_import__reads_what_kubectl_prints(full, store, tmp_path):
+    """A List over many lines, from standard input, of the door of apps; without the kind in its items, as from the API, too."""
+    listed = full.server.get(revisions("shop")).json
+    assert listed["items"] and "kind" not in listed["items"][0]
+    (tmp_path / "raw").write_text(json.dumps(listed))
+    printed = {"apiVersion": "v1", "items": [{"apiVersion": "apps/v1", "kind": "ControllerRevision", **item} for item in listed["items"]],
+               "kind": "List", "metadata": {"resourceVersion": ""}}
+    for flags, text in ((["-"], json.dumps(printed, indent=4)), ([tmp_path / "raw"], None)):
+        copy = store()
+        assert copy.imports(*flags, "--exact", "--create-namespaces", input=text).startswith(f"{len(listed['items']) + 1} created")
+        assert copy.get("annals.dev/controllerrevisions/shop/old-1")["data"] == full.get("annals.dev/controllerrevisions/shop/old-1")["data"]
+        assert copy.get("core/namespaces/shop")["status"]["phase"] == "Active"
+        copy.assert_sound()
+
+
+def test_import__reads_from_another_cluster(full, store, tmp_path, certificates):
+    kubeconfig = tmp_path / "kubeconfig"
+    processes.write_kubeconfig(kubeconfig, full.server.url, certificates)
+    copy = store()
+    line = copy.imports(f"--from-kubeconfig={kubeconfig}", "--resources=controllerrevisions.apps", "--exact", "--rename-namespace=shop=past", "--create-namespaces")
+    moved = [key for key in copy.objects() if "/controllerrevisions/past/" in key]
+    assert len(moved) == len(full.server.get(revisions("shop")).json["items"]) and line.startswith(f"{len(moved) + 1} created")
+    copy.assert_sound()
+    assert "needs --resources" in annals("import", "--from-kubeconfig", kubeconfig, *copy.flags).stderr
+    kubeconfig.write_text(kubeconfig.read_text().replace(full.server.url, "https://127.0.0.1:1"))
+    failed = copy.do_import(f"--from-kubeconfig={kubeconfig}", "--resources=controllerrevisions.apps")
+    assert failed.returncode == 1 and "cannot list controllerrevisions" in failed.stderr
+
+
+def test_import__by_dry_run_writes_nothing(full, store, tmp_path):
+    copy = store()
+    path = full.export(tmp_path / "all")
+    assert copy.imports(path, "--dry-run").startswith(f"would be: {len(full.objects())} created")
+    assert copy.keys() == {}
+
+
+def test_export_and_import__of_the_directory_of_an_up(up, folder, tmp_path):
+    """Running, and stopped; and the default directory, of which fsck knows, too."""
+    env = {**os.environ, "XDG_DATA_HOME": str(folder)}
+    for command in (["fsck"], ["export"], ["import", "-"]):
+        missing = annals(*command, env=env, input="")
+        assert missing.returncode == 1 and "Run annals up first" in missing.stderr, missing
+    running = up("--port=0", dir=folder / "annals")
+    assert running.post("/api/v1/namespaces/default/configmaps", meta("here")).status == 201
+    assert annals("export", "-o", tmp_path / "running", env=env).returncode == 0
+    assert running.stop() == 0
+    assert annals("export", "-o", tmp_path / "stopped", env=env).returncode == 0
+    first, second = (lines_of(tmp_path / name)[1:-1] for name in ("running", "stopped"))
+    assert first == second and any(line["metadata"]["name"] == "here" for line in first)
+    assert "there already" in annals("import", tmp_path / "stopped", "--exact", env=env, check=True).stdout
+    assert "all well" in annals("fsck", env=env, check=True).stdout
+
+
+def on_a_terminal(arguments):
+    """What a terminal shows of standard error."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=theirs, preexec_fn=functools.partial(signal.signal, signal.SIGHUP, signal.SIG_DFL))
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 65536)
+        except OSError:
+            break
+    os.close(ours)
+    assert process.wait() == 0
+    return shown.decode()
+
+
+def test_progress__is_shown_on_terminals_alone(store, tmp_path):
+    copy = store()
+    path = write_export(tmp_path / "all", [namespace("default"), *(config_map(f"c{i}") for i in range(4000))])
+    shown = on_a_terminal([processes.BIN, "import", str(path), *copy.flags])
+    assert "\rimported " in shown and " of 4,001 objects (" in shown and shown.endswith("\r\x1b[K"), shown[-300:]
+    silent = annals("import", path, *copy.flags)
+    assert silent.returncode == 0 and silent.stderr == ""
