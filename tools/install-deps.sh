@@ -11,7 +11,11 @@ declare -A packages=(
 	[test]="etcd-client python3 python3-hpack python3-pytest python3-pytest-xdist python3-yaml curl openssl git clang-format chromium?"
 	[cluster]="python3-venv"
 	[fuzz]="clang"
-	[bench]="wrk"
+	[picture]="python3-rich"
+	[bench]="nghttp2-client wrk"
+	[deb]="build-essential debhelper git lintian"
+	[dist]="bison build-essential debhelper git gperf libgmp-dev libidn2-dev libtasn1-6-dev libunistring-dev nasm python3"
+	[image]="buildah"
 )
 purposes=("$@")
 [ $# -gt 0 ] || purposes=(build run)
@@ -75,7 +79,7 @@ refuse_without_root() {
 main() {
 	local missing
 	if ! command -v dpkg-query >/dev/null; then
-		echo "Not a Debian system: see docs/dependencies.md for what annals needs." >&2
+		echo "Not a Debian system: see docs/development/dependencies.md for what annals needs." >&2
 		return
 	fi
 	missing=$(find_missing | sort -u | xargs)
