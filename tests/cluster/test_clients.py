@@ -7,6 +7,7 @@ import alone as servers
 import programs
 
 CLIENTGO, CONTROLLERS, HISTORY = programs.Go("clientgo"), programs.Go("controllers"), programs.Go("history")
+TYPES = programs.Go("types")  # of clients/go/api, with controller-runtime
 PYTHON, VALIDATORS = programs.Python("with_kubernetes"), programs.Python("with_validators")
 
 # Ways to run a suite: the tests that it is about, and what is in the environment.
@@ -51,7 +52,7 @@ def cases(suite, ways=("",)):
             for way in ways for name in suite.names() if WAYS[way][0](name)]
 
 
-@pytest.mark.parametrize("suite,way,name", cases(CLIENTGO, WAYS) + cases(CONTROLLERS) + cases(HISTORY) + cases(PYTHON) + cases(VALIDATORS))
+@pytest.mark.parametrize("suite,way,name", cases(CLIENTGO, WAYS) + cases(CONTROLLERS) + cases(TYPES) + cases(HISTORY) + cases(PYTHON) + cases(VALIDATORS))
 def test_client__works(suite, way, name, outcomes):
     judge(outcomes(suite, way), name)
 
