@@ -77,7 +77,7 @@ class Pod:
 
 
 class Installed:
-    """annals and its etcd, installed as docs/operations.md says, in a cluster whose kube-apiserver finds it on localhost; what records, too,
+    """annals and its etcd, installed as docs/how-to/install-in-a-cluster.md says, in a cluster whose kube-apiserver finds it on localhost; what records, too,
     where the overlay has it."""
 
     def __init__(self, cluster, overlay="annals-certs-etcd"):
@@ -113,7 +113,7 @@ class Installed:
     def _start(self):
         for name in MEMBERS:
             self.members.append(Pod(self, self.folder / name, "statefulset/annals-etcd", self._etcd, {"POD_NAME": name}, self._addresses(name)))
-        kubeconfig = self._kubeconfig_of("annals")
+        kubeconfig = self.kubeconfig_of("annals")
         servers = ",".join(f"https://{name}.annals-etcd.{NAMESPACE}.svc:2379" for name in MEMBERS)
         self.annals = Pod(self, self.folder / "annals", "deployment/annals", self._serve, {"ETCD_SERVERS": servers},
                           {**self._everybodys_addresses(), "--secure-port=6443": "--secure-port=0"},
@@ -122,11 +122,11 @@ class Installed:
 
     def start_recorder(self):
         """When annals is served: it is a client of kube-apiserver's."""
-        kubeconfig = self._kubeconfig_of("annals-recorder")
+        kubeconfig = self.kubeconfig_of("annals-recorder")
         self.recorder = Pod(self, self.folder / "recorder", "deployment/annals-recorder",
                             lambda arguments: processes.Process([processes.BIN, *arguments]), {}, {}, [f"--kubeconfig={kubeconfig}"])
 
-    def _kubeconfig_of(self, account):
+    def kubeconfig_of(self, account):
         """In place of what a pod has of its service account."""
         token = self.folder / f"{account}-token"
         token.write_text(self.kubectl("create", "token", "-n", NAMESPACE, account))

@@ -19,6 +19,7 @@ from installed import DEPLOY, KUSTOMIZE, NAMESPACE, Installed
 
 HELM = processes.PEERS / "helm"
 CHART = DEPLOY / "helm" / "annals"
+KUBE_VERSION = ["--kube-version", "1.36.0"]  # without a cluster, helm would take a version of its own
 DEFINITIONS = processes.PEERS / "cert-manager"
 OVERLAYS = sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir())
 VALUES = {
@@ -38,8 +39,9 @@ def kustomize(overlay):
 
 
 def template(*values, release="annals"):
+    """Without what `helm test` makes."""
     sets = [word for value in values for word in ("--set", value)]
-    return processes.run([HELM, "template", release, CHART, "--namespace", NAMESPACE, *sets], check=True).stdout
+    return processes.run([HELM, "template", release, CHART, *KUBE_VERSION, "--skip-tests", "--namespace", NAMESPACE, *sets], check=True).stdout
 
 
 def objects(text):
@@ -99,9 +101,37 @@ def test_chart_is_valid(cluster, values):
 ])
 def test_chart_refuses_values_that_cannot_work(values, complaint):
     sets = [word for value in values for word in ("--set", value)]
-    done = processes.run([HELM, "template", "annals", CHART, *sets])
+    done = processes.run([HELM, "template", "annals", CHART, *KUBE_VERSION, *sets])
     assert done.returncode != 0
     assert re.search(complaint, done.stderr)
+
+
+def test_chart_names_the_oldest_kubernetes_that_it_is_for():
+    done = processes.run([HELM, "template", "annals", CHART, "--kube-version", "1.26.9", "--set", "certificates.ca=x"])
+    assert done.returncode != 0 and "kubeVersion" in done.stderr
+    assert template("certificates.ca=x")
+
+
+def test_icon_of_the_chart_is_the_picture():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    kind, _, data = chart["icon"].partition(",")
+    assert (kind, base64.b64decode(data)) == ("data:image/svg+xml;base64", (CHART / "icon.svg").read_bytes())
+    assert chart["appVersion"] == re.search(r"version: '([^']*)'", (processes.ROOT / "meson.build").read_text())[1]
+
+
+def test_every_value_has_a_rule():
+    """The schema describes each value of values.yaml, and no other."""
+    def names(schema, value, path=""):
+        described, has = schema.get("properties"), value if isinstance(value, dict) else {}
+        if described is None:
+            assert schema.keys() & {"type", "enum"}, path
+            return
+        assert schema["additionalProperties"] is False, path
+        assert set(described) - {"global"} == set(has), path
+        for name in has:
+            names(described[name], has[name], f"{path}.{name}")
+
+    names(json.loads((CHART / "values.schema.json").read_text()), yaml.safe_load((CHART / "values.yaml").read_text()))
 
 
 @pytest.mark.parametrize("source", ["kustomize", "helm"])
@@ -137,6 +167,27 @@ def test_chart_and_kustomize_say_the_same(overlay, values):
     assert set(base) == set(chart)
     for key, one in chart.items():
         assert essence(one, "") == essence(base[key], config["data"]["ETCD_SERVERS"]), key
+
+
+def test_monitoring_of_chart_and_kustomize_say_the_same(folder):
+    """The overlay's component is what an overlay of a user's own names."""
+    paths = {"resources": [KUSTOMIZE / "overlays" / "cert-manager"], "components": [DEPLOY / "monitoring"]}
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump({name: [os.path.relpath(path, folder.resolve()) for path in found] for name, found in paths.items()}))
+    mine = objects(processes.run([kube.KUBECTL, "kustomize", folder], check=True).stdout)
+    charts = objects(template("certificates.source=cert-manager", "monitoring.enabled=true"))
+    for kind, name in (("ServiceMonitor", "annals"), ("ClusterRole", "annals-metrics"), ("PrometheusRule", "annals"), ("ConfigMap", "annals-dashboard")):
+        assert (kind, name) not in objects(template("certificates.source=cert-manager"))
+        for one in (mine, charts):
+            assert one[kind, name]["metadata"].pop("labels")["app.kubernetes.io/part-of"] == "annals"
+        charts[kind, name].get("spec", {}).get("selector", {}).get("matchLabels", {}).pop("app.kubernetes.io/instance", None)
+        assert mine[kind, name] == charts[kind, name], kind
+    chosen = charts["ServiceMonitor", "annals"]["spec"]
+    service, certificate = charts["Service", "annals"], charts["Certificate", "annals-serving"]
+    assert chosen["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+    assert service["metadata"]["labels"][chosen["jobLabel"]] == "annals", "the job that the rules ask for"
+    assert [endpoint["port"] for endpoint in chosen["endpoints"]] == [port["name"] for port in service["spec"]["ports"]]
+    assert chosen["endpoints"][0]["tlsConfig"]["serverName"] in certificate["spec"]["dnsNames"]
+    assert chosen["endpoints"][0]["tlsConfig"]["ca"]["secret"]["name"] == certificate["spec"]["secretName"]
 
 
 def test_what_is_recorded_may_be_read_and_its_users_are_known():
@@ -186,7 +237,8 @@ def test_systemd_unit_is_right(folder):
     if not shutil.which("systemd-analyze"):
         pytest.skip("there is no systemd-analyze here")
     unit = folder / "annals.service"
-    unit.write_text((DEPLOY / "systemd" / "annals.service").read_text().replace("/usr/local/bin/annals", processes.BIN))
+    text = (DEPLOY / "systemd" / "annals.service.in").read_text()
+    unit.write_text(text.replace("@bindir@/annals", processes.BIN))
     done = processes.run(["systemd-analyze", "verify", "--man=no", unit])
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
@@ -215,6 +267,42 @@ def installed(cluster):
 def test_apiservices_become_available(cluster, installed):
     cluster.wait_available(ANNALS.kind)
     assert cluster.kube.get("/apis/annals.dev/v1").json["groupVersion"] == "annals.dev/v1"
+
+
+def doctor_of_helm_test(cluster, installed):
+    """The Pod of `helm test`, as a process: with its arguments, the rights of its service account, and its kubeconfig's user. The
+    server's address is another here, so is the Service's."""
+    sets = ["--set", "certificates.ca=x", "--show-only", "templates/tests/doctor.yaml"]
+    text = processes.run([HELM, "template", "annals", CHART, *KUBE_VERSION, "--namespace", NAMESPACE, *sets], check=True).stdout
+    made = objects(text)
+    assert_valid(cluster, text)
+    rights = [one for (kind, _), one in made.items() if kind not in ("Pod", "ConfigMap")]
+    installed.kubectl("apply", "-f", "-", input=yaml.safe_dump_all(rights))
+    config = yaml.safe_load(made["ConfigMap", "annals-test"]["data"]["kubeconfig"])
+    own, = (one for one in rights if one["kind"] == "ServiceAccount")
+    assert made["Pod", "annals-test"]["spec"]["serviceAccountName"] == own["metadata"]["name"]
+    kubeconfig = installed.kubeconfig_of("annals-test")
+    here = yaml.safe_load(kubeconfig.read_text())
+    assert list(config["users"][0]["user"]) == list(here["users"][0]["user"]) == ["tokenFile"]
+    container, = made["Pod", "annals-test"]["spec"]["containers"]
+    mounted = f"{container['volumeMounts'][0]['mountPath']}/{next(iter(made['ConfigMap', 'annals-test']['data']))}"
+    arguments = [argument.replace(mounted, str(kubeconfig)) for argument in container["args"]]
+    assert arguments != container["args"]
+    return lambda: processes.run([processes.BIN, *arguments, f"--server=127.0.0.1:{installed.annals.process.client.port}", "--output=json"])
+
+
+def test_helm_test_sees_whether_annals_is_served(cluster, installed):
+    cluster.wait_available(ANNALS.kind)
+    look = doctor_of_helm_test(cluster, installed)
+    done = look()
+    seen = {finding["subject"] for finding in json.loads(done.stdout)["findings"] if finding["severity"] == "ok"}
+    assert done.returncode == 0, done.stdout
+    wanted = {"APIService v1.annals.dev", "APIService v1beta1.annals.dev", "discovery of annals.dev/v1", "discovery of annals.dev/v1beta1"}
+    assert wanted <= seen
+    installed.kubectl("patch", "apiservice", "v1.annals.dev", "--type=merge", "-p", json.dumps({"spec": {"service": {"port": processes.free_port()}}}))
+    processes.retry_until(lambda: look().returncode == 1, "it fails where kube-apiserver reaches nobody", interval=0.5)
+    installed.lead_apiservices()
+    cluster.wait_available(ANNALS.kind)
 
 
 def test_probes_are_answered(installed):
