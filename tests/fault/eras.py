@@ -105,7 +105,7 @@ class Crowd(crowd.Member):
 
 class Watcher(watchers.Watcher):
     """One that was not connected when etcd was restored cannot know that its resourceVersion means something else now, and is restarted as
-    docs/operations.md says: unless revisions have been bumped, by which it learns it."""
+    docs/how-to/back-up-and-restore.md says: unless revisions have been bumped, by which it learns it."""
 
     def step(self):
         self.era = self.world.era

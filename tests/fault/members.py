@@ -178,7 +178,7 @@ class Members:
         return json.loads(self._run([self._util(), "snapshot", "status", str(path), "--write-out=json"]))["revision"]
 
     def restore(self, path, *flags):
-        """Takes the place of what was there, for each member; to be started again. As docs/operations.md says it."""
+        """Takes the place of what was there, for each member; to be started again. As docs/how-to/back-up-and-restore.md says it."""
         for number, member in enumerate(self.all):
             assert not member.is_alive, "it is running"
             shutil.rmtree(self.disks.path(number) / "data")

@@ -115,7 +115,7 @@ def check(everybody, told):
 
 
 def check_that_much_happened(everybody):
-    """And that nobody was answered anything but what docs/operations.md says."""
+    """And that nobody was answered anything but what docs/how-to/etcd-full.md says."""
     kinds = {(op.kind, op.outcome) for op in everybody.ops}
     missing = [kind for kind in itertools.product([*model.RULES, "list"], ["ok"]) if kind not in kinds]
     assert not missing, f"the clients never did {missing}"

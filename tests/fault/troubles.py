@@ -139,7 +139,7 @@ def wait_alarm(world, marks):
 
 
 def make_room(world, marks):
-    """As docs/operations.md says it. What is compacted has been recorded."""
+    """As docs/how-to/etcd-full.md says it. What is compacted has been recorded."""
     insist(world.gateway.delete_all, FILLING)
     insist(lambda: world.gateway.compact(world.eras.recorder.catch_up()))
     for member in world.etcd.all:
