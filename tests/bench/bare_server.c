@@ -1,10 +1,12 @@
 /* What a request costs a server that does nothing for it: one thread, epoll and GnuTLS, no storage. "make bench" asks it for as many
  * bytes, over as many connections, right after each workload, and divides by what it spends: such figures hardly depend on the
- * machine.
+ * machine. It speaks HTTP/2, too, where its client offers that (bare_http2.c).
  *
  *     bare_server PORT CERTIFICATE KEY        GET /N: N bytes. A body that is sent is read, and answered in the same way.
  *
  * It trusts its one client, the load generator, to send what HTTP/1.1 allows, and heads of 8 KiB at most. */
+#include "tests/bench/bare_http2.h"
+
 #include <arpa/inet.h>
 #include <err.h>
 #include <gnutls/gnutls.h>
@@ -24,6 +26,7 @@ struct connection {
 	gnutls_session_t tls;
 	int fd;
 	bool is_open; /* the handshake is done */
+	struct bare_http2 *http2; /* NULL: HTTP/1.1 */
 	char head[HEAD_MAX + 1];
 	size_t head_n;
 	size_t body_left; /* of the request that is being read */
@@ -56,6 +59,7 @@ static void watch_fd(int how, int fd, uint32_t events, struct connection *c)
 
 static void connection_new(int fd)
 {
+	static const gnutls_datum_t protocols[] = {{(unsigned char *)"h2", 2}, {(unsigned char *)"http/1.1", 8}};
 	struct connection *c = calloc(1, sizeof(*c));
 	int one = 1;
 
@@ -67,12 +71,14 @@ static void connection_new(int fd)
 	check(gnutls_init(&c->tls, GNUTLS_SERVER | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL | GNUTLS_NO_TICKETS), "gnutls_init");
 	check(gnutls_priority_set(c->tls, priorities), "gnutls_priority_set");
 	check(gnutls_credentials_set(c->tls, GNUTLS_CRD_CERTIFICATE, credentials), "gnutls_credentials_set");
+	check(gnutls_alpn_set_protocols(c->tls, protocols, 2, 0), "gnutls_alpn_set_protocols");
 	gnutls_transport_set_int(c->tls, fd);
 	watch_fd(EPOLL_CTL_ADD, fd, EPOLLIN, c);
 }
 
 static void connection_free(struct connection *c)
 {
+	bare_http2_free(c->http2);
 	gnutls_deinit(c->tls);
 	close(c->fd);
 	free(c);
@@ -87,7 +93,7 @@ static bool is_later(ssize_t r)
 
 static bool is_sending(const struct connection *c)
 {
-	return c->out_at < c->out_n + c->answer_n;
+	return c->http2 ? bare_http2_is_sending(c->http2) : c->out_at < c->out_n + c->answer_n;
 }
 
 /* False: the connection is broken. The head and the first of the body are one record, as annals sends them. */
@@ -184,16 +190,21 @@ static bool receive(struct connection *c)
 
 static bool shake_hands(struct connection *c)
 {
+	gnutls_datum_t protocol;
 	int r = gnutls_handshake(c->tls);
 
 	c->is_open = r == 0;
+	if (r == 0 && gnutls_alpn_get_selected_protocol(c->tls, &protocol) == 0 && protocol.size == 2) {
+		c->http2 = bare_http2_new(c->tls);
+		return bare_http2_turn(c->http2);
+	}
 	return r == 0 || !gnutls_error_is_fatal(r);
 }
 
 static void serve(struct connection *c, uint32_t events)
 {
 	bool was_sending = is_sending(c);
-	bool ok = !c->is_open ? shake_hands(c) : was_sending ? send_some(c) : receive(c);
+	bool ok = !c->is_open ? shake_hands(c) : c->http2 ? bare_http2_turn(c->http2) : was_sending ? send_some(c) : receive(c);
 
 	if (!ok || events & (EPOLLERR | EPOLLHUP)) {
 		connection_free(c);

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // bareServer is the name of a subject that does nothing for a request but answer it (bare_server.c). What annals costs divided by what
@@ -46,6 +47,10 @@ func (b *bench) runBare(w *workload, of *sample) error {
 	if b.bare == nil || of.Subject != "annals" || of.Values[bytesEach] == 0 {
 		return nil
 	}
+	if strings.HasPrefix(w.name, "h2.") {
+		out, err := b.bareHTTP2(w.name, of)
+		return b.keepBare(w, out, err)
+	}
 	connections := 4
 	if found := connectionsOf.FindStringSubmatch(w.name); found != nil {
 		connections, _ = strconv.Atoi(found[1])
@@ -55,14 +60,21 @@ func (b *bench) runBare(w *workload, of *sample) error {
 			continue
 		}
 		out, err := b.askBare(connections, c.sends, fmt.Sprintf("/%.0f", of.Values[bytesEach]))
-		if err != nil {
-			return fmt.Errorf("%s on %s: %w", w.name, bareServer, err)
-		}
-		out.Workload, out.Subject = w.name, bareServer
-		b.samples = append(b.samples, out)
-		progress(out)
+		return b.keepBare(w, out, err)
+	}
+	return nil
+}
+
+func (b *bench) keepBare(w *workload, out *sample, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s on %s: %w", w.name, bareServer, err)
+	}
+	if out == nil {
 		return nil
 	}
+	out.Workload, out.Subject = w.name, bareServer
+	b.samples = append(b.samples, out)
+	progress(out)
 	return nil
 }
 

@@ -1,5 +1,5 @@
 // Measures annals beside kube-apiserver, and behind it beside sample-apiserver: each on an etcd of its own, workload by workload in
-// turn, in one run on one machine. See docs/performance.md. `load scale` instead holds many objects and watchers in one annals and
+// turn, in one run on one machine. See docs/explanation/performance.md. `load scale` instead holds many objects and watchers in one annals and
 // looks whether all is well.
 package main
 
@@ -26,7 +26,7 @@ type bench struct {
 	warm, length     time.Duration
 	rest             time.Duration
 	watchers, events int
-	large            int // objects
+	large, size      int // objects of the workloads about many, and bytes of data in each
 	only             *regexp.Regexp
 	samples          []*sample
 	spaces           int
@@ -70,7 +70,8 @@ func mainErr() (err error) {
 	flag.DurationVar(&b.rest, "rest", time.Second, "rest before memory is looked at")
 	flag.IntVar(&b.watchers, "watchers", 1000, "watches at once")
 	flag.IntVar(&b.events, "events", 50, "events for each of them")
-	flag.IntVar(&b.large, "objects", 100000, "objects of 1 KiB stored in the workloads that are about many")
+	flag.IntVar(&b.large, "objects", 100000, "objects stored in the workloads that are about many")
+	flag.IntVar(&b.size, "size", 1024, "bytes of data in each of them")
 	only := flag.String("only", "", "regular expression: workloads to run")
 	result := flag.String("json", "", "file for all measurements")
 	scale := flag.Bool("scale", false, "hold -objects and -watchers in annals, and check them")

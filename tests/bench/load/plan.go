@@ -17,7 +17,7 @@ type workload struct {
 }
 
 func (b *bench) planBeside() []stage {
-	return []stage{b.planStart(), b.planReads(), b.planWrites(), b.planWatches(), b.planGrowth()}
+	return []stage{b.planStart(), b.planReads(), b.planWrites(), b.planWatches(), b.planHTTP2(), b.planGrowth()}
 }
 
 func (b *bench) planStart() stage {
@@ -65,6 +65,7 @@ func (b *bench) planGrowth() stage {
 		{"start." + large, b.start},
 		{"select10." + large + ".rv0", b.selectTen(growSpace, b.large, "&resourceVersion=0")},
 		{"create1k.c16." + large, b.write("create", writing{connections: 16, step: create(data1k)})},
+		{"watch100." + large, b.watch(100, b.events, 20)},
 	}}
 }
 
@@ -78,7 +79,7 @@ type row struct {
 func (b *bench) rowsBeside() []row {
 	large := fmt.Sprint(b.large)
 	watch := fmt.Sprintf("watch%d", b.watchers)
-	return []row{
+	return append([]row{
 		{"get1k.rv0.c64", serverCPU, 8, 12},
 		{"get1k.rv0.c1", serverCPU, 8, 12},
 		{"get1k.c16", serverCPU, 8, 12},
@@ -110,5 +111,6 @@ func (b *bench) rowsBeside() []row {
 		{"start.0", memoryNow, 10, 15},
 		{"start." + large, cacheReady, 0, 5},
 		{"start." + large, memoryNow, 0, 4},
-	}
+		{"watch100." + large, serverCPU, 0, 0},
+	}, b.rowsHTTP2()...)
 }

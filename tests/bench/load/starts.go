@@ -35,4 +35,4 @@ func (b *bench) emptyOut(s *subject) error {
 	return s.clear("")
 }
 
-func (b *bench) grow(s *subject) error { return s.fill(growSpace, 0, b.large, true) }
+func (b *bench) grow(s *subject) error { return s.fillWith(growSpace, 0, b.large, true, dataText(b.size, "1")) }

@@ -98,10 +98,12 @@ func (s *subject) start(paths ...string) (ms []float64, err error) {
 	return ms, nil
 }
 
+const answerMax = 10 * time.Minute // with a million objects, on a busy machine
+
 func (s *subject) await(path string) error {
 	var c *client
 	var err error
-	for deadline := time.Now().Add(120 * time.Second); time.Now().Before(deadline) && s.server.isRunning(); {
+	for deadline := time.Now().Add(answerMax); time.Now().Before(deadline) && s.server.isRunning(); {
 		if c == nil {
 			if c, err = dial(s); err != nil {
 				time.Sleep(time.Millisecond)
@@ -150,6 +152,10 @@ func (s *subject) addNamespace(ns string) error {
 // fill makes sure that objects from..to-1 are in a namespace. One is created through the API, found in etcd and copied there, with
 // other names and uids of the same length, and with other data if it is to vary.
 func (s *subject) fill(ns string, from, to int, isVaried bool) error {
+	return s.fillWith(ns, from, to, isVaried, data1k)
+}
+
+func (s *subject) fillWith(ns string, from, to int, isVaried bool, data string) error {
 	if from >= to {
 		return nil
 	}
@@ -157,7 +163,7 @@ func (s *subject) fill(ns string, from, to int, isVaried bool) error {
 		return err
 	}
 	f := fields{name: nameOf(from), group: groupOf(from), seq: "0"}
-	answer, err := s.createFirst(ns, &f)
+	answer, err := s.createFirst(ns, &f, data)
 	if err != nil {
 		return err
 	}
@@ -191,9 +197,9 @@ func copyOf(original string, f *fields, uid string, i int) []byte {
 }
 
 // createFirst waits until the server has seen the namespace.
-func (s *subject) createFirst(ns string, f *fields) (answer []byte, err error) {
+func (s *subject) createFirst(ns string, f *fields, data string) (answer []byte, err error) {
 	for i := 0; i < 50; i++ {
-		answer, err = s.one(201, &request{method: "POST", path: s.collection(ns), body: s.kind.appendObject(nil, ns, f, data1k)})
+		answer, err = s.one(201, &request{method: "POST", path: s.collection(ns), body: s.kind.appendObject(nil, ns, f, data)})
 		if err == nil {
 			return answer, nil
 		}

@@ -17,7 +17,8 @@ func sinceEpoch() int64 { return int64(time.Since(epoch)) }
 
 // watcher reads one watch and takes the times of sending out of the events' objects, without parsing them.
 type watcher struct {
-	client    *client
+	from      io.Reader
+	end       func()
 	tail      []byte // the beginning of a mark that the last read has cut off
 	latencies []int64
 	bytes     int64
@@ -37,7 +38,7 @@ func (ws *watching) close() {
 	ws.isClosed.Store(true)
 	for _, w := range ws.watchers {
 		if w != nil {
-			w.client.close()
+			w.end()
 		}
 	}
 }
@@ -68,7 +69,7 @@ func (w *watcher) take(text []byte) {
 func (w *watcher) follow() {
 	buffer := make([]byte, 16<<10)
 	for {
-		n, err := w.client.reader.Read(buffer)
+		n, err := w.from.Read(buffer)
 		w.take(buffer[:n])
 		if err != nil {
 			if err == io.EOF {
@@ -98,7 +99,7 @@ func openWatch(s *subject, ws *watching, path string) (*watcher, error) {
 		c.close()
 		return nil, err
 	}
-	return &watcher{client: c, of: ws}, nil
+	return &watcher{from: c.reader, end: c.close, of: ws}, nil
 }
 
 const (
@@ -186,6 +187,10 @@ const (
 
 // watch opens n watches, and then makes events for all of them. Latency counts from before the write is sent.
 func (b *bench) watch(n, events int, perSecond float64) action {
+	return b.watchBy(n, events, perSecond, func(s *subject, ns string) (*watching, error) { return openWatches(s, ns, n) })
+}
+
+func (b *bench) watchBy(n, events int, perSecond float64, open func(s *subject, ns string) (*watching, error)) action {
 	return func(s *subject) (*sample, error) {
 		ns := fmt.Sprintf("bench-watch-%d", b.nextSpace())
 		if err := s.fill(ns, 0, 1, false); err != nil {
@@ -194,7 +199,7 @@ func (b *bench) watch(n, events int, perSecond float64) action {
 		b.settle()
 		before, _ := memory(s.server.pid())
 		p := startProbe(s)
-		ws, err := openWatches(s, ns, n)
+		ws, err := open(s, ns)
 		defer ws.close()
 		if err != nil {
 			return nil, err
