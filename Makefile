@@ -16,11 +16,18 @@ SUITES_address = $(NATIVE_SUITES) tests/integration
 SUITES_thread = $(NATIVE_SUITES) tests/fault
 
 help:
+	@echo 'make install        build/annals and what belongs to it, below /usr/local (PREFIX=/usr, DESTDIR=/some/root)'
+	@echo 'make deb            dist/annals_VERSION_ARCHITECTURE.deb, for the distribution of this machine'
+	@echo 'make dist           dist/annals-VERSION-linux-ARCHITECTURE.tar.gz: an executable that needs glibc alone; its SBOM'
+	@echo 'make image          dist/annals-VERSION-oci-ARCHITECTURE.tar: an image of it, by buildah'
+	@echo 'make check-packages builds packages on fresh roots, installs them on others, runs and removes them; as root (ARGS="trixie")'
+	@echo 'make check-reproducible  whether two builds of package, tarball and image are equal'
 	@echo 'make run            build, install what is missing, and start "annals up" (ARGS="--port 7443" for its flags)'
 	@echo 'make build          build/annals, and build/kubectl-annals, the plugin'
 	@echo 'make quick          in a minute: builds, source checks, unit tests, and integration tests of what has changed (K=watch: of that name)'
 	@echo 'make check          all tests: source checks, unit, contract, integration, fault and browser tests, exchanges recorded from kube-apiserver'
 	@echo 'make check-http2    integration and fault tests, and what was recorded from kube-apiserver, with a client that speaks HTTP/2'
+	@echo 'make check-upgrade  replicas of the release before are replaced by this build, and back, under load (FROM=v0.1.0)'
 	@echo 'make check-distros  builds and tests on fresh roots of Debian 12 and 13 and Ubuntu 24.04; as root (ARGS="trixie")'
 	@echo 'make check-cluster  tests beside a real kube-apiserver, and with clients, built from Go modules'
 	@echo 'make oracle         random programs of StatefulSets against kube-controller-manager and against annals (PROGRAMS=2000)'
@@ -29,11 +36,39 @@ help:
 	@echo 'make mutate         makes one line of the source wrong after the other, and names those that no test notices (N=20, K=write)'
 	@echo 'make bench          measurements, beside and behind kube-apiserver where "make check-cluster" has built it (ARGS="-only ^get")'
 	@echo 'make screenshots    docs/images: the page as it looks, light and dark; needs Chromium'
+	@echo 'make docs           writes what is made from the source: reference pages, OpenAPI, man pages, Go types'
+	@echo 'make recording      docs/images/tour-*.svg: the first two tours of README in a terminal, light and dark'
 	@echo 'make format         clang-format on changed lines'
 	@echo 'make clean          removes the build folders'
 
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD) annals kubectl-annals kubectl_complete-annals
+
+# DESTDIR is meson's own. Nothing is compiled here, so that `sudo make install` leaves no files of root's behind.
+.PHONY: install
+install: build
+	$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(PREFIX) && ninja -C $(BUILD) build.ninja)
+	meson install -C $(BUILD) --no-rebuild --strip --quiet
+
+.PHONY: deb dist image check-packages check-reproducible
+deb:
+	tools/install-deps.sh build deb
+	packaging/deb.sh
+
+dist:
+	tools/install-deps.sh build dist
+	packaging/dist.sh
+
+image:
+	tools/install-deps.sh build dist image
+	packaging/image.sh
+
+check-reproducible:
+	tools/install-deps.sh build deb dist image
+	packaging/check-reproducible.sh
+
+check-packages:
+	packaging/check.sh $(ARGS)
 
 run:
 	tools/install-deps.sh build run
@@ -58,6 +93,12 @@ check-http2:
 	$(MAKE) --no-print-directory $(BUILD)/build.ninja
 	ninja -C $(BUILD)
 	SUITE_SECONDS=$${SUITE_SECONDS:-3600} tools/run-tests.py --build $(BUILD) $(HTTP2_SUITES)
+
+# The release before this one is built once, in a cache. Without it, in a clone without its past, say, the tests are skipped.
+check-upgrade:
+	tools/install-deps.sh build run test
+	$(MAKE) --no-print-directory build
+	previous=$$(tools/previous-release.sh $(FROM)) && ANNALS_PREVIOUS=$$previous tools/run-tests.py --build $(BUILD) tests/fault -k release_upgrade
 
 check-distros:
 	tools/check-distros.sh $(ARGS)
@@ -105,6 +146,14 @@ screenshots: build
 	tools/install-deps.sh build run test
 	ANNALS_BIN=$(abspath $(BUILD))/annals /usr/bin/python3 tests/browser/screenshots.py
 
+docs: $(BUILD)/build.ninja
+	ninja -C $(BUILD) annals tools/reference/declarations
+	tools/make-docs.sh $(BUILD)
+
+recording: build
+	tools/install-deps.sh build run test picture
+	ANNALS_BIN=$(abspath $(BUILD))/annals /usr/bin/python3 tests/integration/recording.py
+
 format:
 	git clang-format --extensions c,h
 
@@ -128,4 +177,4 @@ build-fuzz/build.ninja:
 	rm -rf build-fuzz
 	CC=clang meson setup build-fuzz -Dfuzz=true -Dtests=false -Db_sanitize=address,undefined -Db_lundef=false
 
-.PHONY: help build run quick check check-http2 check-distros check-cluster sanitize sanitized peers oracle fuzz mutate bench screenshots format clean
+.PHONY: help build run quick check check-http2 check-distros check-cluster sanitize sanitized peers oracle fuzz mutate bench screenshots recording docs format clean

@@ -30,7 +30,7 @@ FILES_MAX = 4  # beyond this many it is no change of a minute
 TESTS_OF = {
     "abac": "access", "authn": "access", "authz": "access", "impersonate": "access", "question": "access", "token": "access", "verifier": "access",
     "certificate": "trust_files", "front": "trust_files", "tls": "trust_files http", "verified": "trust_files",
-    "accesslog": "operation", "health": "operation", "limit": "operation", "live": "operation", "metric": "operation",
+    "accesslog": "operation", "health": "operation", "limit": "operation", "live": "operation", "metric": "operation metrics",
     "agreement": "storage_versions", "version": "storage_versions", "migrat": "storage_migration", "stored": "stored_versions",
     "alarm": "etcd_room", "compact": "lists restore", "lease": "expiry kinds", "quota": "etcd_room",
     "audit": "audit_log",
@@ -45,18 +45,19 @@ TESTS_OF = {
     "dependent": "protection", "provider": "protection",
     "apply": "data pods", "diff": "kubectl_annals", "digest": "data", "fieldset": "data pods", "json": "data", "managed": "data pods",
     "merge": "data", "patch": "data", "typed": "data pods", "unstructured": "data",
-    "etcd": "restore serve", "memory": "", "mvcc": "",
-    "flags": "up serve", "instance": "up serve", "kubeconfig": "up", "datadir": "up",
+    "etcd": "restore serve", "memory": "ephemeral", "mvcc": "ephemeral", "ready": "ephemeral", "scratch": "ephemeral", "loop": "ephemeral up",
+    "command": "command_line", "options": "command_line", "suggest": "command_line", "flags": "up serve command_line", "instance": "up serve", "kubeconfig": "up", "datadir": "up",
     "statefulset": "set_updates set_apps set_history statefulsets", "ownership": "set_ownership set_between", "history": "history set_history",
+    "progress": "export", "document": "export",
     "pass": "set_updates set_apps", "member": "set_apps", "workload": "statefulsets", "kubelet": "fake_kubelet", "example": "set_examples",
     "guard": "references", "reference": "references figures", "bench": "bench_figures",
     "h2": "http2 http2_attacks",
     "namespace": "kinds controllers",
-    "install": "install_deps", "impl": "protection", "makefile": "readme", "readme": "readme",
+    "install": "install install_deps", "packaging": "install packages", "debian": "packages", "sbom": "packages", "systemd": "install", "impl": "protection", "makefile": "readme", "readme": "readme",
     "openapi": "discovery", "pod": "pods", "review": "kinds", "toy": "toy",
     "yaml": "data", "undo": "kubectl_annals kubectl_annals_sets kubectl_annals_recorded", "kubectl": "kubectl_annals",
     "record": "recorder record_kinds tutorial", "hunks": "snapshots ui_revisions", "page": "ui ui_revisions ui_write",
-    "log": "kubectl_annals_log audit_log", "put": "kubectl_annals_recorded", "complete": "kubectl_annals_complete",
+    "log": "kubectl_annals_log audit_log", "put": "kubectl_annals_recorded", "complet": "completion kubectl_annals_complete",
 }
 # Where no word says it: by the outermost folder.
 TESTS_OF_FOLDER = {"admission": "refusals", "api": "refusals", "cli": "up", "deploy": "certs", "server": "http operation", "storage": "lists"}

@@ -3,7 +3,8 @@
 
 A suite is one of meson's (house, unit, contract, fuzz: cmocka executables and scripts), or a folder or a file of pytest's. Each
 crash and each report of a sanitizer counts as a failure, also where the test that caused it did not notice. Behind "http2:" stand
-those of pytest's whose own client is to speak HTTP/2: http2:tests/parity.
+those of pytest's whose own client is to speak HTTP/2: http2:tests/parity. Behind "memory:" stand those whose shared server is to keep its
+objects in memory: memory:tests/integration/test_lists.py.
 
 A test that fails is run once more, by itself, when its suite is over: if it passes then, it counts as passed and is named as
 unsteady. Not so after a crash, a hang or a report of a sanitizer, nor where many fail. The last lines name every test that failed.
@@ -32,7 +33,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-HTTP2 = "http2:"
+# Prefixes of suites: what is in their environment then, and how it is told.
+WAYS = {"http2:": ({"ANNALS_TEST_HTTP": "2"}, " over HTTP/2"), "memory:": ({"ANNALS_TEST_STORE": "memory"}, " in memory")}
 MESON_SUITES = ["house", "unit", "contract", "fuzz"]
 
 SANITIZER_OPTIONS = {
@@ -357,9 +359,10 @@ def run_again(failures, tallies, args, env):
 def run_suites(suites, args, env, reports):
     """Of the same kind. What they came to, and the failures."""
     print(f"\n== {' '.join(suites)}", flush=True)
-    wire = ""
-    if suites[0].startswith(HTTP2):
-        suites, env, wire = [suite.removeprefix(HTTP2) for suite in suites], {**env, "ANNALS_TEST_HTTP": "2"}, " over HTTP/2"
+    way = ""
+    for prefix, (variables, told) in WAYS.items():
+        if suites[0].startswith(prefix):
+            suites, env, way = [suite.removeprefix(prefix) for suite in suites], {**env, **variables}, told
     if suites[0] in MESON_SUITES:
         tallies, failures = run_meson(args.build, suites, env)
     else:
@@ -382,7 +385,7 @@ def run_suites(suites, args, env, reports):
         total.add(tally)
     failures += reported
     for failure in failures:
-        failure.build = args.build.name + wire
+        failure.build = args.build.name + way
     return total, failures
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which test shows which requirement of the seeds: writes the last column of docs/seeds.md.
+"""Which test shows which requirement of the seeds: writes the last column of docs/development/seeds.md.
 
 A test carries a marker in a comment above it, `seeds: H14 U53`. A line without any test may say in
 round brackets why there is none. With --check nothing is written: a line without a test, a marker of
@@ -12,7 +12,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "seeds.md"
+PAGE = ROOT / "docs" / "development" / "seeds.md"
 ROW = re.compile(r"^\| ([HRUD]\d+) \| (.*) \| ([^|]*)\|$")
 MARKER = re.compile(r"^\s*(?:#|/\*)\s*seeds:\s*([A-Z0-9, ]+?)\s*(?:\*/)?\s*$")
 PYTHON_TEST = re.compile(r"^\s*(?:async )?def (test_\w+|check_\w+)\(")
@@ -67,7 +67,7 @@ def main():
     after, problems = rewrite(text, find_tests(ROOT))
     if "--check" in sys.argv:
         if after != text:
-            problems.append("docs/seeds.md is not up to date: run tools/seeds.py")
+            problems.append("docs/development/seeds.md is not up to date: run tools/seeds.py")
     else:
         PAGE.write_text(after)
     print("\n".join(problems) or f"each requirement names its test ({PAGE.relative_to(ROOT)})")

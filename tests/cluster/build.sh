@@ -3,7 +3,7 @@
 # kube-controller-manager and kubectl v1.36.3, sample-apiserver v0.36.3, etcd, etcdctl and etcdutl v3.6.16, helm v3.21.4, kube-storage-version-migrator, h2spec; and
 # fetches its definitions and cert-manager's. Minutes the first time; what is there in the right version stays. Then
 # Kubernetes' own tests of StatefulSets, the tests written in Go, which client-go, controller-runtime and Kubernetes' own library for revisions are part of,
-# Python's packages, and the tests written in Rust.
+# annalstest and the examples, Python's packages, and the tests written in Rust.
 set -eu
 cd "$(dirname "$0")/peers"
 PEERS=${PEERS:-$HOME/.cache/peers}
@@ -59,6 +59,9 @@ if ! is_current "$PEERS/h2spec" h2spec github.com/summerwind/h2spec; then
 	fi
 fi
 
+# Of the alerts in deploy/monitoring.
+../fetch-promtool.sh
+
 # CustomResourceDefinitions: cert-manager's (what deploy/ says to it is checked against them), and those that the migrator works with.
 folder_of() { # folder module
 	(cd "$1" && go mod download -json "$2" | sed -n 's/^\s*"Dir": "\(.*\)",$/\1/p')
@@ -72,10 +75,17 @@ upstream/build.sh "$PEERS"
 
 # Tests that are programs: their sources are the project's own, Go sees what has changed.
 cd ../clients
-for suite in clientgo controllers; do
+for suite in clientgo controllers types; do
 	go test -c -o "$PEERS/$suite.test" "./$suite"
 done
 (cd history && go test -c -o "$PEERS/history.test" .)
+
+# The module that starts annals for tests of others, and examples that use it.
+(cd ../../../clients/go && go test -c -o "$PEERS/annalstest.test" ./annalstest)
+(cd ../../../examples/go-test && go test -c -o "$PEERS/example-go.test" .)
+for example in history operator; do
+	(cd "../../../examples/go-$example" && go test -c -o "$PEERS/example-go-$example.test" .)
+done
 
 # Packages from PyPI, in the versions that requirements.txt names. Where PyPI cannot be reached, their tests are skipped.
 cd python
@@ -88,6 +98,22 @@ if ! cmp -s requirements.txt "$PEERS/python/requirements.txt"; then
 		rm -rf "$PEERS/python"
 		echo "PyPI cannot be reached, or a package is not there: the tests with the Python client are left out." >&2
 	fi
+fi
+
+# The package that does so for tests in Python, installed as its users install it. Setuptools leaves files in the sources: a copy's.
+package=../../../../clients/python
+if [ -d "$PEERS/python" ] && ! diff -rq -x __pycache__ -x .pytest_cache "$package" "$PEERS/annals-python/sources" >/dev/null 2>&1; then
+	copy=$(mktemp -d)
+	cp -r "$package" "$copy/sources"
+	cp -r "$copy/sources" "$copy/built"
+	rm -rf "$PEERS/annals-python"
+	if "$PEERS/python/bin/pip" install -q --disable-pip-version-check --no-deps --no-compile --target "$PEERS/annals-python" "$copy/built"; then
+		mv "$copy/sources" "$PEERS/annals-python/"
+	else
+		rm -rf "$PEERS/annals-python"
+		echo "clients/python cannot be installed: its tests are left out." >&2
+	fi
+	rm -rf "$copy"
 fi
 
 # Tests in Rust, with kube-rs. Cargo sees what has changed. Where they cannot be built they are skipped.

@@ -208,6 +208,9 @@ def another_service(behind, spec):
 
 def test_doctor__makes_a_missing_service(behind):
     with another_service(behind, None):
+        assert broken(behind, "error", "APIService v1.annals.dev: not Available")["cause"] == "Service annals-system/annals"
+        first = findings(behind).all[0]
+        assert first["subject"] == "Service annals-system/annals" and "cause" not in first
         shell(broken(behind, "error", "Service annals-system/annals: there is none")["mend"])
         assert not findings(behind).of("error", "Service annals-system/annals: there is none")
         assert behind.cluster.kube.get(SERVICE).json["spec"]["selector"] == {"app.kubernetes.io/name": "annals"}
@@ -380,4 +383,5 @@ def test_doctor__says_that_no_cluster_answers(behind, folder):
     kubeconfig.write_text(kube.KUBECONFIG.format(url=url, ca=behind.cluster.certificates.ca, user="{}"))
     seen = doctor(kubeconfig)
     assert seen.status == 1 and [finding["subject"] for finding in seen.errors] == ["kube-apiserver"]
-    assert seen.of("skipped", "everything in the cluster")
+    (everything,) = seen.of("skipped", "everything in the cluster")
+    assert everything["cause"] == "kube-apiserver"

@@ -1,5 +1,5 @@
 """The StatefulSet controller behind a kube-apiserver: sets and revisions are annals', pods and claims the cluster's. It has the rights that
-docs/operations.md lists, and no others."""
+docs/how-to/run-the-server.md lists, and no others."""
 
 import json
 

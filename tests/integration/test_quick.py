@@ -48,7 +48,7 @@ def test_change_leads_to_its_tests_in_a_browser(path, test):
 
 def test_some_source_leads_to_each(quick):
     """But for those of fixtures, and the one that always runs."""
-    paths = [path.relative_to(ROOT).as_posix() for folder in [*SOURCES, "tools", "tests/toy", "deploy", "examples"] for path in (ROOT / folder).rglob("*.*")]
+    paths = [path.relative_to(ROOT).as_posix() for folder in [*SOURCES, "tools", "tests/toy", "deploy", "examples", "packaging"] for path in (ROOT / folder).rglob("*.*")]
     reached = {test for path in [*paths, "README.md"] for test in quick.tests_for(path, KNOWN)}
     assert set(KNOWN) - reached <= {quick.ALWAYS, "processes"}
 
@@ -62,7 +62,7 @@ def test_change_leads_to_its_tests(path, test):
 
 
 def test_what_no_test_is_for_leads_to_one_alone(quick):
-    assert chosen("docs/testing.md", "tests/unit/test_gc_plan.c") == [quick.ALWAYS]
+    assert chosen("docs/development/testing.md", "tests/unit/test_gc_plan.c") == [quick.ALWAYS]
 
 
 def test_many_changes_lead_to_no_more_than_fits_in_a_minute(quick):
