@@ -20,6 +20,7 @@ struct controllers_flags {
 	const char *lease_name, *lease_namespace;
 	int64_t lease_ms, renew_ms, retry_ms;
 	int64_t metrics_port;
+	const char *metrics_bind_address;
 	const char *logging_format;
 	int64_t verbosity;
 };
@@ -55,7 +56,7 @@ static int check_flags(void *flags, struct buf *err)
 
 static int parse_flags(const struct command *command, struct controllers_flags *f, int argc, char **argv)
 {
-	struct option options[18 + CONTROL_FLAGS_MAX] = {
+	struct option options[19 + CONTROL_FLAGS_MAX] = {
 		OPTIONS_GROUP("General"),
 		FLAG("kubeconfig", OPTION_STRING, &f->kubeconfig, "FILE",
 			"The API server and the user to act as: the file's current context. Required, but within a pod its "
@@ -65,8 +66,9 @@ static int parse_flags(const struct command *command, struct controllers_flags *
 			"MaxUnavailableStatefulSet=true (false by default) lets a rolling update take down several pods at "
 			"once."),
 		{"metrics-port", OPTION_INT, &f->metrics_port, "PORT",
-			"Where to serve /metrics and /healthz on 127.0.0.1, without TLS; 0: any that is free; -1: nowhere.",
-			NO_PORT, 65535},
+			"Where to serve /metrics and /healthz, without TLS; 0: any that is free; -1: nowhere.", NO_PORT, 65535},
+		FLAG("metrics-bind-address", OPTION_STRING, &f->metrics_bind_address, "ADDRESS",
+			"The address to serve them on. Whoever reaches it may read the metrics."),
 
 		OPTIONS_GROUP("Leader election"),
 		FLAG("leader-elect", OPTION_BOOL, &f->is_elected, NULL,
@@ -146,9 +148,16 @@ static int serve_metrics(const struct controllers_flags *f, struct runner *runne
 	if (f->metrics_port == NO_PORT) {
 		return 0;
 	}
-	int r = metrics_port_new(ret, (uint16_t)f->metrics_port, write_metrics, runner, err);
+	int r = metrics_port_new(ret,
+		&(struct metrics_port_options){
+			.bind_address = f->metrics_bind_address,
+			.port = (uint16_t)f->metrics_port,
+			.write = write_metrics,
+			.ctx = runner,
+		},
+		err);
 	if (!r) {
-		log_info("start", "metrics on 127.0.0.1 port %u", metrics_port_number(*ret));
+		log_info("start", "metrics on %s port %u", f->metrics_bind_address, metrics_port_number(*ret));
 	}
 	return r;
 }
@@ -188,6 +197,7 @@ static int run(const struct command *command, int argc, char **argv)
 		.renew_ms = 10 * 1000,
 		.retry_ms = 2 * 1000,
 		.metrics_port = NO_PORT,
+		.metrics_bind_address = "127.0.0.1",
 		.logging_format = "text",
 		.verbosity = 1,
 	};

@@ -124,7 +124,8 @@ class Installed:
         """When annals is served: it is a client of kube-apiserver's."""
         kubeconfig = self.kubeconfig_of("annals-recorder")
         self.recorder = Pod(self, self.folder / "recorder", "deployment/annals-recorder",
-                            lambda arguments: processes.Process([processes.BIN, *arguments]), {}, {}, [f"--kubeconfig={kubeconfig}"])
+                            lambda arguments: processes.Process([processes.BIN, *arguments]), {},
+                            {"--metrics-port=8080": "--metrics-port=0"}, [f"--kubeconfig={kubeconfig}"])
 
     def kubeconfig_of(self, account):
         """In place of what a pod has of its service account."""

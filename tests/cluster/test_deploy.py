@@ -20,7 +20,7 @@ from installed import DEPLOY, KUSTOMIZE, NAMESPACE, Installed
 HELM = processes.PEERS / "helm"
 CHART = DEPLOY / "helm" / "annals"
 KUBE_VERSION = ["--kube-version", "1.36.0"]  # without a cluster, helm would take a version of its own
-DEFINITIONS = processes.PEERS / "cert-manager"
+DEFINITIONS = [processes.PEERS / "cert-manager", processes.PEERS / "prometheus-operator"]
 OVERLAYS = sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir())
 VALUES = {
     "secret": ["certificates.ca=x"],
@@ -28,6 +28,7 @@ VALUES = {
     "small": ["certificates.source=cert-manager", "etcd.replicas=1", "replicas=1", "networkPolicy=false", "priorityClassName="],
     "own-etcd": ["certificates.ca=x", "etcd.bundled=false", "etcd.endpoints={https://a:2379,https://b:2379}", "etcd.clientSecretName=mine"],
     "recorder": ["certificates.ca=x", "recorder.enabled=true", "recorder.replicas=1", "networkPolicy=false"],
+    "monitored": ["certificates.ca=x", "recorder.enabled=true", "monitoring.enabled=true", "monitoring.labels.release=prometheus"],
     "placed": ["recorder.enabled=true", "certificates.ca=x", "nodeSelector.disk=fast", "tolerations[0].operator=Exists", "podAnnotations.a=b", "etcd.storageClassName=fast",
                "extraArgs={-v=4}", "extraVolumes[0].name=v", "extraVolumes[0].emptyDir.medium=Memory", "extraVolumeMounts[0].name=v",
                "extraVolumeMounts[0].mountPath=/v", "imagePullSecrets[0].name=p", "fullnameOverride=annals-a"],
@@ -51,13 +52,13 @@ def objects(text):
 
 @pytest.fixture(scope="module")
 def cluster(empty_cluster):
-    """With the namespace, and with cert-manager's definitions; nothing of annals has been installed."""
-    if not DEFINITIONS.is_dir():
+    """With the namespace, and with the definitions of cert-manager and of the Prometheus operator; nothing of annals has been installed."""
+    if not all(path.is_dir() for path in DEFINITIONS):
         pytest.skip("tests/cluster/build.sh has not been run")
-    for arguments in (["-f", KUSTOMIZE / "base" / "namespace.yaml"], ["--server-side", "-f", DEFINITIONS]):
+    for arguments in (["-f", KUSTOMIZE / "base" / "namespace.yaml"], *(["--server-side", "-f", path] for path in DEFINITIONS)):
         done = empty_cluster.kubectl("apply", *arguments)
         assert done.returncode == 0, done.stderr
-    processes.retry_until(lambda: serves_all_that_is_defined(empty_cluster), "cert-manager's kinds are served")
+    processes.retry_until(lambda: serves_all_that_is_defined(empty_cluster), "their kinds are served")
     return empty_cluster
 
 
@@ -169,13 +170,15 @@ def test_chart_and_kustomize_say_the_same(overlay, values):
         assert essence(one, "") == essence(base[key], config["data"]["ETCD_SERVERS"]), key
 
 
-def test_monitoring_of_chart_and_kustomize_say_the_same(folder):
-    """The overlay's component is what an overlay of a user's own names."""
+def test_monitoring_of_chart_and_kustomize_say_the_same(cluster, folder):
+    """The overlay's component is what an overlay of a user's own names. Another test has the chart's looked at by the operator's definitions."""
     paths = {"resources": [KUSTOMIZE / "overlays" / "cert-manager"], "components": [DEPLOY / "monitoring"]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump({name: [os.path.relpath(path, folder.resolve()) for path in found] for name, found in paths.items()}))
-    mine = objects(processes.run([kube.KUBECTL, "kustomize", folder], check=True).stdout)
-    charts = objects(template("certificates.source=cert-manager", "monitoring.enabled=true"))
-    for kind, name in (("ServiceMonitor", "annals"), ("ClusterRole", "annals-metrics"), ("PrometheusRule", "annals"), ("ConfigMap", "annals-dashboard")):
+    text = processes.run([kube.KUBECTL, "kustomize", folder], check=True).stdout
+    assert_valid(cluster, text)
+    mine = objects(text)
+    charts = objects(template("certificates.source=cert-manager", "monitoring.enabled=true", "recorder.enabled=true"))
+    for kind, name in (("ServiceMonitor", "annals"), ("PodMonitor", "annals-recorder"), ("ClusterRole", "annals-metrics"), ("PrometheusRule", "annals"), ("ConfigMap", "annals-dashboard")):
         assert (kind, name) not in objects(template("certificates.source=cert-manager"))
         for one in (mine, charts):
             assert one[kind, name]["metadata"].pop("labels")["app.kubernetes.io/part-of"] == "annals"
@@ -188,6 +191,10 @@ def test_monitoring_of_chart_and_kustomize_say_the_same(folder):
     assert [endpoint["port"] for endpoint in chosen["endpoints"]] == [port["name"] for port in service["spec"]["ports"]]
     assert chosen["endpoints"][0]["tlsConfig"]["serverName"] in certificate["spec"]["dnsNames"]
     assert chosen["endpoints"][0]["tlsConfig"]["ca"]["secret"]["name"] == certificate["spec"]["secretName"]
+    chosen, pods = charts["PodMonitor", "annals-recorder"]["spec"], charts["Deployment", "annals-recorder"]["spec"]["template"]
+    assert chosen["selector"]["matchLabels"].items() <= pods["metadata"]["labels"].items()
+    assert [endpoint["port"] for endpoint in chosen["podMetricsEndpoints"]] == [port["name"] for port in pods["spec"]["containers"][0]["ports"]]
+    assert "PodMonitor" not in {kind for kind, _ in objects(template("certificates.source=cert-manager", "monitoring.enabled=true"))}
 
 
 def test_what_is_recorded_may_be_read_and_its_users_are_known():

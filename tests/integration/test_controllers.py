@@ -177,12 +177,12 @@ class Controllers(Process):
 
     def __init__(self, kubeconfig, *flags):
         super().__init__([BIN, "controllers", "--kubeconfig", kubeconfig, "--metrics-port=0", *flags])
-        found = self.stderr.wait(r"metrics on 127\.0\.0\.1 port (\d+)")
+        found = self.stderr.wait(r"metrics on \S+ port (\d+)")
         assert found, self.stderr.text
-        self.port = int(found[1])
+        self.host, self.port = "127.0.0.1", int(found[1])
 
     def get(self, path):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=processes.PATIENCE)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=processes.PATIENCE)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -248,6 +248,38 @@ def test_outage_is_told_in_one_line_and_its_end_in_another(etcd, serve, certific
     n_lost, n_all = map(int, re.search(r"controllers: (\d+) of (\d+) watches cannot go on, will go on trying: ", lines[0]).groups())
     assert 1 < n_lost <= n_all
     assert re.search(r"controllers: all \d+ watches go on again", lines[1])
+
+
+def own_address():
+    """One that is not of loopback, though of this machine."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # sends nothing
+        except OSError:
+            pytest.skip("this machine has no other address")
+        return probe.getsockname()[0]
+
+
+def test_metrics_are_where_others_reach_them_when_asked_to(beside):
+    """There, connections that say nothing keep nobody away."""
+    address = own_address()
+    near = Controllers(beside.config)
+    with pytest.raises(OSError):
+        socket.create_connection((address, near.port), timeout=processes.PATIENCE)
+    near.stop()
+    c = Controllers(beside.config, "--metrics-bind-address=0.0.0.0")
+    c.host = address
+    silent = [socket.create_connection((address, c.port)) for _ in range(64)]
+    status, text = c.get("/metrics")
+    assert status == 200 and "workqueue_depth" in text
+    used = re.compile(r'workqueue_adds_total\{name="[^"]*"\} \d+')
+    assert used.search(text)
+    make_namespace(beside, "counted")
+    assert beside.delete(f"{NAMESPACES}/counted").status == 200
+    retry_until(lambda: used.findall(c.get("/metrics")[1]) != used.findall(text), "metrics that are made again")
+    for one in silent:
+        one.close()
+    assert c.stop() == 0
 
 
 @pytest.mark.parametrize("how", ["kill", "stop"])
