@@ -105,6 +105,9 @@ struct import {
 
 /* ---- import_file.c ---- */
 
+/* Bytes of a copy without a name, on a disk that others need, too. */
+#define IMPORT_COPY_MAX ((uint64_t)64 << 30)
+
 /* A descriptor of the input that can be read again and again: of the file itself, or of a copy that has no name. -errno with a sentence
  * in err. */
 int import_file_open(const char *path, struct buf *err);

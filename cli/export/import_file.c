@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 enum { CHUNK = 256 << 10 };
-static const uint64_t COPY_MAX = (uint64_t)64 << 30; /* bytes of standard input */
 
 int import_file_temporary(struct buf *err)
 {
@@ -39,8 +38,8 @@ static int copy(int from, int to, struct buf *err)
 			buf_printf(err, "cannot keep a copy of standard input (in $TMPDIR, or /var/tmp): %s", strerror(-r));
 			return r;
 		}
-		if (total > COPY_MAX) {
-			buf_printf(err, "standard input is larger than %" PRIu64 " GiB: give a file", COPY_MAX >> 30);
+		if (total > IMPORT_COPY_MAX) {
+			buf_printf(err, "standard input is larger than %" PRIu64 " GiB: give a file", IMPORT_COPY_MAX >> 30);
 			return -EFBIG;
 		}
 	}

@@ -13,6 +13,7 @@ enum { LINE_BYTES = EXPORT_LINE_MAX, TREE_BYTES = 256 << 20 };
 struct fetch {
 	struct client *client;
 	int fd;
+	uint64_t n_bytes; /* written to it */
 	struct buf line;
 	struct arena arena;
 	const struct kind *kind;
@@ -35,8 +36,11 @@ static bool write_item(void *ctx, const struct json *item)
 	}
 	if (!json_encode(&f->line, whole) || !buf_addc(&f->line, '\n')) {
 		f->error = -EFBIG;
+	} else if (f->line.n > IMPORT_COPY_MAX - f->n_bytes) {
+		f->error = -EFBIG;
 	} else {
 		f->error = file_write(f->fd, buf_str(&f->line));
+		f->n_bytes += f->line.n;
 	}
 	buf_clear(&f->line);
 	arena_clear(&f->arena);

@@ -18,6 +18,8 @@ enum {
 	BATCH_BYTES = 2 << 20, /* of the file */
 	ARENA_BYTES = 1 << 30, /* a tree takes thirty times the room of its text, and a line may have 16 MiB */
 	WHY_BYTES = 64 << 10,
+	STORED_MAX = 64 << 20,
+	SMALL_BYTES = 256 << 10, /* of the file: nobody's etcd takes less */
 };
 
 /* ---- batches ---- */
@@ -345,6 +347,37 @@ static int find_salt(struct import *im, struct arena *a)
 	return result == STORAGE_OK ? 0 : -EIO;
 }
 
+/* How much etcd takes is a flag of its own. So it is shown what would be written, in a transaction that never holds: the size is looked at
+ * first, and nothing is changed. */
+static int check_size(struct import *im, struct item *i)
+{
+	struct entry *e = &im->entries[i->at];
+	_cleanup_(buf_done) struct buf stored;
+	int r = 0;
+	buf_init(&stored, STORED_MAX);
+	if (e->length <= SMALL_BYTES) {
+		return 0;
+	}
+	if (!object_encode_stored(&stored, i->object, &i->object->kind->doors[0])) {
+		tell(im, e, i->object, "it cannot be encoded");
+		return 0;
+	}
+	struct storage_compare never[] = {
+		storage_compare_mod(i->key, 0), {.target = COMPARE_CREATE, .result = COMPARE_GREATER, .key = i->key}};
+	struct storage_step step = {.kind = STEP_PUT, .key = i->key, .value = buf_str(&stored)};
+	struct storage_txn txn = {.compares = never, .n_compares = ARRAY_SIZE(never), .success = &step, .n_success = 1};
+	enum storage_result result = storage_txn_wait(im->options->storage, &txn);
+	if (result == STORAGE_TOO_LARGE) {
+		tell(im, e, i->object, "it has %zu bytes, and etcd refuses it for its size: see its --max-request-bytes",
+			stored.n);
+	} else if (result != STORAGE_OK) {
+		buf_printf(im->err, "cannot ask etcd about the size of an object: %s", txn.op.message);
+		r = -EIO;
+	}
+	storage_op_clear(&txn.op);
+	return r;
+}
+
 /* ---- the pass ---- */
 
 /* First, of all objects, what the next look needs to know of each. */
@@ -368,6 +401,7 @@ static int compare_item(struct import *im, struct item *i, const struct storage_
 	}
 	import_decide(im, e, i->object, present, a);
 	bool is_written = e->state == ENTRY_NEW || e->state == ENTRY_REPLACE;
+	r = r || !is_written ? r : check_size(im, i);
 	r = r || !is_written ? r : check_needed(im, i, a);
 	return r || !is_written ? r : check_told(im, i, a);
 }

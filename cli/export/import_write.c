@@ -426,7 +426,7 @@ static int read_present(struct writer *w, struct sending *s, struct arena *a)
 	return error;
 }
 
-/* The revision that a new History names is written with it, unless it is there already. */
+/* The revision that a History names is written with it, unless it is there already. */
 static int read_beside(struct writer *w, struct sending *s, struct batch *b)
 {
 	struct import *im = w->im;
@@ -444,7 +444,8 @@ static int read_beside(struct writer *w, struct sending *s, struct batch *b)
 static int prepare(struct writer *w, struct sending *s, struct item *item, struct batch *b)
 {
 	*s = (struct sending){.item = item};
-	int r = w->im->entries[item->at].state == ENTRY_REPLACE ? read_present(w, s, &b->arena) : read_beside(w, s, b);
+	int r = w->im->entries[item->at].state == ENTRY_REPLACE ? read_present(w, s, &b->arena) : 0;
+	r = r ? r : read_beside(w, s, b);
 	return r ? r : build(w, s, &b->arena);
 }
 

@@ -2,11 +2,13 @@
 was interrupted goes on."""
 
 import base64
+import contextlib
 import functools
 import hashlib
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 
@@ -214,17 +216,42 @@ def test_export__of_chosen_resources_and_namespaces(full, tmp_path):
     assert "no such resource" in annals("export", *full.flags, "--resources=nothings").stderr
 
 
-def test_export__is_of_one_revision_while_a_server_writes(full, tmp_path):
-    """An object that is moved from one name to another by a transaction each is never there twice, and never absent."""
-    script = f"for i in $(seq 300); do etcdctl --endpoints {full.etcd.endpoint} put /annals/objects/core/configmaps/shop/a '{json.dumps(config_map('a', namespace='shop'))}'; done"
-    writer = subprocess.Popen(["timeout", "100", "sh", "-c", script], stdout=subprocess.DEVNULL, env={**os.environ, "ETCDCTL_API": "3"})
+MOVE = r"""
+move() { printf '\ndel %s/%s\nput %s/%s %s\n\n\n' "$KEYS" "$1" "$KEYS" "$2" "$3" | etcdctl --endpoints "$ENDPOINT" txn; }
+while move "$ONE" "$OTHER" "$AS_OTHER" && move "$OTHER" "$ONE" "$AS_ONE"; do :; done
+"""
+
+
+@contextlib.contextmanager
+def moved(etcd, one, other):
+    """A transaction each moves a ConfigMap from one name to the other, and back again, and so on."""
+    texts = [json.dumps(config_map(name, namespace="shop"), separators=(",", ":")) for name in (one, other)]  # a word each
+    variables = {"ETCDCTL_API": "3", "ENDPOINT": etcd.endpoint, "KEYS": "/annals/objects/core/configmaps/shop", "ONE": one, "OTHER": other, "AS_ONE": texts[0],
+                 "AS_OTHER": texts[1]}
+    etcd.ctl("put", f"{variables['KEYS']}/{one}", variables["AS_ONE"])
+    mover = subprocess.Popen(["sh", "-c", MOVE], stdout=subprocess.DEVNULL, env={**os.environ, **variables}, start_new_session=True)
     try:
-        for _ in range(3):
-            header, *objects, _ = lines_of(full.export(tmp_path / "all"))
-            assert header["objects"] == len(objects)
+        processes.retry_until(lambda: f"/{other}\n" in etcd.ctl("get", variables["KEYS"], "--prefix", "--keys-only"), "a move")
+        yield
+        assert mover.poll() is None
     finally:
-        writer.kill()
-        writer.wait()
+        os.killpg(mover.pid, signal.SIGKILL)
+        mover.wait()
+
+
+def test_export__is_of_one_revision_while_others_write(full, tmp_path):
+    """An object that moves is never there twice, and never absent."""
+    found = set()
+
+    def look():
+        header, *objects, _ = lines_of(full.export(tmp_path / "all"))
+        assert header["objects"] == len(objects)
+        name, = {object["metadata"]["name"] for object in objects} & {"here", "there"}
+        found.add(name)
+        return found == {"here", "there"}
+
+    with moved(full.etcd, "here", "there"):
+        processes.retry_until(look, "both names")
 
 
 def test_import__without_exact_gives_new_uids_that_fit_each_other(full, store, tmp_path):
@@ -305,6 +332,25 @@ def test_import__moves_a_replaced_revision_in_the_index(full, tmp_path):
     full.imports(write_export(tmp_path / "moved", [old]), "--exact", "--on-conflict=replace")
     assert [key for key in full.indexes() if "/number/" in key and key.endswith("/old-1")][0].split("/")[-2] == "7"
     full.assert_sound()
+
+
+def test_import__writes_a_replaced_history_together_with_its_new_revision(full, store, tmp_path):
+    """What shows a History shows the revision that it names, at every moment."""
+    assert full.server.post(f"{CORE}/configmaps", meta("told")).status == 201
+    told = Recorded(full.server, "shop", "ConfigMap", "told")
+    told.take("Created")
+    before = full.export(tmp_path / "before")
+    assert full.server.patch(told.path, {"data": {"k": "v"}}).status == 200
+    told.take("Changed")
+    after = full.export(tmp_path / "after")
+    copy = store()
+    copy.imports(before, "--exact")
+    assert re.match("1 created, .* 2 replaced", copy.imports(after, "--exact", "--on-conflict=replace"))
+    found = json.loads(copy.etcd.ctl("get", "--prefix", "/annals/objects/annals.dev/", "-w", "json"))["kvs"]
+    revision_of = {base64.b64decode(kv["key"]).decode().rsplit("/", 1)[1]: kv["mod_revision"] for kv in found}
+    history = copy.get(f"annals.dev/histories/shop/{told.history['metadata']['name']}")
+    assert revision_of[history["metadata"]["name"]] == revision_of[history["status"]["revision"]["name"]]
+    copy.assert_sound()
 
 
 def test_import__is_heard_by_a_server_and_its_watchers(full, store, serve, tmp_path):
@@ -491,6 +537,15 @@ def test_import__reads_from_another_cluster(full, store, tmp_path, certificates)
     kubeconfig.write_text(kubeconfig.read_text().replace(full.server.url, "https://127.0.0.1:1"))
     failed = copy.do_import(f"--from-kubeconfig={kubeconfig}", "--resources=controllerrevisions.apps")
     assert failed.returncode == 1 and "cannot list controllerrevisions" in failed.stderr
+
+
+def test_import__tells_before_it_writes_what_etcd_does_not_take(etcd, tmp_path):
+    copy = Store(etcd(flags=["--max-request-bytes=500000"]))
+    large = {**config_map("large"), "data": {"k": "x" * 600000}}
+    path = write_export(tmp_path / "large", [namespace("default"), config_map("first"), large, {**config_map("half"), "data": {"k": "x" * 400000}}])
+    assert re.search(r"line 4: configmaps default/large: it has 600\d\d\d bytes, and etcd refuses it for its size", copy.refuses(path))
+    assert "configmaps default/large" in copy.refuses(path, "--dry-run") and copy.keys() == {}
+    assert copy.imports(write_export(tmp_path / "rest", [namespace("default"), config_map("first")])).startswith("2 created")
 
 
 def test_import__by_dry_run_writes_nothing(full, store, tmp_path):
