@@ -69,7 +69,7 @@ configure_and_install() {
 }
 
 build_libisal() {
-	make -j"$JOBS" -f Makefile.unx lib
+	make -j"$JOBS" -f Makefile.unx lib isa-l.h
 	install -D -m 0644 bin/isa-l.a "$1/usr/lib/libisal.a"
 	install -D -m 0644 -t "$1/usr/include/isa-l" include/*.h
 	install -D -m 0644 -t "$1/usr/include" isa-l.h

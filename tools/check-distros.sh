@@ -72,10 +72,7 @@ check() {
 
 main() {
 	local name failed=0
-	for name in "$@"; do
-		[ -n "${mirrors[$name]:-}" ] || refuse "there is no $name: $ALL"
-	done
-	require_roots
+	require_roots "$@"
 	for name in "$@"; do
 		check "$name" || failed=1
 	done

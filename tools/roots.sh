@@ -53,7 +53,12 @@ make_root() {
 	mv "$ROOTS/$name.new" "$ROOTS/$name"
 }
 
+# What it takes to make and to enter those that are named.
 require_roots() {
+	local name
+	for name in "$@"; do
+		[ -n "${mirrors[$name]:-}" ] || refuse "there is no $name: $ALL"
+	done
 	[ "$(id -u)" = 0 ] || refuse "it makes root directories and enters them: run it as root"
 	command -v debootstrap >/dev/null || refuse "debootstrap is missing: apt-get install debootstrap"
 	command -v curl >/dev/null || refuse "curl is missing: apt-get install curl"
