@@ -6,7 +6,7 @@
 set -eu
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/annals/releases
 # Stands for the release before the first one, as long as there is no tag.
-FIRST=b9becf7d21fd75c33c36d8d2676bd4983b318052
+FIRST=19766f28176c56bf166d757b3d5905bfaf13bed2
 
 leave_out() { # reason
 	echo "$1: no earlier release can be built." >&2
