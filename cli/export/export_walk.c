@@ -1,6 +1,5 @@
 /* Counting comes first: it names the revision at which everything is read, and the header says how
- * many objects follow. A page is sized by the bytes of the one before, since nobody knows how
- * large objects are; memory holds one page, whatever the store holds. */
+ * many objects follow. */
 #include "cli/export/export_walk.h"
 
 #include "api/model/storage_version.h"
@@ -8,15 +7,13 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "cli/common/progress.h"
+#include "cli/fsck/store_pages.h"
 #include "storage/keys.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 enum {
-	PAGE_FIRST = 64,
-	PAGE_MAX = 512,
-	PAGE_BYTES = 1 << 20,
 	ARENA_BYTES = 64 << 20,
 	KEY_BYTES = 64 << 10,
 };
@@ -27,7 +24,8 @@ struct walk {
 	uint64_t counts[KIND_COUNT_MAX], n;
 	struct sha256_ctx digest;
 	struct arena keys, object;
-	struct buf line, last;
+	struct buf line;
+	const struct kind *kind; /* of the range that is being read */
 	struct progress progress;
 	struct buf *err;
 };
@@ -80,21 +78,11 @@ static bool nth_range(struct walk *w, const struct kind *k, size_t i, struct str
 
 /* ---- etcd ---- */
 
-static int fail(struct walk *w, const struct storage_range *r)
-{
-	if (r->op.result == STORAGE_COMPACTED) {
-		buf_printf(w->err, "etcd has compacted revision %" PRId64 " while it was read: run again", w->revision);
-	} else {
-		buf_printf(w->err, "cannot read etcd: %s", r->op.message);
-	}
-	return -EIO;
-}
-
 /* The first count names the revision of all that follows. */
 static int count_range(struct walk *w, const struct kind *k, struct str key, struct str end)
 {
 	struct storage_range r = {.key = key, .range_end = end, .count_only = true, .at_revision = w->revision};
-	int error = storage_range_wait(w->options->storage, &r) == STORAGE_OK ? 0 : fail(w, &r);
+	int error = storage_range_wait(w->options->storage, &r) == STORAGE_OK ? 0 : store_range_fail(&r, w->revision, w->err);
 	if (!error) {
 		w->revision = w->revision ? w->revision : r.op.revision;
 		w->counts[k->index] += (uint64_t)r.count;
@@ -190,46 +178,21 @@ static int write_object(struct walk *w, const struct kind *k, const struct stora
 
 /* ---- pages ---- */
 
-static int64_t next_limit(const struct storage_range *r)
+static int write_page(void *ctx, const struct storage_range *page)
 {
-	size_t bytes = 1;
-	for (size_t i = 0; i < r->n_kvs; i++) {
-		bytes += r->kvs[i].value.n;
-	}
-	int64_t fitting = (int64_t)(PAGE_BYTES * r->n_kvs / bytes);
-	return MIN(MAX(fitting, (int64_t)1), (int64_t)PAGE_MAX);
-}
-
-static int write_page(struct walk *w, const struct kind *k, const struct storage_range *r)
-{
+	struct walk *w = ctx;
 	int error = 0;
-	for (size_t i = 0; i < r->n_kvs && !error; i++) {
-		error = write_object(w, k, &r->kvs[i]);
+	for (size_t i = 0; i < page->n_kvs && !error; i++) {
+		error = write_object(w, w->kind, &page->kvs[i]);
 	}
-	progress_add(&w->progress, r->n_kvs);
+	progress_add(&w->progress, page->n_kvs);
 	return error;
 }
 
-/* The next page begins right behind the last key of this one. */
 static int write_range(struct walk *w, const struct kind *k, struct str key, struct str end)
 {
-	int64_t limit = PAGE_FIRST;
-	bool has_more = true;
-	int error = 0;
-	while (has_more && !error) {
-		struct storage_range r = {.key = key, .range_end = end, .limit = limit, .at_revision = w->revision};
-		error = storage_range_wait(w->options->storage, &r) == STORAGE_OK ? write_page(w, k, &r) : fail(w, &r);
-		has_more = !error && r.has_more && r.n_kvs > 0;
-		if (has_more) {
-			limit = next_limit(&r);
-			buf_clear(&w->last);
-			buf_add_str(&w->last, r.kvs[r.n_kvs - 1].key);
-			buf_addc(&w->last, '\0');
-			key = buf_str(&w->last);
-		}
-		storage_op_clear(&r.op);
-	}
-	return error;
+	w->kind = k;
+	return store_pages_each(w->options->storage, key, end, &w->revision, write_page, w, w->err);
 }
 
 /* ---- all of it ---- */
@@ -263,12 +226,10 @@ int export_walk(const struct export_options *options, uint64_t *ret_n, int64_t *
 	arena_init(&w.keys, KEY_BYTES);
 	arena_init(&w.object, ARENA_BYTES);
 	buf_init(&w.line, EXPORT_LINE_MAX);
-	buf_init(&w.last, KEY_BYTES);
 	progress_init(&w.progress, "exported", "objects", 0);
 	int r = walk(&w);
 	*ret_n = w.n;
 	*ret_revision = w.revision;
-	buf_done(&w.last);
 	buf_done(&w.line);
 	arena_done(&w.object);
 	arena_done(&w.keys);

@@ -1,18 +1,10 @@
-/* One pass over all keys, page by page. How large values are is not known beforehand, so each
- * page is sized by the bytes of the one before: answers stay small. A key that
- * annals does not write is a finding too: somebody else uses this prefix. */
+/* One pass over all keys, page by page. A key that annals does not write is a finding too: somebody
+ * else uses this prefix. */
 #include "cli/fsck/fsck_walk.h"
 
 #include "api/model/storage_version.h"
 #include "cli/fsck/fsck_private.h"
-
-#include <errno.h>
-
-enum {
-	PAGE_FIRST = 64, /* keys; it shows how large values are */
-	PAGE_MAX = 512,
-	PAGE_BYTES = 1 << 20,
-};
+#include "cli/fsck/store_pages.h"
 
 struct str fsck_title(struct arena *a, const struct object_id *id)
 {
@@ -141,82 +133,26 @@ static int check_key(struct fsck *f, const struct storage_kv *kv)
 
 /* ---- all of them ---- */
 
-struct page {
-	struct storage_range range;
-	struct str from, end; /* from: in `last` */
-	struct buf last;
-};
-
-static int64_t next_limit(const struct storage_range *r)
+static int check_page(void *ctx, const struct storage_range *range)
 {
-	size_t bytes = 1;
-	for (size_t i = 0; i < r->n_kvs; i++) {
-		bytes += r->kvs[i].value.n;
-	}
-	int64_t fitting = (int64_t)(PAGE_BYTES * r->n_kvs / bytes);
-	return MIN(MAX(fitting, (int64_t)1), (int64_t)PAGE_MAX);
-}
-
-static int fail(struct fsck *f, const struct storage_range *r)
-{
-	if (r->op.result == STORAGE_COMPACTED) {
-		buf_printf(&f->err, "etcd has compacted revision %lld while it was read: run again", (long long)f->revision);
-	} else {
-		buf_printf(&f->err, "cannot read etcd: %s", r->op.message);
-	}
-	return -EIO;
-}
-
-static int check_page(struct fsck *f, const struct storage_range *range)
-{
+	struct fsck *f = ctx;
 	int r = 0;
-	f->revision = f->revision ? f->revision : range->op.revision;
 	f->progress.total = f->progress.total ? f->progress.total : (uint64_t)range->count;
 	for (size_t i = 0; i < range->n_kvs && !r; i++) {
 		r = check_key(f, &range->kvs[i]);
 	}
 	r = r ? r : fsck_answer_all(f);
 	progress_add(&f->progress, range->n_kvs);
-	return r;
-}
-
-/* The first page names the revision of all. The next begins right behind the last key of this one. */
-static int walk_page(struct fsck *f, struct page *p, int64_t *limit, bool *ret_has_more)
-{
-	p->range = (struct storage_range){.key = p->from, .range_end = p->end, .limit = *limit, .at_revision = f->revision};
-	if (storage_range_wait(f->storage, &p->range) != STORAGE_OK) {
-		return fail(f, &p->range);
-	}
-	int r = check_page(f, &p->range);
-	*ret_has_more = p->range.has_more && p->range.n_kvs > 0;
-	if (*ret_has_more) {
-		struct str last = p->range.kvs[p->range.n_kvs - 1].key;
-		*limit = next_limit(&p->range);
-		buf_clear(&p->last);
-		buf_add_str(&p->last, last);
-		buf_addc(&p->last, '\0');
-		p->from = buf_str(&p->last);
-	}
+	arena_clear(&f->page);
 	return r;
 }
 
 static int walk(struct fsck *f, struct str directory)
 {
-	struct arena ends;
+	_cleanup_(arena_done) struct arena ends;
 	arena_init(&ends, 64 * 1024);
-	struct page p = {.from = directory, .end = storage_prefix_end(&ends, directory)};
-	int64_t limit = PAGE_FIRST;
-	bool has_more = true;
-	int r = 0;
-	buf_init(&p.last, 64 << 20);
-	while (has_more && !r) {
-		r = walk_page(f, &p, &limit, &has_more);
-		storage_op_clear(&p.range.op);
-		arena_clear(&f->page);
-	}
-	buf_done(&p.last);
-	arena_done(&ends);
-	return r;
+	return store_pages_each(
+		f->storage, directory, storage_prefix_end(&ends, directory), &f->revision, check_page, f, &f->err);
 }
 
 int fsck_walk(const struct fsck_options *options, struct fsck_report *report, int64_t *ret_revision, struct buf *err)
