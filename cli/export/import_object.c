@@ -5,30 +5,31 @@
 
 #include "api/apply/managed.h"
 #include "api/model/members.h"
-#include "api/model/storage_version.h"
 #include "api/record/names.h"
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "cli/export/export_form.h"
-#include "storage/keys.h"
 
 #include <errno.h>
 
 enum { UID_BYTES = 16, UID_TEXT = 36 };
 
+static struct object_id id_of(const struct object *o)
+{
+	return (struct object_id){o->kind, o->meta.ns, o->meta.name};
+}
+
 struct str import_title(const struct object *o, struct arena *a)
 {
-	struct str resource = kind_group_resource(o->kind, a);
-	const char *slash = o->meta.ns.n ? "/" : "";
-	return arena_printf(
-		a, STR_FMT " " STR_FMT "%s" STR_FMT, STR_ARG(resource), STR_ARG(o->meta.ns), slash, STR_ARG(o->meta.name));
+	const struct object_id id = id_of(o);
+	return object_id_title(&id, a);
 }
 
 struct str import_key(struct import *im, const struct object *o, struct arena *a)
 {
-	const struct kind *k = o->kind;
-	return key_object(a, im->options->prefix, str_of(k->doors[0].group), str_of(k->resource), o->meta.ns, o->meta.name);
+	const struct object_id id = id_of(o);
+	return object_id_key(&id, im->options->prefix, a);
 }
 
 struct str import_renamed(const struct import *im, struct str ns)

@@ -4,7 +4,6 @@
 
 #include "api/model/digest.h"
 #include "api/model/members.h"
-#include "api/model/storage_version.h"
 #include "api/rules/validate.h"
 #include "base/hex.h"
 #include "cli/common/command.h"
@@ -210,9 +209,8 @@ static int add(struct scan *s, struct entry *e, const struct object *raw, const 
 static struct str claimed_title(const struct entry *e, const struct json *j, struct arena *a)
 {
 	const struct json *meta = json_gets(j, "metadata");
-	struct str resource = kind_group_resource(kind_at(e->kind), a), ns = member_text(meta, "namespace");
-	return arena_printf(a, STR_FMT " " STR_FMT "%s" STR_FMT, STR_ARG(resource), STR_ARG(ns), ns.n ? "/" : "",
-		STR_ARG(member_text(meta, "name")));
+	const struct object_id id = {kind_at(e->kind), member_text(meta, "namespace"), member_text(meta, "name")};
+	return object_id_title(&id, a);
 }
 
 static int take_object(struct scan *s, struct entry *e, const struct json *j, struct str text)

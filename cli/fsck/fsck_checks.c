@@ -146,7 +146,7 @@ static int check_told_revision(struct fsck *f, const struct subject *s)
 	if (strcmp(s->id.kind->kind, "History") != 0 || id.name.n == 0 || meta_is_deleting(&s->object->meta)) {
 		return 0;
 	}
-	struct question *q = fsck_question(f, fsck_object_key(f, &f->page, &id), on_told_revision);
+	struct question *q = fsck_question(f, object_id_key(&id, f->prefix, &f->page), on_told_revision);
 	q->range.count_only = true;
 	q->subject = s;
 	q->id = id;

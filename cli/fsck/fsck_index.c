@@ -157,7 +157,7 @@ static const char *try_repair(
 	bool is_wanted;
 	const char *result = "etcd does not answer";
 	arena_init(&p.arena, (size_t)64 << 20);
-	if (read_pair(f, &p, fsck_object_key(f, &p.arena, id), key)) {
+	if (read_pair(f, &p, object_id_key(id, f->prefix, &p.arena), key)) {
 		bool is_clear = decide_value(f, &p, index, id, key, &is_wanted, &value);
 		result = is_clear ? settle(f, &p, is_wanted, value, ret_is_repaired) : "the object cannot be read";
 	}
@@ -180,7 +180,7 @@ static void report_entry(
 	struct fsck *f, const struct fsck_index *index, const struct object_id *id, struct str key, struct str found_text)
 {
 	struct fsck_finding finding = {
-		.check = index->name, .subject = fsck_title(&f->page, id), .key = key, .found = found_text};
+		.check = index->name, .subject = object_id_title(id, &f->page), .key = key, .found = found_text};
 	if (f->repairs) {
 		finding.repair = repair(f, index, id, key, &finding.is_repaired);
 	}
@@ -259,7 +259,7 @@ int fsck_check_entry(struct fsck *f, const struct fsck_index *index, const struc
 		fsck_find(f, index->name, kv->key, kv->key, "it is the entry of an object whose kind is not known here");
 		return 0;
 	}
-	struct question *q = fsck_question(f, fsck_object_key(f, &f->page, &id), on_owner);
+	struct question *q = fsck_question(f, object_id_key(&id, f->prefix, &f->page), on_owner);
 	q->index = index;
 	q->id = id;
 	q->key = kv->key;

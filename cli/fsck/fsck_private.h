@@ -48,8 +48,6 @@ struct question {
 	struct question *next; /* private */
 };
 
-struct str fsck_title(struct arena *a, const struct object_id *id);
-struct str fsck_object_key(struct fsck *f, struct arena *a, const struct object_id *id);
 void fsck_find(struct fsck *f, const char *check, struct str subject, struct str key, const char *format, ...) _printf_(5, 6);
 
 /* One to be filled in, in the page's arena, and then asked. */

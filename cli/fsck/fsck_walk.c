@@ -2,21 +2,8 @@
  * else uses this prefix. */
 #include "cli/fsck/fsck_walk.h"
 
-#include "api/model/storage_version.h"
 #include "cli/fsck/fsck_private.h"
 #include "cli/fsck/store_pages.h"
-
-struct str fsck_title(struct arena *a, const struct object_id *id)
-{
-	struct str resource = kind_group_resource(id->kind, a);
-	return arena_printf(a, STR_FMT " " STR_FMT "%s" STR_FMT, STR_ARG(resource), STR_ARG(id->ns), id->ns.n ? "/" : "",
-		STR_ARG(id->name));
-}
-
-struct str fsck_object_key(struct fsck *f, struct arena *a, const struct object_id *id)
-{
-	return key_object(a, f->prefix, str_of(id->kind->doors[0].group), str_of(id->kind->resource), id->ns, id->name);
-}
 
 void fsck_find(struct fsck *f, const char *check, struct str subject, struct str key, const char *format, ...)
 {
@@ -75,7 +62,7 @@ static int check_object_key(struct fsck *f, const struct storage_kv *kv, struct 
 		return 0;
 	}
 	s->key = kv->key;
-	s->title = fsck_title(&f->page, &s->id);
+	s->title = object_id_title(&s->id, &f->page);
 	if (decode(f, s, kv)) {
 		return 0;
 	}

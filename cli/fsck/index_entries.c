@@ -2,7 +2,20 @@
  * server writes the same keys. */
 #include "cli/fsck/index_entries.h"
 
+#include "api/model/storage_version.h"
 #include "storage/keys.h"
+
+struct str object_id_title(const struct object_id *id, struct arena *a)
+{
+	struct str resource = kind_group_resource(id->kind, a);
+	return arena_printf(a, STR_FMT " " STR_FMT "%s" STR_FMT, STR_ARG(resource), STR_ARG(id->ns), id->ns.n ? "/" : "",
+		STR_ARG(id->name));
+}
+
+struct str object_id_key(const struct object_id *id, struct str prefix, struct arena *a)
+{
+	return key_object(a, prefix, str_of(id->kind->doors[0].group), str_of(id->kind->resource), id->ns, id->name);
+}
 
 size_t index_reference_entries(const struct object_id *id, const struct object *o, struct str prefix, struct arena *a,
 	struct index_entry ret[INDEX_ENTRIES_MAX])

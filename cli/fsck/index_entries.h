@@ -10,6 +10,10 @@ struct object_id {
 	struct str ns, name;
 };
 
+/* For people: "dependents.annals.dev default/web". */
+struct str object_id_title(const struct object_id *id, struct arena *a);
+struct str object_id_key(const struct object_id *id, struct str prefix, struct arena *a);
+
 enum { INDEX_ENTRIES_MAX = REFERENCES_MAX }; /* of one object in one index */
 
 struct index_entry {
