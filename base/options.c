@@ -207,22 +207,13 @@ static int set_bool(struct cursor *c, const struct option *o, const char *value)
 	return parse_bool(value, o->target) ? 0 : refuse_value(c, o, value, "must be true or false");
 }
 
-static void add_number(struct buf *out, const struct option *o, int64_t n)
-{
-	if (o->type == OPTION_DURATION) {
-		duration_add_ms(out, n);
-	} else {
-		buf_printf(out, "%lld", (long long)n);
-	}
-}
-
 static int refuse_range(struct cursor *c, const struct option *o, const char *value)
 {
 	refuse(c, "invalid argument \"%s\" for \"--%s\" flag: must be at least ", value, o->name);
-	add_number(c->err, o, o->min);
+	option_add_number(o, o->min, c->err);
 	if (o->max) {
 		buf_adds(c->err, " and at most ");
-		add_number(c->err, o, o->max);
+		option_add_number(o, o->max, c->err);
 	}
 	return -EINVAL;
 }

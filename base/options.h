@@ -65,6 +65,8 @@ bool options_next(const struct option *table, struct option_entry *e);
 void option_add_title(const struct option_entry *e, struct buf *out);
 /* What it is without the flag: "5m", "6443"; nothing where the default goes without saying. */
 void option_add_default(const struct option *o, struct buf *out);
+/* A number as one writes it behind that flag: "6443", "5m". */
+void option_add_number(const struct option *o, int64_t n, struct buf *out);
 
 /* ---- durations ---- */
 

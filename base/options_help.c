@@ -55,15 +55,21 @@ void option_add_title(const struct option_entry *e, struct buf *out)
 	buf_printf(out, "--%s%s%s", o->name, o->value_name ? " " : "", o->value_name ? o->value_name : "");
 }
 
+void option_add_number(const struct option *o, int64_t n, struct buf *out)
+{
+	if (o->type == OPTION_DURATION) {
+		duration_add_ms(out, n);
+	} else {
+		buf_printf(out, "%lld", (long long)n);
+	}
+}
+
 /* A number outside its range stands for "not given"; 0 goes without saying where a number has no range. */
-static void add_number(struct buf *out, const struct option *o)
+static void add_default_number(const struct option *o, struct buf *out)
 {
 	int64_t n = *(const int64_t *)o->target;
-	bool is_said = n >= o->min && (n || o->max);
-	if (is_said && o->type == OPTION_DURATION) {
-		duration_add_ms(out, n);
-	} else if (is_said) {
-		buf_printf(out, "%lld", (long long)n);
+	if (n >= o->min && (n || o->max)) {
+		option_add_number(o, n, out);
 	}
 }
 
@@ -80,7 +86,7 @@ void option_add_default(const struct option *o, struct buf *out)
 		break;
 	case OPTION_INT:
 	case OPTION_DURATION:
-		add_number(out, o);
+		add_default_number(o, out);
 		break;
 	case OPTION_STRINGS:
 	case OPTION_HEADING:
