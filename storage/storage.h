@@ -97,6 +97,12 @@ static inline struct storage_compare storage_compare_mod(struct str key, int64_t
 	return (struct storage_compare){.target = COMPARE_MOD, .result = COMPARE_EQUAL, .key = key, .number = revision};
 }
 
+/* "It is there", in whatever state. */
+static inline struct storage_compare storage_compare_exists(struct str key)
+{
+	return (struct storage_compare){.target = COMPARE_CREATE, .result = COMPARE_GREATER, .key = key};
+}
+
 enum storage_step_kind { STEP_GET, STEP_PUT, STEP_DELETE };
 
 struct storage_step {

@@ -153,6 +153,8 @@ int import_object_raw(
 	struct import *im, const struct entry *e, struct str text, struct arena *a, struct object **ret, struct buf *why);
 struct str import_renamed(const struct import *im, struct str ns);
 struct str import_key(struct import *im, const struct object *o, struct arena *a);
+/* The key of the revision that a History names; empty: it names none, or is no History. */
+struct str import_told_key(struct import *im, const struct object *o, struct str *ret_name, struct arena *a);
 /* Is what is stored the same object, but for what an import without --exact gives anew? */
 bool import_is_same(const struct import *im, const struct object *wanted, const struct object *present, struct arena *a);
 

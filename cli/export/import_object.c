@@ -10,6 +10,7 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "cli/export/export_form.h"
+#include "storage/keys.h"
 
 #include <errno.h>
 
@@ -30,6 +31,20 @@ struct str import_key(struct import *im, const struct object *o, struct arena *a
 {
 	const struct object_id id = id_of(o);
 	return object_id_key(&id, im->options->prefix, a);
+}
+
+static bool is_kind(const struct object *o, const char *kind)
+{
+	return strcmp(o->kind->kind, kind) == 0;
+}
+
+struct str import_told_key(struct import *im, const struct object *o, struct str *ret_name, struct arena *a)
+{
+	*ret_name =
+		is_kind(o, "History") ? member_text(json_gets(json_gets(o->fields, "status"), "revision"), "name") : STR("");
+	return ret_name->n
+		? key_object(a, im->options->prefix, STR("annals.dev"), STR("controllerrevisions"), o->meta.ns, *ret_name)
+		: STR("");
 }
 
 struct str import_renamed(const struct import *im, struct str ns)
@@ -220,11 +235,6 @@ static struct json *rewrite(const struct rewriting *w, struct json *j)
 }
 
 /* ---- names that follow from namespaces ---- */
-
-static bool is_kind(const struct object *o, const char *kind)
-{
-	return strcmp(o->kind->kind, kind) == 0;
-}
 
 static struct history_subject subject_of(const struct object *o)
 {

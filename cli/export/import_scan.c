@@ -114,11 +114,6 @@ static bool check_identity(struct scan *s, uint64_t line, const struct object *o
 
 /* ---- what it needs ---- */
 
-static struct print key_print(struct scan *s, const char *group, const char *resource, struct str ns, struct str name)
-{
-	return print_of(key_object(&s->arena, s->im->options->prefix, str_of(group), str_of(resource), ns, name));
-}
-
 static bool add_edges(struct scan *s, const struct object *raw, const struct object *o)
 {
 	struct import *im = s->im;
@@ -133,13 +128,14 @@ static bool add_edges(struct scan *s, const struct object *raw, const struct obj
 	size_t n = o->kind->references ? o->kind->references(o, references) : 0;
 	for (size_t i = 0; i < n && fits; i++) {
 		const struct reference_field *f = references[i].field;
-		struct print print = key_print(s, f->group, f->resource, o->meta.ns, references[i].name);
-		fits = import_add_edge(im, &(struct edge){.print = print, .entry = entry, .is_key = true});
+		struct str key = key_object(
+			&s->arena, im->options->prefix, str_of(f->group), str_of(f->resource), o->meta.ns, references[i].name);
+		fits = import_add_edge(im, &(struct edge){.print = print_of(key), .entry = entry, .is_key = true});
 	}
-	struct str told = member_text(json_gets(json_gets(o->fields, "status"), "revision"), "name");
-	if (fits && told.n && strcmp(o->kind->kind, "History") == 0) {
-		struct print print = key_print(s, "annals.dev", "controllerrevisions", o->meta.ns, told);
-		fits = import_add_edge(im, &(struct edge){.print = print, .entry = entry, .is_key = true, .is_told = true});
+	struct str told, key = import_told_key(im, o, &told, &s->arena);
+	if (fits && key.n) {
+		fits = import_add_edge(
+			im, &(struct edge){.print = print_of(key), .entry = entry, .is_key = true, .is_told = true});
 	}
 	return fits;
 }

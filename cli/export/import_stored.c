@@ -239,13 +239,11 @@ static int check_needed(struct import *im, const struct item *i, struct arena *a
 static int check_told(struct import *im, const struct item *i, struct arena *a)
 {
 	const struct object *o = i->object;
-	struct str told = member_text(json_gets(json_gets(o->fields, "status"), "revision"), "name");
+	struct str told, key = import_told_key(im, o, &told, a);
 	bool is_there = true;
 	int r = 0;
-	if (strcmp(o->kind->kind, "History") == 0 && told.n && !meta_is_deleting(&o->meta)) {
-		struct str prefix = im->options->prefix;
-		r = is_anywhere(
-			im, key_object(a, prefix, STR("annals.dev"), STR("controllerrevisions"), o->meta.ns, told), &is_there);
+	if (key.n && !meta_is_deleting(&o->meta)) {
+		r = is_anywhere(im, key, &is_there);
 	}
 	if (!r && !is_there) {
 		tell(im, &im->entries[i->at], o,
@@ -362,8 +360,7 @@ static int check_size(struct import *im, struct item *i)
 		tell(im, e, i->object, "it cannot be encoded");
 		return 0;
 	}
-	struct storage_compare never[] = {
-		storage_compare_mod(i->key, 0), {.target = COMPARE_CREATE, .result = COMPARE_GREATER, .key = i->key}};
+	struct storage_compare never[] = {storage_compare_mod(i->key, 0), storage_compare_exists(i->key)};
 	struct storage_step step = {.kind = STEP_PUT, .key = i->key, .value = buf_str(&stored)};
 	struct storage_txn txn = {.compares = never, .n_compares = ARRAY_SIZE(never), .success = &step, .n_success = 1};
 	enum storage_result result = storage_txn_wait(im->options->storage, &txn);

@@ -217,11 +217,6 @@ static void add_guard(struct storage_txn *t, struct storage_compare guard)
 	t->compares[t->n_compares++] = guard;
 }
 
-static struct storage_compare is_there(struct str key)
-{
-	return (struct storage_compare){.target = COMPARE_CREATE, .result = COMPARE_GREATER, .key = key};
-}
-
 /* What must not go while this appears. */
 static void guard_needed(struct writer *w, struct storage_txn *t, const struct object *o, struct arena *a)
 {
@@ -231,10 +226,11 @@ static void guard_needed(struct writer *w, struct storage_txn *t, const struct o
 	for (size_t i = 0; i < n; i++) {
 		const struct reference_field *f = references[i].field;
 		add_guard(t,
-			is_there(key_object(a, prefix, str_of(f->group), str_of(f->resource), o->meta.ns, references[i].name)));
+			storage_compare_exists(
+				key_object(a, prefix, str_of(f->group), str_of(f->resource), o->meta.ns, references[i].name)));
 	}
 	if (o->meta.ns.n && w->im->has_namespaces) {
-		add_guard(t, is_there(key_object(a, prefix, STR(""), STR("namespaces"), STR(""), o->meta.ns)));
+		add_guard(t, storage_compare_exists(key_object(a, prefix, STR(""), STR("namespaces"), STR(""), o->meta.ns)));
 	}
 }
 
