@@ -3,6 +3,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,17 @@ int file_read(int fd, struct buf *out)
 			return -EFBIG;
 		}
 	}
+}
+
+int file_read_path(const char *path, struct buf *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return -errno;
+	}
+	int r = file_read(fd, out);
+	close(fd);
+	return r;
 }
 
 int file_write(int fd, struct str text)

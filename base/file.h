@@ -1,4 +1,4 @@
-/* Whole files through a descriptor. */
+/* Whole files. */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
 
@@ -9,6 +9,8 @@
 
 /* Appends everything up to the end of the file. 0, -errno, or -EFBIG when it does not fit under the buffer's ceiling. */
 int file_read(int fd, struct buf *out);
+/* The same of the file at that path; or why it cannot be opened. */
+int file_read_path(const char *path, struct buf *out);
 /* Writes all of it. 0 or -errno. */
 int file_write(int fd, struct str text);
 

@@ -9,7 +9,6 @@
 #include "base/yaml.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -61,22 +60,11 @@ static char *full_path(const struct reader *r, struct str path)
 	return mem_printf("%s/" STR_FMT, r->folder, STR_ARG(path));
 }
 
-static int read_whole(const char *path, struct buf *out)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return -errno;
-	}
-	int r = file_read(fd, out);
-	close(fd);
-	return r;
-}
-
 int client_config_load_text(const char *path, char **ret, struct buf *err)
 {
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, FILE_MAX);
-	int r = read_whole(path, &text);
+	int r = file_read_path(path, &text);
 	if (r) {
 		buf_printf(err, "cannot read %s: %s", path, strerror(-r));
 		return r;
@@ -221,7 +209,7 @@ int client_config_load(struct client_config *ret, const char *path, const char *
 	_cleanup_(buf_done) struct buf text, why;
 	buf_init(&text, FILE_MAX);
 	buf_init(&why, 4096);
-	int r = read_whole(path, &text);
+	int r = file_read_path(path, &text);
 	if (r) {
 		buf_printf(err, "cannot read %s: %s", path, strerror(-r));
 		return r;

@@ -6,7 +6,6 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -82,16 +81,11 @@ static void read_token_file(struct credentials *c)
 	}
 	_cleanup_(buf_done) struct buf text;
 	buf_init(&text, TOKEN_MAX);
-	int fd = open(c->config->token_file, O_RDONLY | O_CLOEXEC);
-	if (fd < 0) {
-		return;
-	}
-	if (file_read(fd, &text) == 0) {
+	if (file_read_path(c->config->token_file, &text) == 0) {
 		buf_clear(&c->token);
 		buf_add_str(&c->token, str_trim(buf_str(&text)));
 		c->token_read_ms = now;
 	}
-	close(fd);
 }
 
 /* As client-go: what a file says, or last said, goes before the text beside it. */

@@ -5,19 +5,13 @@
 
 #include "base/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <gnutls/abstract.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 bool doctor_read_file(struct report *r, const char *path, struct buf *out)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int error = fd < 0 ? -errno : file_read(fd, out);
-	if (fd >= 0) {
-		close(fd);
-	}
+	int error = file_read_path(path, out);
 	if (error) {
 		report_add(r, SEVERITY_ERROR, str_of(path), NO_MEND, "it cannot be read: %s", strerror(-error));
 	}

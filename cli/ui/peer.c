@@ -7,7 +7,6 @@
 #include "base/file.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -99,17 +98,6 @@ static bool is_let_in(uid_t uid)
 		(geteuid() == 0 && sudo && str_to_int64(str_of(sudo), &caller) && caller >= 0 && uid == (uid_t)caller);
 }
 
-/* False: it cannot be read. */
-static bool read_table(const char *path, struct buf *out)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool is_read = fd >= 0 && file_read(fd, out) == 0;
-	if (fd >= 0) {
-		close(fd);
-	}
-	return is_read;
-}
-
 bool peer_may_come(struct str address, uint16_t port)
 {
 	static const char *const paths[] = {"/proc/net/tcp", "/proc/net/tcp6"};
@@ -117,7 +105,7 @@ bool peer_may_come(struct str address, uint16_t port)
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		_cleanup_(buf_done) struct buf table;
 		buf_init(&table, TABLE_MAX);
-		if (read_table(paths[i], &table) && peer_find(buf_str(&table), address, port, &uid)) {
+		if (file_read_path(paths[i], &table) == 0 && peer_find(buf_str(&table), address, port, &uid)) {
 			return is_let_in(uid);
 		}
 	}

@@ -6,8 +6,6 @@
 #include "base/exposition.h"
 #include "base/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -26,15 +24,10 @@ struct audit {
 static int read_policy(struct audit *a, const char *path, struct buf *err)
 {
 	_cleanup_(buf_done) struct buf text, why;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : 0;
 
 	buf_init(&text, POLICY_FILE_MAX);
 	buf_init(&why, 64 * 1024);
-	if (!r) {
-		r = file_read(fd, &text);
-		close(fd);
-	}
+	int r = file_read_path(path, &text);
 	if (r) {
 		buf_printf(err, "cannot read the audit policy file %s: %s", path, strerror(-r));
 		return r;

@@ -6,10 +6,7 @@
 #include "base/exposition.h"
 #include "base/file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <gnutls/x509.h>
-#include <unistd.h>
 
 enum { FILE_MAX = 1 << 20 }; /* bytes */
 
@@ -24,17 +21,6 @@ static int64_t end_of(const gnutls_x509_crt_t *certs, unsigned n, bool is_bundle
 	return end_s;
 }
 
-static int read_path(const char *path, struct buf *out)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : file_read(fd, out);
-
-	if (fd >= 0) {
-		close(fd);
-	}
-	return r;
-}
-
 /* Seconds since 1970; 0: there is no certificate that could be read. */
 static int64_t file_end(const struct certificate_file *f)
 {
@@ -44,7 +30,7 @@ static int64_t file_end(const struct certificate_file *f)
 	int64_t end_s = 0;
 
 	buf_init(&pem, FILE_MAX);
-	if (!f->path || read_path(f->path, &pem) != 0) {
+	if (!f->path || file_read_path(f->path, &pem) != 0) {
 		return 0;
 	}
 	const gnutls_datum_t text = {(unsigned char *)pem.p, (unsigned)pem.n};
