@@ -17,7 +17,7 @@ refuse() {
 	exit 1
 }
 
-# ---- apt, told of source packages, without a change to this machine's own lists ----
+# ---- apt with source packages, without a change to this machine's own lists ----
 
 apt=$CACHE/apt
 say_sources() {

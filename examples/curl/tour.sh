@@ -69,7 +69,7 @@ step "create a revision by hand, and delete it"
 ask POST "$annals/controllerrevisions" --data '{"metadata": {"name": "by-hand"}, "revision": 1, "data": {"image": "nginx:9"}}' | show name image
 ask DELETE "$annals/controllerrevisions/by-hand" | show status
 
-step "what the watch has told: two came, and the first was numbered anew"
+step "what the watch has shown: two came, and the first was numbered anew"
 tries=300
 until [ "$(grep -c . "$work/events")" -ge 3 ]; do
 	[ $((tries -= 1)) -gt 0 ]

@@ -39,7 +39,7 @@ type Reconciler struct {
 	Events events.EventRecorder
 }
 
-// SetupWithManager has the Reconciler told of ConfigMaps with the label.
+// SetupWithManager makes the Reconciler follow ConfigMaps with the label.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	labelled := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		_, has := o.GetLabels()[Label]

@@ -32,7 +32,7 @@ type Reconciler struct {
 	client.Client
 }
 
-// SetupWithManager has the Reconciler told of StatefulSets, and of Dependents that somebody else has deleted.
+// SetupWithManager makes the Reconciler follow StatefulSets, and Dependents that somebody else has deleted.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&appsv1.StatefulSet{}).

@@ -31,7 +31,7 @@ type Reconciler struct {
 	client.Client
 }
 
-// SetupWithManager has the Reconciler told of StatefulSets and ConfigMaps.
+// SetupWithManager makes the Reconciler follow StatefulSets and ConfigMaps.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, options controller.Options) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		For(&appsv1.StatefulSet{}).
